@@ -1,0 +1,39 @@
+# make demo   scans fixtures/demo/model.py and writes graphdoctor-report.html
+# make test   lint, types and all tests
+# Both make the virtual environment .venv when there is none. Another Python: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+REPORT ?= graphdoctor-report.html
+
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+.PHONY: demo test lint clean
+
+# A scan ends with 1 when it found something, which the demo is there for. 2 is an error.
+demo: $(VENV)/installed-torch
+	@$(BIN)/graphdoctor scan fixtures/demo/model.py --html $(REPORT) || test $$? -eq 1
+	@echo "The report: $(abspath $(REPORT))"
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/installed-torch: setup.cfg constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[torch]'
+	@touch $@
+
+$(VENV)/installed-dev: setup.cfg constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[torch,dev]'
+	@touch $@ $(VENV)/installed-torch
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) $(REPORT) build graphdoctor.egg-info
