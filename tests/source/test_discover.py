@@ -1,0 +1,59 @@
+"""Which files are scanned, and under which names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.source.discover import PathNotFound, discover
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("b.py", "a.py", "pkg/m.py", "pkg/notes.txt", ".hidden/h.py", "venv/pyvenv.cfg", "venv/v.py",
+                 "__pycache__/c.py", "node_modules/n.py", "build/x.py", "gen/g.py"):  # fmt: skip
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    return [shown for _, shown in discover(paths, exclude).files]
+
+
+def test_folders_are_walked_in_order_without_hidden_and_built_ones(tree: Path) -> None:
+    assert names(".") == ["a.py", "b.py", "gen/g.py", "pkg/m.py"]
+
+
+def test_files_given_by_name_are_always_taken_once(tree: Path) -> None:
+    assert names("venv/v.py", ".hidden/h.py", "a.py", "./a.py") == ["venv/v.py", ".hidden/h.py", "a.py"]
+    assert names("pkg", "pkg/m.py", "pkg/notes.txt") == ["pkg/m.py", "pkg/notes.txt"]
+    assert names("venv") == ["venv/v.py"]
+
+
+@pytest.mark.parametrize("pattern", ["gen", "gen/", "gen/*", "g.py", "gen/g.py"])
+def test_exclude(tree: Path, pattern: str) -> None:
+    assert names(".", exclude=(pattern,)) == ["a.py", "b.py", "pkg/m.py"]
+    assert names("gen/g.py", exclude=(pattern,)) == ["gen/g.py"]
+
+
+def test_link_loops_end(tree: Path) -> None:
+    (tree / "pkg" / "again").symlink_to(tree, target_is_directory=True)
+    (tree / "broken.py").symlink_to(tree / "nowhere.py")
+    assert names(".") == ["a.py", "b.py", "gen/g.py", "pkg/m.py"]
+
+
+def test_outside_the_working_folder_the_common_folder_is_the_root(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree / "gen")
+    found = discover([str(tree / "pkg" / "m.py")])
+    assert found.files == ((tree / "pkg" / "m.py", "m.py"),) and found.root == tree / "pkg"
+    found = discover([str(tree / "pkg"), str(tree / "a.py")])
+    assert [shown for _, shown in found.files] == ["pkg/m.py", "a.py"] and found.root == tree
+
+
+def test_missing_paths_are_named(tree: Path) -> None:
+    with pytest.raises(PathNotFound, match=r"^nowhere\.py: no such file or folder$"):
+        discover(["a.py", "nowhere.py"])
