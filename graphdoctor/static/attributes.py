@@ -1,0 +1,211 @@
+"""Attributes: reading and writing ``x.name``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static import calls, facts, imports
+from graphdoctor.static.events import GetAttr, SetAttr
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    External,
+    Function,
+    Imported,
+    Instance,
+    Mapping,
+    Method,
+    Partial,
+    Py,
+    Returned,
+    Seq,
+    Super,
+    Tensor,
+    TorchModule,
+    Value,
+    join,
+    options,
+)  # fmt: skip
+
+
+def read_attribute(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+    """The value of ``receiver.name``."""
+    return join(*(_read(machine, node, option, name) for option in options(receiver)))
+
+
+def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+    if isinstance(receiver, Tensor):
+        return tensor_attribute(machine, node, receiver, name)
+    if isinstance(receiver, Instance):
+        return instance_attribute(machine, node, receiver, name)
+    if isinstance(receiver, External):
+        return external_attribute(machine, receiver, name)
+    if isinstance(receiver, Class):
+        found = receiver.info.lookup(name)
+        if found is None:
+            return Method(receiver, name)
+        if isinstance(found, Function) and "classmethod" in found.info.markers:
+            return replace(found, bound=receiver)
+        return found
+    if isinstance(receiver, Super):
+        return _super_attribute(receiver, name)
+    if isinstance(receiver, Compiled):
+        return (
+            Compiled(read_attribute(machine, node, receiver.target, name))
+            if name in ("forward", "__call__")
+            else read_attribute(machine, node, receiver.target, name)
+        )
+    if isinstance(receiver, Returned):
+        if name == "shape":
+            return Seq("size", None, Py("int", shape=True))
+        return Method(receiver, name)
+    if isinstance(receiver, TorchModule):
+        return module_attribute(receiver, name)
+    if isinstance(receiver, (Seq, Mapping, Const, Py, Function, Partial)):
+        return Method(receiver, name)
+    return UNKNOWN
+
+
+def tensor_attribute(machine: Machine, node: cst.CSTNode, receiver: Tensor, name: str) -> Value:
+    """An attribute of tensor data; a bound method where it is one."""
+    if name == "shape":
+        if receiver.ndim is not None:
+            return Seq("size", (Py("int", shape=True),) * receiver.ndim)
+        return Seq("size", None, Py("int", shape=True))
+    if name == "dtype" or name == "device":
+        return Py(name)
+    if name in ("T", "mT", "H", "mH", "real", "imag", "data", "values_"):
+        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        return Tensor(receiver.dtype, receiver.ndim, numpy=receiver.numpy, sure=receiver.sure)
+    if name == "grad":
+        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        return join(Tensor("float"), Const(None)) if receiver.owned else UNKNOWN
+    if name == "grad_fn":
+        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        return UNKNOWN
+    if name == "ndim" and receiver.ndim is not None:
+        return Const(receiver.ndim)
+    if name in facts.TENSOR_META:
+        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        return Py(facts.TENSOR_META[name])
+    return Method(receiver, name)
+
+
+def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
+    """An attribute of an object of scanned code: its own, then its class's, properties called."""
+    found = receiver.attrs.get(name)
+    if found is not None:
+        return found
+    found = receiver.info.lookup(name)
+    if found is not None:
+        results: list[Value] = []
+        for option in options(found):
+            if isinstance(option, Function) and option.info.markers & {"property", "cached_property", "getter"}:
+                if "cached_property" in option.info.markers:
+                    machine.emit(GetAttr, node, receiver=Returned("functools.cached_property"), name=name)
+                results.append(calls.call_function(machine, node, replace(option, bound=receiver), (), {}))
+            else:
+                results.append(calls.bind(option, receiver))
+        return join(*results)
+    if name == "__class__":
+        return Class(receiver.info)
+    if name == "__dict__":
+        return Mapping(tuple(receiver.attrs.items()))
+    if receiver.info.is_module:
+        if name == "training":
+            return Py("bool")
+        if name in MODULE_METHODS:
+            return Method(receiver, name)
+    getter = receiver.info.lookup("__getattr__")
+    if isinstance(getter, Function):
+        return calls.call_function(machine, node, replace(getter, bound=receiver), (Const(name),), {})
+    if receiver.info.externals():
+        return Method(receiver, name)
+    return UNKNOWN
+
+
+#: Methods every nn.Module has.
+MODULE_METHODS = facts.words(
+    """
+    register_buffer register_parameter parameters named_parameters children named_children modules named_modules
+    buffers named_buffers train eval to cuda cpu half float double bfloat16 requires_grad_ zero_grad apply compile
+    state_dict load_state_dict add_module register_module register_forward_hook register_forward_pre_hook
+    register_full_backward_hook get_parameter get_submodule type share_memory to_empty
+    """
+)
+
+
+def external_attribute(machine: Machine, receiver: External, name: str) -> Value:
+    """A member of a library (or of another scanned module)."""
+    qualname = f"{receiver.qualname}.{name}"
+    if not receiver.qualname.startswith(("torch", "builtins", "numpy")):
+        module = imports.load_module(machine, machine.frame.module, receiver.qualname)
+        found = module.scope.names.get(name) if module is not None else None
+        if found is not None:
+            return imports.resolve(machine, found) if isinstance(found, Imported) else found
+    if receiver.qualname == "torch" and facts.dtype_of(name) is not None and name not in ("long_", "bool_"):
+        return Py("dtype")
+    if qualname in facts.COMPILE_TIME and qualname.endswith("TYPE_CHECKING"):
+        return Const(False)
+    if receiver.qualname in ("math", "torch", "numpy") and name in ("pi", "inf", "nan", "e", "tau"):
+        return Py("float")
+    return External(qualname)
+
+
+def module_attribute(receiver: TorchModule, name: str) -> Value:
+    """An attribute of one of torch's own modules."""
+    if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
+        return Tensor("float", owned=True)
+    if name == "training":
+        return Py("bool")
+    if name in (
+        "in_features",
+        "out_features",
+        "num_embeddings",
+        "embedding_dim",
+        "kernel_size",
+        "stride",
+        "eps",
+        "p",
+        "num_heads",
+    ):
+        return Py("object")
+    return Method(receiver, name)
+
+
+def _super_attribute(receiver: Super, name: str) -> Value:
+    instance = receiver.instance
+    info = instance.info if isinstance(instance, (Instance, Class)) else receiver.after
+    found = info.lookup(name, after=receiver.after)
+    if found is None:
+        return Method(receiver, name)
+    return join(*(calls.bind(option, instance) for option in options(found)))
+
+
+def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, value: Value, augmented: bool) -> None:
+    """``receiver.name = value``."""
+    name = node.attr.value
+    for option in options(receiver):
+        machine.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented)
+        if isinstance(option, Instance):
+            setter = option.info.lookup(name)
+            if isinstance(setter, Function) and "setter" in setter.info.markers:
+                calls.call_function(machine, node, replace(setter, bound=option), (value,), {})
+            before = option.attrs.get(name)
+            # A compiled call runs many times: what an attribute held before is still possible.
+            option.attrs[name] = value if before is None or not machine.frame.compiled else join(before, value)
+    scope = machine.frame.scope
+    refinement = f"{_text(node)}"
+    for known in [n for n in scope.names if n == refinement or n.startswith(refinement + ".")]:
+        del scope.names[known]
+
+
+def _text(node: cst.BaseExpression) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_text(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else "?"

@@ -1,0 +1,240 @@
+"""Python's built-in functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static import attributes, calls, conditions, iterate
+from graphdoctor.static.events import Convert, SetAttr, Truth
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Instance,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    Value,
+    holds_tensor,
+    is_tensor,
+    join,
+    may_be_tensor,
+    options,
+    tensor_of,
+)  # fmt: skip
+
+Kwargs = dict[str, Value]
+
+_CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
+
+
+def call_builtin(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    """The value of ``name(*args, **kwargs)`` for a name of the builtins module."""
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(machine, node, args, kwargs)
+    if name in _CASTS:
+        return _cast(machine, node, name, args)
+    if name in ("repr", "ascii", "hash", "format"):
+        if args and holds_tensor(args[0]):
+            machine.emit(
+                Convert,
+                node,
+                value=args[0],
+                to="hash" if name == "hash" else "format" if name == "format" else "repr",
+                how=name,
+            )
+        return Py("int" if name == "hash" else "str")
+    if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter"):
+        return _collect(machine, node, name, args)
+    if name.endswith(("Error", "Exception", "Warning")):
+        return UNKNOWN
+    return _RESULTS.get(name, UNKNOWN)
+
+
+_RESULTS: dict[str, Value] = {
+    "print": NONE, "id": Py("int"), "callable": Py("bool"), "issubclass": Py("bool"), "input": Py("str"),
+    "ord": Py("int"), "chr": Py("str"), "object": Py("object"), "setattr": NONE, "delattr": NONE,
+}  # fmt: skip
+
+
+def _cast(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> Value:
+    value = args[0] if args else Const(None)
+    if isinstance(value, Instance):
+        method = {"int": "__int__", "float": "__float__", "bool": "__bool__", "str": "__str__"}.get(name, "")
+        if value.info.lookup(method) is not None:
+            return calls.call_method(machine, node, value, method, ())
+    if may_be_tensor(value) or (name == "str" and holds_tensor(value)):
+        machine.emit(Convert, node, value=value, to=name, how=name)
+        return Py(name)
+    if isinstance(value, Const) and isinstance(value.value, (bool, int, float, str)) and len(args) == 1:
+        try:
+            return Const(_CASTS[name](value.value))
+        except (ValueError, OverflowError):
+            return Py(name)
+    return Py(name, shape=isinstance(value, Py) and value.shape)
+
+
+def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> Value:
+    if not args:
+        return Seq(name, ())
+    items, element = iterate.elements(machine, node, args[-1])
+    if name == "sorted" and may_be_tensor(element):
+        machine.emit(Truth, node, value=element, context="call", branch=None)
+    if name == "filter" and len(args) == 2:
+        return Seq("iterator", None, element)
+    kind = {"sorted": "list", "reversed": "iterator", "iter": "iterator"}.get(name, name)
+    if items is not None and name != "sorted":
+        return Seq(kind, tuple(reversed(items)) if name == "reversed" else tuple(items))
+    return Seq(kind, None, element)
+
+
+def _isinstance(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) != 2:
+        return Py("bool")
+    verdicts = {conditions.fits(option, args[1]) for option in options(args[0])}
+    return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else Py("bool")
+
+
+def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    value = args[0] if args else UNKNOWN
+    if isinstance(value, Seq) and value.items is not None:
+        return Const(len(value.items))
+    if isinstance(value, Mapping) and value.rest is None:
+        return Const(len(value.items))
+    if isinstance(value, Instance) and value.info.lookup("__len__") is not None:
+        return calls.call_method(machine, node, value, "__len__", ())
+    return Py("int", shape=may_be_tensor(value))
+
+
+def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    for value in args:
+        if may_be_tensor(value):
+            machine.emit(Convert, node, value=value, to="range", how="range")
+            return Seq("range", None, Py("int"))
+    numbers = [a.value for a in args if isinstance(a, Const) and isinstance(a.value, int)]
+    if len(numbers) == len(args) and args and len(range(*numbers)) <= 8:
+        return Seq("range", tuple(Const(i) for i in range(*numbers)))
+    return Seq("range", None, Py("int"))
+
+
+def _extreme(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    values = list(args)
+    if len(values) == 1:
+        items, element = iterate.elements(machine, node, values[0])
+        values = items if items else [element]
+    tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
+    if tensor is not None:
+        return Tensor(tensor.dtype, sure=tensor.sure)
+    if values and all(isinstance(v, (Const, Py)) for v in values):
+        kinds = {
+            type(v.value).__name__ if isinstance(v, Const) else v.kind for v in values if isinstance(v, (Const, Py))
+        }
+        return Py(kinds.pop() if len(kinds) == 1 else "float", shape=any(isinstance(v, Py) and v.shape for v in values))
+    return UNKNOWN
+
+
+def _sum(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    _, element = iterate.elements(machine, node, args[0]) if args else (None, UNKNOWN)
+    tensor = tensor_of(element)
+    if tensor is not None:
+        return Tensor(tensor.dtype, sure=tensor.sure)
+    return element if isinstance(element, Py) else UNKNOWN
+
+
+def _any_all(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    _, element = iterate.elements(machine, node, args[0]) if args else (None, UNKNOWN)
+    if is_tensor(element):
+        machine.emit(Truth, node, value=element, context="call", branch=None)
+    return Py("bool")
+
+
+def _abs(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    return args[0] if args else UNKNOWN
+
+
+def _arithmetic(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if args and may_be_tensor(args[0]):
+        return replace(tensor_of(args[0]) or Tensor(), owned=False)
+    return Py("int" if len(args) == 1 else "float")
+
+
+def _enumerate(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    items, element = iterate.elements(machine, node, args[0]) if args else (None, UNKNOWN)
+    if items is not None and len(args) == 1 and not kwargs:
+        return Seq("iterator", tuple(Seq("tuple", (Const(i), v)) for i, v in enumerate(items)))
+    return Seq("iterator", None, Seq("tuple", (Py("int"), element)))
+
+
+def _zip(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    rows = [iterate.elements(machine, node, a) for a in args]
+    if rows and all(items is not None for items, _ in rows):
+        return Seq(
+            "iterator", tuple(Seq("tuple", row) for row in zip(*(items or [] for items, _ in rows), strict=False))
+        )
+    return Seq("iterator", None, Seq("tuple", tuple(e for _, e in rows)))
+
+
+def _map(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) < 2:
+        return UNKNOWN
+    columns = [iterate.elements(machine, node, a)[1] for a in args[1:]]
+    result = join(*(calls.apply(machine, node, option, tuple(columns), {}) for option in options(args[0])))
+    return Seq("iterator", None, result)
+
+
+def _next(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    return iterate.elements(machine, node, args[0])[1] if args else UNKNOWN
+
+
+def _getattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        found = attributes.read_attribute(machine, node, args[0], args[1].value)
+        known = isinstance(args[0], Instance) and args[1].value in args[0].attrs
+        return found if len(args) == 2 or known else join(found, args[2])
+    return UNKNOWN
+
+
+def _hasattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], Const):
+        known = args[1].value in args[0].attrs or args[0].info.lookup(str(args[1].value)) is not None
+        return Const(True) if known else Py("bool")
+    return Py("bool")
+
+
+def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) == 3 and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        for option in options(args[0]):
+            machine.emit(SetAttr, node, receiver=option, name=args[1].value, value=args[2], augmented=False)
+            if isinstance(option, Instance):
+                option.attrs[args[1].value] = args[2]
+    return NONE
+
+
+def _type(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    value = args[0] if args else UNKNOWN
+    return Class(value.info) if isinstance(value, Instance) else UNKNOWN
+
+
+def _dict(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if args and isinstance(args[0], Mapping):
+        return Mapping((*args[0].items, *kwargs.items()), args[0].rest)
+    if args:
+        _, element = iterate.elements(machine, node, args[0])
+        value = element.items[1] if isinstance(element, Seq) and element.items and len(element.items) == 2 else UNKNOWN
+        return Mapping(tuple(kwargs.items()), value)
+    rest = kwargs.pop("**", None)
+    return Mapping(tuple(kwargs.items()), rest)
+
+
+_HANDLERS = {
+    "isinstance": _isinstance, "len": _len, "range": _range, "min": _extreme, "max": _extreme, "sum": _sum,
+    "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod": _arithmetic,
+    "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr": _hasattr,
+    "setattr": _setattr, "type": _type, "dict": _dict,
+}  # fmt: skip

@@ -1,0 +1,357 @@
+"""Calls: resolve the callee, follow it into scanned code as Dynamo inlines it, or ask what is known of libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static import definitions, expressions, iterate, library, methods, statements
+from graphdoctor.static.events import Call
+from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
+from graphdoctor.static.machine import Budget, Frame, Machine
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Method,
+    Partial,
+    Py,
+    Returned,
+    Seq,
+    Super,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+    holds_tensor,
+    join,
+    options,
+)  # fmt: skip
+
+Kwargs = dict[str, Value]
+
+
+def call(machine: Machine, node: cst.Call) -> Value:
+    """The value of a call expression."""
+    used = machine.unused is not node
+    machine.unused = None
+    if isinstance(node.func, cst.Name) and node.func.value == "super" and not node.args:
+        return _super(machine)
+    callee = expressions.evaluate(machine, node.func)
+    if isinstance(callee, Unknown) and isinstance(node.func, cst.Attribute):
+        return _call_unknown(machine, node, node.func, used)
+    args, kwargs = arguments(machine, node)
+    return join(*(apply(machine, node, option, args, kwargs, used) for option in options(callee)))
+
+
+def _call_unknown(machine: Machine, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
+    """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
+    args, kwargs = arguments(machine, node)
+    machine.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
+    return UNKNOWN
+
+
+def arguments(machine: Machine, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]:
+    """Positional and keyword argument values; a star whose length is unknown ends the positional ones."""
+    args: list[Value] = []
+    kwargs: Kwargs = {}
+    for arg in node.args:
+        value = expressions.evaluate(machine, arg.value)
+        if arg.star == "*":
+            items, element = iterate.elements(machine, arg.value, value)
+            args += items if items is not None else [Seq("star", None, element)]
+        elif arg.star == "**":
+            for option in options(value):
+                if isinstance(option, Mapping):
+                    kwargs.update({k: v for k, v in option.items if isinstance(k, str)})
+                    if option.rest is not None:
+                        kwargs["**"] = option.rest
+                else:
+                    kwargs["**"] = UNKNOWN
+        elif arg.keyword is not None:
+            kwargs[arg.keyword.value] = value
+        else:
+            args.append(value)
+    return tuple(args), kwargs
+
+
+def _super(machine: Machine) -> Value:
+    function = machine.frame.function
+    if function is not None and function.owner is not None:
+        first = next(iter(definitions.parameters(function.node.params)), None)
+        bound = machine.frame.scope.find(first.name.value) if first is not None else None
+        return Super(bound or UNKNOWN, function.owner)
+    return UNKNOWN
+
+
+def apply(
+    machine: Machine, node: cst.CSTNode, callee: Value, args: tuple[Value, ...], kwargs: Kwargs, used: bool = True
+) -> Value:
+    """Call ``callee``, one alternative, with values."""
+    if isinstance(callee, Function):
+        return call_function(machine, node, callee, args, kwargs)
+    if isinstance(callee, Class):
+        return instantiate(machine, node, callee, args, kwargs)
+    if isinstance(callee, Instance):
+        return call_instance(machine, node, callee, args, kwargs)
+    if isinstance(callee, Compiled):
+        return call_compiled(machine, node, callee, args, kwargs)
+    if isinstance(callee, TorchModule):
+        machine.emit(
+            Call, node, qualname=f"{callee.qualname}.forward", args=args, kwargs=kwargs, receiver=callee, used=used
+        )
+        return library.call_module(machine, node, callee, args, kwargs)
+    if isinstance(callee, External):
+        machine.callees[id(node)] = callee.qualname
+        return library.call_external(machine, node, callee.qualname, args, kwargs, used)
+    if isinstance(callee, Method):
+        return methods.call_method(machine, node, callee.receiver, callee.name, args, kwargs, used)
+    if isinstance(callee, Partial):
+        return apply(machine, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used)
+    if isinstance(callee, Returned):
+        machine.emit(
+            Call, node, qualname=f"{callee.qualname}.__call__", args=args, kwargs=kwargs, receiver=callee, used=used
+        )
+        return library.call_returned(machine, node, callee, args, kwargs)
+    return UNKNOWN
+
+
+def call_instance(
+    machine: Machine, node: cst.CSTNode, callee: Instance, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Call an object: ``forward`` of a module, else ``__call__``."""
+    for name in ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",):
+        if callee.info.lookup(name) is not None:
+            return call_method(machine, node, callee, name, args, kwargs)
+    if "#children" in callee.attrs:
+        return library.call_module(
+            machine, node, TorchModule("torch.nn.Sequential", callee.attrs["#children"]), args, kwargs
+        )
+    return UNKNOWN
+
+
+def call_compiled(
+    machine: Machine, node: cst.CSTNode, callee: Compiled, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Call a compiled object: what it runs is a region."""
+    frame = machine.frame
+    frame.compiled, saved = True, frame.compiled
+    try:
+        return join(*(apply(machine, node, option, args, kwargs) for option in options(callee.target)))
+    finally:
+        frame.compiled = saved
+
+
+def call_method(
+    machine: Machine,
+    node: cst.CSTNode,
+    receiver: Instance,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs | None = None,
+) -> Value:
+    """Call the method ``name`` of an object of scanned code."""
+    found = receiver.attrs.get(name) or receiver.info.lookup(name)
+    results = [apply(machine, node, bind(option, receiver), args, kwargs or {}) for option in options(found or UNKNOWN)]
+    return join(*results)
+
+
+def bind(value: Value, receiver: Value) -> Value:
+    """A class attribute seen through an object: functions become bound methods."""
+    if isinstance(value, Function) and value.bound is None:
+        if "staticmethod" in value.info.markers:
+            return value
+        if "classmethod" in value.info.markers:
+            return replace(value, bound=Class(receiver.info) if isinstance(receiver, Instance) else receiver)
+        return replace(value, bound=receiver) if value.info.owner is not None else value
+    if isinstance(value, Compiled):
+        return Compiled(bind(value.target, receiver))
+    return value
+
+
+def call_function(
+    machine: Machine, node: cst.CSTNode, function: Function, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Follow a call into a function of the scanned code."""
+    info = function.info
+    if function.bound is not None:
+        args = (function.bound, *args)
+    if "disable" in info.markers and machine.frame.compiled:
+        machine.emit(
+            Call, node, qualname="torch.compiler.disable.__call__", args=args, kwargs=kwargs, receiver=function
+        )
+        return UNKNOWN
+    frame = machine.frame
+    names = bind_arguments(machine, info, args, kwargs)
+    if info.markers & OPAQUE:
+        return _opaque_result(machine, info, args)
+    if not frame.compiled and not _worth_following(machine, info):
+        return UNKNOWN
+    key = _key(info, function, names, frame)
+    if key is not None and key in machine.memo:
+        return machine.memo[key]
+    depth = sum(1 for active in machine.active if active is info)
+    if depth > 1 or len(machine.frames) > machine.MAX_DEPTH:
+        return UNKNOWN
+    machine.step()
+    inner = Frame(
+        function=info,
+        module=info.module,
+        scope=Scope("function", names, function.cells),
+        statement=info.node,
+        whole_frame=frame.whole_frame,
+        conditional=frame.conditional,
+        muted=frame.muted,
+        trying=frame.trying,
+        compiled=frame.compiled,
+    )
+    if frame.compiled:
+        machine.reached.add(id(info))
+    machine.active.append(info)
+    try:
+        with machine.call(inner):
+            result = run_body(machine, inner, info)
+    except Budget:
+        if len(machine.frames) > 1:
+            return UNKNOWN
+        raise
+    finally:
+        machine.active.pop()
+    if key is not None:
+        machine.memo[key] = result
+    return result
+
+
+#: Decorators after which Dynamo puts the call in the graph without looking inside.
+OPAQUE = frozenset({"custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake"})
+
+
+def _opaque_result(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
+    returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
+    if returns is not None:
+        return annotated_value(machine, info, returns.annotation)
+    return Tensor() if any(holds_tensor(a) for a in args) else UNKNOWN
+
+
+def _worth_following(machine: Machine, info: FunctionInfo) -> bool:
+    """Outside regions calls are followed for what they build: in the scanned file, and constructors anywhere."""
+    return info.module is machine.main or info.name in ("__init__", "__post_init__")
+
+
+def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
+    """Interpret a function body in ``frame`` and join what it returns."""
+    if isinstance(info.node, cst.Lambda):
+        return expressions.evaluate(machine, info.node.body)
+    falls = statements.run_block(machine, info.node.body)
+    if "contextmanager" in info.markers:
+        return Returned("contextlib.contextmanager")
+    if info.generator:
+        return Seq("generator", None, join(*frame.yields) if frame.yields else UNKNOWN)
+    results = frame.returns + ([NONE] if falls else [])
+    if not results:
+        return NONE
+    result = join(*results)
+    if isinstance(result, Unknown) and info.node.returns is not None:
+        return definitions.annotation(machine, info.node.returns.annotation)
+    return result
+
+
+def _key(info: FunctionInfo, function: Function, names: dict[str, Value], frame: Frame) -> object | None:
+    try:
+        parts = tuple(names.items())
+        key = (id(info), id(function.cells), parts, frame.compiled, frame.muted, frame.whole_frame, frame.conditional)
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
+    """Parameter values of a call, by Python's rules; what an argument does not say its annotation may."""
+    params = info.node.params
+    names: dict[str, Value] = {}
+    positional = [*params.posonly_params, *params.params]
+    given = list(args)
+    spread: Value | None = None
+    for position, arg in enumerate(given):
+        if isinstance(arg, Seq) and arg.kind == "star":
+            spread, given = arg.element, given[:position]
+            break
+    for position, param in enumerate(positional):
+        name = param.name.value
+        if position < len(given):
+            names[name] = given[position]
+        elif name in kwargs:
+            names[name] = kwargs[name]
+        elif spread is not None:
+            names[name] = spread
+        elif "**" in kwargs:
+            names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
+        else:
+            names[name] = info.defaults.get(name, UNKNOWN)
+    for param in params.kwonly_params:
+        name = param.name.value
+        names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
+    if isinstance(params.star_arg, cst.Param):
+        extra = given[len(positional) :]
+        known = spread is None
+        names[params.star_arg.name.value] = (
+            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
+        )
+    if params.star_kwarg is not None:
+        rest = {k: v for k, v in kwargs.items() if k not in names and k != "**"}
+        names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
+    for param in definitions.parameters(params):
+        name = param.name.value
+        if isinstance(names[name], Unknown) and param.annotation is not None:
+            names[name] = annotated_value(machine, info, param.annotation.annotation)
+    return names
+
+
+def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+    """The value an annotation of ``info`` promises, names resolved where the function is defined."""
+    frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
+    with machine.call(frame):
+        return definitions.annotation(machine, node)
+
+
+def default_instance(value: Class) -> Value:
+    """An object of a class of which only the class is known; its attributes are looked up when needed."""
+    return Instance(value.info)
+
+
+def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    """Make an object of a class of scanned code: run ``__init__`` outside the compiled region."""
+    info = value.info
+    if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
+        return Py("object")
+    instance = Instance(info)
+    init = info.lookup("__init__")
+    if isinstance(init, Function):
+        call_function(machine, node, replace(init, bound=instance), args, kwargs)
+    elif info.fields:
+        for position, name in enumerate(info.fields):
+            given = args[position] if position < len(args) else kwargs.get(name)
+            default = info.lookup(name)
+            instance.attrs[name] = given if given is not None else default if default is not None else UNKNOWN
+        post = info.lookup("__post_init__")
+        if isinstance(post, Function):
+            call_function(machine, node, replace(post, bound=instance), (), {})
+    if info.is_module and machine.frame.compiled:
+        machine.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
+    _children(info, instance, args)
+    return instance
+
+
+def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
+    """Subclasses of ModuleList and Sequential hold children like their base."""
+    for name in info.externals():
+        last = name.rpartition(".")[2]
+        if last in ("ModuleList", "Sequential") and "#children" not in instance.attrs:
+            instance.attrs["#children"] = args[0] if args and last == "ModuleList" else Seq("list", args)

@@ -1,0 +1,159 @@
+"""Conditions: what a test decides while tracing, and what is known on each side of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from graphdoctor.static import expressions
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+    keep,
+)  # fmt: skip
+
+
+def ask(machine: Machine, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> bool | None:
+    """Whether ``test`` is true: True or False when a trace always takes one side, else None. Emits ``Truth``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        verdict = ask(machine, test.expression, context, branch)
+        return None if verdict is None else not verdict
+    if isinstance(test, cst.BooleanOperation):
+        is_and = isinstance(test.operator, cst.And)
+        left = ask(machine, test.left, context, branch)
+        if left is (not is_and):
+            return left
+        before = machine.snapshot()
+        with machine.path(conditional=left is None):
+            narrow(machine, test.left, positive=is_and)
+            right = ask(machine, test.right, context, branch)
+        machine.restore(before)
+        if left is None:
+            return right if right is (not is_and) else None
+        return right
+    return expressions.truth(machine, test, expressions.evaluate(machine, test), context, branch)
+
+
+def narrow(machine: Machine, test: cst.BaseExpression, positive: bool) -> None:
+    """Refine names (and dotted attributes) by what ``test`` being ``positive`` says of them."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        narrow(machine, test.expression, not positive)
+    elif isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) == positive:
+            narrow(machine, test.left, positive)
+            narrow(machine, test.right, positive)
+    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        part = test.comparisons[0]
+        if isinstance(part.operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) and _is_none(part.comparator):
+            none = isinstance(part.operator, (cst.Is, cst.Equal)) == positive
+            _refine(machine, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
+    elif isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance":
+        if len(test.args) == 2:
+            wanted = expressions.evaluate(machine, test.args[1].value)
+            _refine(machine, test.args[0].value, lambda v: fits(v, wanted) is not (not positive))
+    elif isinstance(test, (cst.Name, cst.Attribute)) and positive:
+        _refine(machine, test, lambda v: v != Const(None) and v != Const(False))
+    elif isinstance(test, cst.NamedExpr):
+        narrow(machine, test.target, positive)
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def _may_be_none(value: Value) -> bool:
+    return value == Const(None) or isinstance(value, (Unknown, Py))
+
+
+def _refine(machine: Machine, node: cst.BaseExpression, test: Callable[[Value], bool], none: bool = False) -> None:
+    if isinstance(node, cst.NamedExpr):
+        node = node.target
+    name = dotted(node)
+    if name is None:
+        return
+    value = expressions.evaluate(machine, node)
+    narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
+    if narrowed is not value:
+        machine.frame.scope.names[name] = narrowed
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """``a.b.c`` as text for a chain of names, else None."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = dotted(node.value)
+        return None if base is None else f"{base}.{node.attr.value}"
+    return None
+
+
+def fits(value: Value, wanted: Value) -> bool | None:
+    """``isinstance(value, wanted)`` as far as it is known."""
+    if isinstance(wanted, Seq) and wanted.items is not None:
+        verdicts = [fits(value, w) for w in wanted.items]
+        return True if True in verdicts else None if None in verdicts else False
+    if isinstance(value, Unknown) or isinstance(wanted, Unknown):
+        return None
+    if isinstance(wanted, External):
+        return _fits_external(value, wanted.qualname)
+    if isinstance(wanted, Class):
+        if isinstance(value, Instance):
+            return any(info is wanted.info for info in value.info.mro())
+        if isinstance(value, Tensor):
+            return None if not value.sure or wanted.info.derives("torch.Tensor") else False
+        return False if isinstance(value, (Const, Seq, Mapping)) else None
+    return None
+
+
+#: builtin types by the Python kinds they accept
+_KINDS = {
+    "int": {"int", "bool"}, "float": {"float"}, "bool": {"bool"}, "str": {"str"}, "bytes": {"bytes"},
+    "complex": {"complex"}, "NoneType": {"NoneType"},
+}  # fmt: skip
+
+
+def _fits_external(value: Value, qualname: str) -> bool | None:
+    name = qualname.rpartition(".")[2]
+    if isinstance(value, Tensor):
+        if name in ("ndarray", "generic"):
+            return value.numpy if value.sure else None
+        if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
+            return True if value.sure and name == "Tensor" else None
+        if qualname.startswith("builtins.") and value.sure:
+            return False
+        return None
+    if qualname.startswith("builtins."):
+        kind = type(value.value).__name__ if isinstance(value, Const) else value.kind if isinstance(value, Py) else None
+        if name in _KINDS and kind is not None:
+            return None if kind == "object" else kind in _KINDS[name]
+        if name in ("list", "tuple", "set", "dict", "frozenset"):
+            if isinstance(value, Seq):
+                return value.kind == name or (name == "tuple" and value.kind == "size")
+            if isinstance(value, Mapping):
+                return name == "dict"
+            if isinstance(value, (Const, Instance, Function, TorchModule)) or kind not in (None, "object"):
+                return False
+        return None
+    if name in ("Tensor", "Parameter"):
+        return False if isinstance(value, (Const, Seq, Mapping, Instance, TorchModule, Function)) else None
+    if qualname == "torch.nn.Module" or qualname == "torch.nn.modules.module.Module":
+        if isinstance(value, Instance):
+            return value.info.is_module
+        return isinstance(value, TorchModule) or None
+    if isinstance(value, TorchModule):
+        return True if value.qualname == qualname else value.qualname.rpartition(".")[2] == name
+    if isinstance(value, Const):
+        return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None
+    return None

@@ -1,0 +1,255 @@
+"""Function and class definitions, decorators, parameters and annotations."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.static import calls, expressions, statements
+from graphdoctor.static.events import Compile
+from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    External,
+    Function,
+    Mapping,
+    Partial,
+    Py,
+    Seq,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+    join,
+    options,
+)  # fmt: skip
+
+BUILTINS = frozenset(dir(builtins))
+
+#: Decorators that do not change what a call gives; the last part of the name marks the function.
+_DISABLE = (
+    "torch.compiler.disable",
+    "torch._dynamo.disable",
+    "torch._disable_dynamo",
+    "torch._dynamo.eval_frame.disable",
+)
+
+
+def define_lambda(machine: Machine, node: cst.Lambda) -> Function:
+    """The value of a lambda."""
+    frame = machine.frame
+    info = FunctionInfo(
+        node,
+        "<lambda>",
+        f"{frame.name}.<lambda>",
+        frame.module,
+        None,
+        frozenset(),
+        _defaults(machine, node.params),
+    )
+    return Function(info, None, frame.scope)
+
+
+def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
+    """The value that ``def`` binds, decorators applied."""
+    frame = machine.frame
+    markers: set[str] = set()
+    wrappers: list[tuple[cst.BaseExpression, Value]] = []
+    for decorator in node.decorators:
+        value = expressions.evaluate(machine, decorator.decorator)
+        name = _decorator_name(machine, decorator.decorator, value)
+        if name is not None:
+            markers.add("disable" if name in _DISABLE else name.rpartition(".")[2])
+        wrappers.append((decorator.decorator, value))
+    owner = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
+    prefix = "" if frame.name == "<module>" else f"{frame.name}."
+    if isinstance(owner, Class):
+        prefix = f"{owner.info.qualname}."
+    info = FunctionInfo(
+        node=node,
+        name=node.name.value,
+        qualname=f"{prefix}{node.name.value}",
+        module=frame.module,
+        owner=owner.info if isinstance(owner, Class) else None,
+        markers=frozenset(markers),
+        defaults=_defaults(machine, node.params),
+    )
+    defined: Value = Function(info, None, _closure(frame.scope))
+    for place, wrapper in reversed(wrappers):
+        defined = _decorate(machine, place, wrapper, defined)
+    return defined
+
+
+def _closure(scope: Scope) -> Scope:
+    # Names of a class body are not visible in its methods.
+    while scope.kind == "class" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _decorator_name(machine: Machine, node: cst.BaseExpression, value: Value) -> str | None:
+    if isinstance(value, External):
+        return value.qualname
+    if isinstance(node, cst.Call):
+        return machine.callees.get(id(node))
+    if isinstance(node, cst.Attribute) and node.attr.value in ("setter", "getter", "deleter"):
+        return node.attr.value
+    return None
+
+
+def _decorate(machine: Machine, node: cst.BaseExpression, wrapper: Value, value: Value) -> Value:
+    if wrapper == External("torch.compile") or (
+        isinstance(wrapper, Partial) and wrapper.function == External("torch.compile")
+    ):
+        kwargs = dict(wrapper.kwargs) if isinstance(wrapper, Partial) else {}
+        machine.emit(Compile, node, form="decorator", target=value, kwargs=kwargs, used=True)
+        return Compiled(value)
+    inside = isinstance(wrapper, Function) and wrapper.info.module is machine.frame.module
+    if inside or isinstance(wrapper, Partial):
+        # A decorator of another module is taken to be transparent, as nearly all are.
+        applied = calls.apply(machine, node, wrapper, (value,), {})
+        return applied if isinstance(applied, (Function, Partial, Compiled)) else value
+    return value
+
+
+def _defaults(machine: Machine, params: cst.Parameters) -> dict[str, Value]:
+    return {
+        p.name.value: expressions.evaluate(machine, p.default)
+        for p in (*params.posonly_params, *params.params, *params.kwonly_params)
+        if p.default is not None
+    }
+
+
+def define_class(machine: Machine, node: cst.ClassDef) -> Value:
+    """The value that ``class`` binds."""
+    frame = machine.frame
+    bases = tuple(b for arg in node.bases for b in options(expressions.evaluate(machine, arg.value)))
+    outer = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
+    prefix = (
+        f"{outer.info.qualname}." if isinstance(outer, Class) else "" if frame.function is None else f"{frame.name}."
+    )
+    decorators = [expressions.evaluate(machine, d.decorator) for d in node.decorators]
+    names = [_decorator_name(machine, d.decorator, v) or "" for d, v in zip(node.decorators, decorators, strict=True)]
+    info = ClassInfo(
+        node=node,
+        name=node.name.value,
+        qualname=f"{prefix}{node.name.value}",
+        module=frame.module,
+        bases=bases,
+        attrs={},
+        dataclass=any(n.rpartition(".")[2] == "dataclass" for n in names),
+    )
+    value = Class(info)
+    scope = Scope("class", {"#class": value}, frame.scope)
+    frame.scope, saved = scope, frame.scope
+    try:
+        statements.run_block(machine, node.body)
+    finally:
+        frame.scope = saved
+    info.attrs = {k: v for k, v in scope.names.items() if k != "#class"}
+    info.fields = _fields(info, node)
+    for place, wrapper in zip(node.decorators, decorators, strict=True):
+        if wrapper == External("torch.compile"):
+            machine.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
+    return value
+
+
+def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
+    inherited = tuple(f for base in info.bases if isinstance(base, Class) for f in base.info.fields)
+    if not (info.dataclass or inherited or info.derives("typing.NamedTuple")):
+        return ()
+    own = [
+        small.target.value
+        for statement in node.body.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        for small in statement.body
+        if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name)
+    ]
+    return inherited + tuple(f for f in own if f not in inherited)
+
+
+def parameters(params: cst.Parameters) -> Sequence[cst.Param]:
+    """All named parameters in order, keyword-only ones last."""
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+def annotation(machine: Machine, node: cst.BaseExpression) -> Value:
+    """The value an annotation promises; Unknown where it says nothing of tensor data."""
+    if isinstance(node, cst.SimpleString):
+        text = node.evaluated_value
+        try:
+            node = cst.parse_expression(text if isinstance(text, str) else "None")
+        except cst.ParserSyntaxError:
+            return UNKNOWN
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+        return _union([annotation(machine, node.left), annotation(machine, node.right)])
+    if isinstance(node, cst.Subscript):
+        return _generic(machine, node)
+    if isinstance(node, cst.Name) and node.value == "None":
+        return NONE
+    return _plain(_peek(machine, node))
+
+
+def _peek(machine: Machine, node: cst.BaseExpression) -> Value:
+    with machine.path(muted=True):
+        return expressions.evaluate(machine, node)
+
+
+def _union(parts: list[Value]) -> Value:
+    return UNKNOWN if any(isinstance(p, Unknown) for p in parts) else join(*parts)
+
+
+_TENSOR_TYPES = {
+    "Tensor": None, "LongTensor": "int", "IntTensor": "int", "BoolTensor": "bool", "FloatTensor": "float",
+    "HalfTensor": "float", "DoubleTensor": "float", "Parameter": "float", "ByteTensor": "int",
+}  # fmt: skip
+
+
+def _plain(value: Value) -> Value:
+    if isinstance(value, Class):
+        return calls.default_instance(value)
+    if not isinstance(value, External):
+        return UNKNOWN
+    package, _, name = value.qualname.rpartition(".")
+    if package.startswith("torch") and name in _TENSOR_TYPES:
+        return Tensor(_TENSOR_TYPES[name])
+    if package == "builtins" and name in ("int", "float", "bool", "str"):
+        return Py(name)
+    if package == "numpy" and name == "ndarray":
+        return Tensor(numpy=True)
+    if value.qualname in ("torch.Size", "torch.dtype", "torch.device"):
+        return Py(name.lower())
+    if value.qualname.startswith("torch.nn.") and name not in ("Module",):
+        return TorchModule(value.qualname)
+    return UNKNOWN
+
+
+def _generic(machine: Machine, node: cst.Subscript) -> Value:
+    base = _peek(machine, node.value)
+    name = base.qualname.rpartition(".")[2] if isinstance(base, External) else ""
+    inner = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+    if name == "Optional" and inner:
+        return _union([annotation(machine, inner[0]), NONE])
+    if name == "Union":
+        return _union([annotation(machine, part) for part in inner])
+    if name in ("list", "List", "Sequence", "Iterable", "set", "frozenset") and inner:
+        return Seq("list", None, annotation(machine, inner[0]))
+    if name in ("tuple", "Tuple") and inner:
+        if isinstance(inner[-1], cst.Ellipsis):
+            return Seq("tuple", None, annotation(machine, inner[0]))
+        return Seq("tuple", tuple(annotation(machine, part) for part in inner))
+    if name in ("dict", "Dict", "Mapping") and len(inner) == 2:
+        return Mapping((), annotation(machine, inner[1]))
+    if name in ("Annotated", "Final", "ClassVar", "Required", "Unpack") and inner:
+        return annotation(machine, inner[0]) if name != "Unpack" else UNKNOWN
+    if isinstance(base, External) and base.qualname.startswith("jaxtyping.") and inner:
+        dtype = {"Float": "float", "Int": "int", "Integer": "int", "Bool": "bool"}.get(name)
+        found = annotation(machine, inner[0])
+        return Tensor(dtype) if isinstance(found, Tensor) else found
+    return UNKNOWN

@@ -1,0 +1,170 @@
+"""What Dynamo would stumble on, as the interpreter meets it. Rules subscribe to these; they do not walk trees.
+
+Every event carries the libcst ``node`` that is the place, and the ``Site`` around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
+
+from graphdoctor.static.values import Value
+
+if TYPE_CHECKING:
+    from graphdoctor.source.module import SourceModule
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an event happens."""
+
+    module: SourceModule
+    #: Qualified name of the function, ``Net.forward``.
+    function: str
+    #: The statement that is being executed.
+    statement: cst.CSTNode
+    #: The function's node; None at module level.
+    function_node: cst.FunctionDef | cst.Lambda | None
+    #: In a for/while loop, or a try, or a user context manager: a break here drops the whole frame (GB7000, GB0066).
+    whole_frame: bool
+    #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
+    conditional: bool
+    #: Inside a region that will be compiled. Usage events have False.
+    compiled: bool
+    #: Statements that run before this one in the same block, for fixes that need them.
+    block: tuple[cst.BaseStatement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events."""
+
+    node: cst.CSTNode
+    site: Site
+
+
+@dataclass(frozen=True)
+class Call(Event):
+    """A call that is not followed into scanned code.
+
+    ``qualname`` is the resolved dotted name of the callee ("torch.nonzero", "time.time", "builtins.print",
+    "logging.getLogger.info" for a logger's method). For a method of a tensor it is "torch.Tensor.<name>", of a numpy
+    array or scalar "numpy.ndarray.<name>", and ``receiver`` is its value.
+    """
+
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    receiver: Value | None = None
+    #: The value of the call is used by the surrounding expression.
+    used: bool = True
+
+
+@dataclass(frozen=True)
+class Truth(Event):
+    """Python asks a value whether it is true. ``node`` is the expression that is asked, ``value`` what it is."""
+
+    value: Value
+    context: Literal["if", "while", "ternary", "and", "or", "not", "comprehension", "assert", "in", "call", "match"]
+    #: For if/while/ternary/assert: the statement or expression that branches.
+    branch: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class Assert(Event):
+    """An assert statement; ``node`` is the statement."""
+
+    test: Value
+    message: Value | None
+
+
+@dataclass(frozen=True)
+class Convert(Event):
+    """Tensor data becomes a Python value. ``node`` is the converting expression.
+
+    ``to``: "int", "float", "bool", "complex", "str", "repr", "format", "hash", "index" (slice bound, list index),
+    "range", "size" (an argument that must be a Python number), "math" (a math function), "iterate".
+    ``how`` names the function or operator ("int", "range", "reshape").
+    """
+
+    value: Value
+    to: str
+    how: str
+
+
+@dataclass(frozen=True)
+class Subscript(Event):
+    """``receiver[index]`` on tensor data; ``mode`` is load, store, augment (``y[m] += 1``) or delete."""
+
+    receiver: Value
+    index: tuple[Value, ...]
+    mode: Literal["load", "store", "augment", "delete"]
+    #: The value stored, for store and augment.
+    stored: Value | None = None
+
+
+@dataclass(frozen=True)
+class GetAttr(Event):
+    """An attribute of tensor data or of an external object is read (not called)."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True)
+class SetAttr(Event):
+    """An attribute is written; ``augmented`` for ``self.n += 1``."""
+
+    receiver: Value
+    name: str
+    value: Value
+    augmented: bool
+
+
+@dataclass(frozen=True)
+class Enter(Event):
+    """A ``with`` item is entered. ``qualname`` as in ``Call`` when it is external, else None."""
+
+    value: Value
+    qualname: str | None
+
+
+@dataclass(frozen=True)
+class Define(Event):
+    """A class statement inside a compiled function."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Import(Event):
+    """An import statement inside a compiled function; ``optional`` inside a try."""
+
+    names: tuple[str, ...]
+    optional: bool
+
+
+@dataclass(frozen=True)
+class Compile(Event):
+    """A use of ``torch.compile``: decorator, call or ``module.compile()``. Emitted outside regions too."""
+
+    form: Literal["decorator", "call", "method"]
+    target: Value
+    kwargs: dict[str, Value]
+    #: The result is bound or used. A bare ``torch.compile(model)`` is not.
+    used: bool
+
+
+@dataclass(frozen=True)
+class Build(Event):
+    """An object of scanned or external code is made outside a region (module level, main, a training script)."""
+
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    #: Attributes written on the object afterwards in the same scope, by name.
+    attributes: tuple[str, ...] = ()
+    #: Keyword names of calls made on the object afterwards in the same scope.
+    called_with: tuple[str, ...] = field(default=())

@@ -1,0 +1,119 @@
+"""Import statements: names of other scanned modules, or of libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+from libcst import helpers
+
+from graphdoctor.static import facts, statements
+from graphdoctor.static.index import ModuleInfo, Scope, module_file, package_of
+from graphdoctor.static.machine import Frame, Machine
+from graphdoctor.static.values import Const, External, Imported, Value
+
+
+def import_names(machine: Machine, node: cst.Import | cst.ImportFrom) -> tuple[str, ...]:
+    """The dotted names that the statement imports."""
+    if isinstance(node, cst.Import):
+        return tuple(helpers.get_full_name_for_node(alias.name) or "" for alias in node.names)
+    base = _base(machine, node)
+    if isinstance(node.names, cst.ImportStar):
+        return (f"{base}.*",)
+    return tuple(f"{base}.{helpers.get_full_name_for_node(alias.name)}" for alias in node.names)
+
+
+def _base(machine: Machine, node: cst.ImportFrom) -> str:
+    name = helpers.get_full_name_for_node(node.module) if node.module is not None else ""
+    if not node.relative:
+        return name or ""
+    package = machine.frame.module.package.split(".")
+    above = package[: len(package) - (len(node.relative) - 1)]
+    return ".".join([*above, name] if name else above)
+
+
+def execute_import(machine: Machine, node: cst.Import | cst.ImportFrom) -> None:
+    """Bind the imported names."""
+    scope = machine.frame.scope
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            dotted = helpers.get_full_name_for_node(alias.name) or ""
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                scope.assign(alias.asname.name.value, named(machine, dotted))
+            else:
+                top = dotted.partition(".")[0]
+                scope.assign(top, named(machine, top))
+        return
+    base = _base(machine, node)
+    if isinstance(node.names, cst.ImportStar):
+        module = load_module(machine, machine.frame.module, base)
+        for name, value in module.scope.names.items() if module is not None else ():
+            if not name.startswith("_"):
+                scope.assign(name, value)
+        return
+    for alias in node.names:
+        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+        bound = (
+            alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
+        )
+        scope.assign(bound, member(machine, base, name))
+
+
+def named(machine: Machine, dotted: str) -> Value:
+    """The value of a module named ``dotted``."""
+    return External(dotted)
+
+
+def member(machine: Machine, base: str, name: str) -> Value:
+    """``from base import name``: of a scanned module it is looked up on first use, since most names never are."""
+    if f"{base}.{name}" == "typing.TYPE_CHECKING":
+        return Const(False)
+    here = machine.frame.module
+    if module_path(here, base) is None:
+        return External(f"{base}.{name}" if base else name)
+    return Imported(base, name, here.name)
+
+
+def resolve(machine: Machine, pending: Imported) -> Value:
+    """The value that an imported name stands for."""
+    importer = machine.modules.get(pending.importer)
+    qualname = f"{pending.module}.{pending.name}"
+    if importer is None or qualname in facts.COMPILE_TIME:
+        return External(qualname)
+    module = load_module(machine, importer, pending.module)
+    found = module.scope.names.get(pending.name) if module is not None else None
+    if isinstance(found, Imported) and found != pending:
+        return resolve(machine, found)
+    if found is not None:
+        return found
+    return External(qualname)
+
+
+def module_path(here: ModuleInfo, dotted: str) -> Path | None:
+    """The file of the module ``dotted`` if it belongs to the same project as ``here``."""
+    _, root = package_of(here.source.file.resolve())
+    if here.package and dotted.partition(".")[0] != here.package.partition(".")[0]:
+        return None
+    return module_file(dotted, root)
+
+
+def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo | None:
+    """The module ``dotted`` of the scanned project, interpreted once; None when it is not part of the project."""
+    if dotted in machine.modules:
+        return machine.modules[dotted]
+    file = module_path(here, dotted)
+    source = machine.project.source(file) if file is not None else None
+    if source is None:
+        return None
+    package = dotted if source.file.name == "__init__.py" else dotted.rpartition(".")[0]
+    return run_module(machine, ModuleInfo(source, dotted, package, Scope("module")))
+
+
+def run_module(machine: Machine, module: ModuleInfo) -> ModuleInfo:
+    """Interpret the top level of ``module``."""
+    machine.modules[module.name] = module
+    machine.main = machine.main or module
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
+    with machine.call(frame):
+        statements.run_statements(machine, module.source.tree.body)
+    return module

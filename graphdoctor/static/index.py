@@ -1,0 +1,194 @@
+"""The program under analysis: modules, classes and functions of the scanned code, and where names live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from graphdoctor.source.module import SourceError, SourceModule, parse
+from graphdoctor.source.walk import walk
+from graphdoctor.static.facts import MODULE_BASE_NAMES
+from graphdoctor.static.values import Class, External, Value
+
+
+@dataclass(eq=False)
+class Scope:
+    """Names of one module, class body or function call, and the scope around it."""
+
+    kind: str
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Scope | None = None
+    #: Names declared ``global`` or ``nonlocal`` here.
+    outer: set[str] = field(default_factory=set)
+
+    def find(self, name: str) -> Value | None:
+        """The value of ``name`` here or in the scopes around, as Python looks it up (class bodies are skipped)."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (scope is self or scope.kind != "class") and name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def assign(self, name: str, value: Value) -> None:
+        """Bind ``name``, honouring ``global`` and ``nonlocal``."""
+        scope: Scope | None = self
+        if name in self.outer:
+            scope = self.parent
+            while scope is not None and name not in scope.names and scope.parent is not None:
+                scope = scope.parent
+        (scope or self).names[name] = value
+
+    @property
+    def module(self) -> Scope:
+        """The outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(eq=False)
+class ModuleInfo:
+    """One module of the scanned code. ``name`` is its dotted name, ``package`` what relative imports start from."""
+
+    source: SourceModule
+    name: str
+    package: str
+    scope: Scope
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function or lambda of the scanned code."""
+
+    node: cst.FunctionDef | cst.Lambda
+    name: str
+    qualname: str
+    module: ModuleInfo
+    owner: ClassInfo | None
+    #: ``staticmethod``, ``classmethod``, ``property``, ``disable``, ``contextmanager``, ... by resolved name.
+    markers: frozenset[str]
+    defaults: dict[str, Value]
+
+    @cached_property
+    def generator(self) -> bool:
+        """True when calling it makes a generator."""
+        if isinstance(self.node, cst.Lambda):
+            return False
+        inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+        return any(isinstance(child, cst.Yield) for child in walk(self.node.body, stop=inner))
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the scanned code. ``bases`` are values: other classes, or ``External``."""
+
+    node: cst.ClassDef
+    name: str
+    qualname: str
+    module: ModuleInfo
+    bases: tuple[Value, ...]
+    attrs: dict[str, Value]
+    #: Annotated names of the body in order: the fields of a dataclass or NamedTuple.
+    fields: tuple[str, ...] = ()
+    dataclass: bool = False
+
+    def mro(self) -> Iterator[ClassInfo]:
+        """This class and its bases in the scanned code, depth first."""
+        seen: set[int] = set()
+        stack: list[ClassInfo] = [self]
+        while stack:
+            info = stack.pop(0)
+            if id(info) in seen:
+                continue
+            seen.add(id(info))
+            yield info
+            stack = [b.info for b in info.bases if isinstance(b, Class)] + stack
+
+    def externals(self) -> list[str]:
+        """Names of the bases outside the scanned code."""
+        return [b.qualname for info in self.mro() for b in info.bases if isinstance(b, External)]
+
+    def lookup(self, name: str, after: ClassInfo | None = None) -> Value | None:
+        """The class attribute ``name`` in the order of the bases, after ``after`` when given (``super()``)."""
+        passed = after is None
+        for info in self.mro():
+            if passed and name in info.attrs:
+                return info.attrs[name]
+            if info is after:
+                passed = True
+        return None
+
+    @property
+    def is_module(self) -> bool:
+        """True when it derives from nn.Module, as far as the names of its bases tell."""
+        for name in self.externals():
+            last = name.rpartition(".")[2]
+            if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
+                return True
+        return False
+
+    def derives(self, *qualnames: str) -> bool:
+        """True when one of its bases outside the scanned code is named so."""
+        return any(name in qualnames for name in self.externals())
+
+
+class Project:
+    """Finds and parses the modules that scanned files import from the same project."""
+
+    def __init__(self) -> None:
+        self._sources: dict[Path, SourceModule | None] = {}
+        #: Lines of helper trees kept at a time: a libcst tree takes 15 MB per 1,000 lines.
+        self._limit = 40_000
+
+    def add(self, source: SourceModule) -> None:
+        """Make an already parsed file known."""
+        self._sources[source.file.resolve()] = source
+
+    def source(self, file: Path) -> SourceModule | None:
+        """The parsed ``file``, or None when it does not exist or cannot be parsed."""
+        file = file.resolve()
+        if file not in self._sources:
+            found: SourceModule | None = None
+            if file.is_file():
+                try:
+                    found = parse(file, file.as_posix())
+                except SourceError:
+                    found = None
+            self._sources[file] = found
+            self._evict(file)
+        return self._sources[file]
+
+    def _evict(self, latest: Path) -> None:
+        kept = sum(len(s.lines) for s in self._sources.values() if s is not None)
+        for path in list(self._sources):
+            if kept <= self._limit:
+                return
+            old = self._sources[path]
+            if old is not None and path != latest:
+                kept -= len(old.lines)
+                del self._sources[path]
+
+
+def package_of(file: Path) -> tuple[str, Path]:
+    """The dotted name of ``file`` as a module and the folder its top-level package lies in, by ``__init__.py``."""
+    parts = [] if file.stem == "__init__" else [file.stem]
+    folder = file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts), folder
+
+
+def module_file(name: str, root: Path) -> Path | None:
+    """The file of the module ``name`` below ``root``."""
+    base = root.joinpath(*name.split("."))
+    for candidate in (base / "__init__.py", base.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None

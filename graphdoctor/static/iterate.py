@@ -1,0 +1,72 @@
+"""Iteration: what a ``for`` or an unpacking gets out of a value."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static import calls
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Const,
+    Instance,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    TorchModule,
+    Value,
+    join,
+    options,
+)  # fmt: skip
+
+#: The items when all are known (else None), and one value that stands for any item.
+Items = tuple[list[Value] | None, Value]
+
+
+def elements(machine: Machine, node: cst.CSTNode | None, value: Value, count: int | None = None) -> Items:
+    """What iterating ``value`` gives; ``count`` is how many an unpacking asks for."""
+    found = [_elements(machine, node, option, count) for option in options(value)]
+    if len(found) == 1:
+        return found[0]
+    lengths = {len(items) if items is not None else -1 for items, _ in found}
+    if len(lengths) == 1 and -1 not in lengths:
+        rows = [items for items, _ in found if items is not None]
+        return [join(*column) for column in zip(*rows, strict=True)], join(*(e for _, e in found))
+    return None, join(*(e for _, e in found))
+
+
+def _elements(machine: Machine, node: cst.CSTNode | None, value: Value, count: int | None) -> Items:
+    if isinstance(value, Seq):
+        if value.items is not None:
+            return list(value.items), join(*value.items) if value.items else UNKNOWN
+        if count is not None:
+            return [value.element] * count, value.element
+        return None, value.element
+    if isinstance(value, Mapping):
+        keys: list[Value] = [Const(k) for k, _ in value.items]
+        return (keys, join(*keys) if keys else UNKNOWN) if value.rest is None else (None, Py("str"))
+    if isinstance(value, Tensor):
+        row = Tensor(
+            value.dtype, None if value.ndim is None else max(value.ndim - 1, 0), numpy=value.numpy, sure=value.sure
+        )
+        return None, row
+    if isinstance(value, TorchModule) and value.children is not None:
+        children = value.children
+        if isinstance(children, Seq):
+            return _elements(machine, node, children, count)
+        return _elements(machine, node, children, count)
+    if isinstance(value, Instance):
+        if value.info.lookup("__iter__") is not None and node is not None:
+            return elements(machine, None, calls.call_method(machine, node, value, "__iter__", ()))
+        inner = value.attrs.get("#children")
+        if inner is not None:
+            return _elements(machine, node, inner, count)
+        if value.info.fields and value.info.derives("typing.NamedTuple", "collections.namedtuple"):
+            fields = [value.attrs.get(f, UNKNOWN) for f in value.info.fields]
+            return fields, join(*fields)
+    if isinstance(value, Py) and value.kind == "size":
+        return None, Py("int", shape=True)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return None, Py("str")
+    return None, UNKNOWN

@@ -1,0 +1,326 @@
+"""Methods that are not scanned code: of tensors, containers, modules, loggers and other objects of libraries."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static import calls, facts, iterate, library, statements
+from graphdoctor.static.events import Call, Compile
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Py,
+    Returned,
+    Seq,
+    Super,
+    Tensor,
+    TorchModule,
+    Value,
+    join,
+    options,
+)  # fmt: skip
+
+Kwargs = dict[str, Value]
+
+
+def call_method(
+    machine: Machine, node: cst.CSTNode, receiver: Value, name: str, args: tuple[Value, ...], kwargs: Kwargs, used: bool
+) -> Value:
+    """Call ``receiver.name(...)``."""
+    if isinstance(receiver, Tensor):
+        return _tensor(machine, node, receiver, name, args, kwargs, used)
+    if isinstance(receiver, Returned):
+        return _returned(machine, node, receiver, name, args, kwargs, used)
+    if isinstance(receiver, Seq):
+        return _sequence(machine, node, receiver, name, args)
+    if isinstance(receiver, Mapping):
+        return _mapping(machine, node, receiver, name, args, kwargs)
+    if isinstance(receiver, (Instance, TorchModule, Super, Class)):
+        return _object(machine, node, receiver, name, args, kwargs, used)
+    if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
+        isinstance(receiver, Py) and receiver.kind == "str"
+    ):
+        return _string(name, args)
+    if isinstance(receiver, Py):
+        return Py("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
+    return UNKNOWN
+
+
+def _tensor(
+    machine: Machine,
+    node: cst.CSTNode,
+    receiver: Tensor,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    family = "numpy.ndarray" if receiver.numpy else "torch.Tensor"
+    machine.emit(Call, node, qualname=f"{family}.{name}", args=args, kwargs=kwargs, receiver=receiver, used=used)
+    if name == "item":
+        return Py({"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number"))
+    if name == "tolist":
+        return (
+            Py("number") if receiver.ndim == 0 else Seq("list", None, Py("number") if receiver.ndim == 1 else UNKNOWN)
+        )
+    if name in ("numpy", "__array__"):
+        return Tensor(receiver.dtype, receiver.ndim, numpy=True, sure=receiver.sure)
+    if name == "size":
+        return Py("int", shape=True) if args or kwargs else Seq("size", None, Py("int", shape=True))
+    if name in ("type",):
+        return Py("str") if not args else receiver
+    if name == "backward":
+        return NONE
+    if name == "new_tensor":
+        return Tensor(receiver.dtype)
+    if name in facts.META_METHODS:
+        return Py(facts.META_METHODS[name])
+    if name in (
+        "to",
+        "type_as",
+        "requires_grad_",
+        "copy_",
+        "pin_memory",
+        "cuda",
+        "cpu",
+        "apply_",
+        "set_",
+        "astype",
+        "copy",
+    ):
+        dtype = (
+            receiver.dtype
+            if name in ("cuda", "cpu", "requires_grad_", "copy_", "pin_memory", "copy") or _device(args)
+            else None
+        )
+        return Tensor(dtype, receiver.ndim, numpy=receiver.numpy, sure=receiver.sure)
+    library.read_numbers(machine, node, f"torch.Tensor.{name}", args, kwargs, method=True)
+    result = library.tensor_call(name, (receiver, *args), kwargs, function=False)
+    if receiver.numpy and isinstance(result, Tensor):
+        return Tensor(result.dtype, result.ndim, numpy=True, sure=result.sure)
+    return result
+
+
+def _device(args: tuple[Value, ...]) -> bool:
+    return (
+        len(args) == 1 and isinstance(args[0], (Const, Py)) and (isinstance(args[0], Const) or args[0].kind == "device")
+    )
+
+
+def _returned(
+    machine: Machine,
+    node: cst.CSTNode,
+    receiver: Returned,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    qualname = f"{receiver.qualname}.{name}"
+    machine.callees[id(node)] = qualname
+    machine.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=receiver, used=used)
+    if receiver.qualname.startswith("torch.distributions.") and name in (
+        "sample",
+        "rsample",
+        "log_prob",
+        "entropy",
+        "mean",
+    ):
+        return Tensor("float")
+    if receiver.qualname == "torch.jit.script":
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _sequence(machine: Machine, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> Value:
+    if name in ("append", "extend", "insert", "add", "appendleft"):
+        _grow(machine, node, receiver, name, args)
+        return NONE
+    if name in ("pop", "popleft"):
+        return join(*receiver.items) if receiver.items else receiver.element
+    if name == "numel":
+        return Py("int", shape=True)
+    if name in ("index", "count"):
+        return Py("int")
+    if name == "copy":
+        return receiver
+    return NONE if name in ("sort", "reverse", "clear", "remove", "discard", "update") else UNKNOWN
+
+
+def _grow(machine: Machine, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+        return
+    if name == "extend":
+        items, element = iterate.elements(machine, None, args[0])
+    else:
+        items, element = [args[-1]], args[-1]
+    known = receiver.items if receiver.items is not None else None
+    if (
+        known is not None
+        and items is not None
+        and name in ("append", "extend")
+        and len(known) + len(items) <= 32
+        and not machine.frame.whole_frame
+    ):
+        grown = Seq(receiver.kind, (*known, *items))
+    elif known == () and not machine.frame.whole_frame:
+        grown = Seq(receiver.kind, None, element)
+    else:
+        grown = Seq(receiver.kind, None, join(element, *(known if known is not None else (receiver.element,))))
+    statements.put_back(machine, node.func.value, grown)
+
+
+def _mapping(
+    machine: Machine, node: cst.CSTNode, receiver: Mapping, name: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
+    one = join(*values) if values else UNKNOWN
+    if name in ("get", "pop", "setdefault"):
+        default = args[1] if len(args) > 1 else NONE
+        if args and isinstance(args[0], Const):
+            found = receiver.get(args[0].value)
+            if found is None:
+                return default
+            return found if any(k == args[0].value for k, _ in receiver.items) else join(found, default)
+        return join(one, default)
+    if name == "items":
+        if receiver.rest is None:
+            return Seq("list", tuple(Seq("tuple", (Const(k), v)) for k, v in receiver.items))
+        return Seq("list", None, Seq("tuple", (Py("object"), one)))
+    if name == "values":
+        return Seq("list", tuple(values)) if receiver.rest is None else Seq("list", None, one)
+    if name == "keys":
+        return (
+            Seq("list", tuple(Const(k) for k, _ in receiver.items))
+            if receiver.rest is None
+            else Seq("list", None, Py("object"))
+        )
+    if name == "copy":
+        return receiver
+    if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        items = dict(receiver.items)
+        rest = receiver.rest
+        for arg in args:
+            if isinstance(arg, Mapping):
+                items.update(arg.items)
+                rest = arg.rest if rest is None else rest
+            else:
+                rest = UNKNOWN
+        items.update(kwargs)
+        statements.put_back(machine, node.func.value, Mapping(tuple(items.items()), rest))
+        return NONE
+    return UNKNOWN
+
+
+def _object(
+    machine: Machine, node: cst.CSTNode, receiver: Value, name: str, args: tuple[Value, ...], kwargs: Kwargs, used: bool
+) -> Value:
+    target = receiver.instance if isinstance(receiver, Super) else receiver
+    first = args[0] if args else kwargs.get("name", UNKNOWN)
+    value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
+    if isinstance(target, Instance):
+        if name in ("register_buffer", "register_parameter", "add_module", "register_module") and isinstance(
+            first, Const
+        ):
+            target.attrs[str(first.value)] = _owned(value)
+            return NONE
+        if name == "__setattr__" and isinstance(first, Const):
+            target.attrs[str(first.value)] = value
+            return NONE
+        children = target.attrs.get("#children")
+        if children is not None and isinstance(children, Seq) and name == "append":
+            target.attrs["#children"] = Seq("list", None, join(first, *(children.items or (children.element,))))
+            return NONE
+    if name == "compile" and not isinstance(receiver, Super):
+        machine.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)
+        return NONE
+    if isinstance(receiver, TorchModule) and receiver.children is not None:
+        inner = _container(machine, receiver, name, node, args)
+        if inner is not None:
+            return inner
+    if (
+        isinstance(receiver, Class)
+        and name == "apply"
+        and receiver.info.derives("torch.autograd.Function", "torch.autograd.function.Function")
+    ):
+        return _autograd_function(machine, node, receiver, args)
+    if isinstance(receiver, (Instance, TorchModule, Super)):
+        base = receiver.qualname if isinstance(receiver, TorchModule) else "torch.nn.Module"
+        is_module = not isinstance(target, Instance) or target.info.is_module
+        if is_module:
+            machine.emit(Call, node, qualname=f"{base}.{name}", args=args, kwargs=kwargs, receiver=target, used=used)
+            if name in (
+                "to",
+                "cuda",
+                "cpu",
+                "half",
+                "float",
+                "double",
+                "bfloat16",
+                "eval",
+                "train",
+                "requires_grad_",
+                "to_empty",
+                "type",
+                "share_memory",
+            ):
+                return target
+            if name in ("parameters", "buffers"):
+                return Seq("iterator", None, Tensor("float", owned=True))
+            if name in ("named_parameters", "named_buffers"):
+                return Seq("iterator", None, Seq("tuple", (Py("str"), Tensor("float", owned=True))))
+    return UNKNOWN
+
+
+def _owned(value: Value) -> Value:
+    return join(*(
+        Tensor(o.dtype, o.ndim, numpy=o.numpy, sure=o.sure, owned=True, sparse=o.sparse) if isinstance(o, Tensor) else o
+        for o in options(value)
+    ))  # fmt: skip
+
+
+def _container(
+    machine: Machine, receiver: TorchModule, name: str, node: cst.CSTNode, args: tuple[Value, ...]
+) -> Value | None:
+    children = receiver.children
+    if isinstance(children, Mapping):
+        return _mapping(machine, node, children, name, args, {}) if name in ("items", "values", "keys", "get") else None
+    if isinstance(children, Seq) and name in ("append", "extend", "insert") and args:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            items = iterate.elements(machine, None, args[0])[1] if name == "extend" else args[-1]
+            known = children.items if children.items is not None else (children.element,)
+            grown = Seq("list", None, join(items, *known)) if known else Seq("list", None, items)
+            statements.put_back(machine, node.func.value, TorchModule(receiver.qualname, grown))
+        return NONE
+    return None
+
+
+def _autograd_function(machine: Machine, node: cst.CSTNode, receiver: Class, args: tuple[Value, ...]) -> Value:
+
+    forward = receiver.info.lookup("forward")
+    if not isinstance(forward, Function):
+        return Tensor()
+    context = Returned("torch.autograd.function.FunctionCtx")
+    params = len(forward.info.node.params.params)
+    given = (context, *args) if params == len(args) + 1 else args
+    result = calls.apply(machine, node, forward, given, {})
+    backward = receiver.info.lookup("backward")
+    if isinstance(backward, Function):
+        calls.apply(
+            machine, node, backward, (context, *(Tensor("float") for _ in backward.info.node.params.params[1:])), {}
+        )
+    return result
+
+
+def _string(name: str, args: tuple[Value, ...]) -> Value:
+    if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):
+        return Py("bool")
+    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+        return Seq("list", None, Py("str"))
+    return Py("int") if name in ("find", "count", "index", "rfind") else Py("str")

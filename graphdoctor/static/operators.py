@@ -1,0 +1,251 @@
+"""Arithmetic and comparison operators on abstract values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static import calls
+from graphdoctor.static.events import Convert, Truth
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Const,
+    Instance,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+    holds_tensor,
+    join,
+    may_be_tensor,
+    options,
+)  # fmt: skip
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
+    "FloorDivide": operator.floordiv, "Modulo": operator.mod, "Power": operator.pow, "BitAnd": operator.and_,
+    "BitOr": operator.or_, "BitXor": operator.xor, "LeftShift": operator.lshift, "RightShift": operator.rshift,
+}  # fmt: skip
+
+DUNDERS = {
+    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "truediv", "FloorDivide": "floordiv",
+    "Modulo": "mod", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor",
+}  # fmt: skip
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Equal": operator.eq, "NotEqual": operator.ne, "LessThan": operator.lt, "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt, "GreaterThanEqual": operator.ge,
+}  # fmt: skip
+
+_SAFE = (bool, int, float, str, type(None))
+
+
+def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) -> Tensor:
+    """The tensor an elementwise operator gives."""
+    both = [t for t in (left, right) if t is not None]
+    ndims = [t.ndim for t in both]
+    ndim = None if None in ndims else max(n for n in ndims if n is not None)
+    return Tensor(
+        dtype=dtype,
+        ndim=ndim,
+        numpy=all(t.numpy for t in both),
+        sure=any(t.sure for t in both),
+    )
+
+
+def binary(machine: Machine, node: cst.CSTNode, name: str, left: Value, right: Value) -> Value:
+    """``left <name> right`` for the libcst operator class ``name``."""
+    results: list[Value] = []
+    for a in options(left):
+        for b in options(right):
+            results.append(_binary(machine, node, name, a, b))
+            if len(results) > 16:
+                return join(*results)
+    return join(*results)
+
+
+def _binary(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Const) and isinstance(a.value, (str, bytes)) and name == "Modulo":
+        if holds_tensor(b):
+            machine.emit(Convert, node, value=b, to="format", how="%")
+        return Py("str")
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return _dunder(machine, node, name, a, b)
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        left = a if isinstance(a, Tensor) else None
+        right = b if isinstance(b, Tensor) else None
+        return tensor_result(left, right, _dtype(name, a, b))
+    if isinstance(a, Const) and isinstance(b, Const):
+        return _fold(name, a.value, b.value)
+    if isinstance(a, Seq):
+        return _sequence(name, a, b)
+    if isinstance(b, Seq) and name == "Multiply":
+        return _sequence(name, b, a)
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and name == "BitOr":
+        merged = dict(a.items) | dict(b.items)
+        return Mapping(tuple(merged.items()), a.rest if b.rest is None else b.rest)
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return UNKNOWN
+    kinds = {_kind(a), _kind(b)}
+    if "str" in kinds:
+        return Py("str")
+    if kinds <= {"int", "bool", "float"}:
+        floating = "float" in kinds or name == "Divide"
+        return Py("float" if floating else "int", shape=_from_shape(a) or _from_shape(b))
+    return Py("object") if "object" not in kinds else UNKNOWN
+
+
+def _fold(name: str, a: Any, b: Any) -> Value:
+    if isinstance(a, _SAFE) and isinstance(b, _SAFE) and name in ARITHMETIC:
+        if name in ("Power", "LeftShift", "Multiply") and not (_small(a) and _small(b)):
+            return Py(type(a).__name__)
+        try:
+            return Const(ARITHMETIC[name](a, b))
+        except (ArithmeticError, TypeError, ValueError):
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _small(value: Any) -> bool:
+    return not isinstance(value, str) and (isinstance(value, float) or value is None or abs(value) < 10_000)
+
+
+def _sequence(name: str, a: Seq, b: Value) -> Value:
+    if name == "Add" and isinstance(b, Seq):
+        if a.items is not None and b.items is not None and len(a.items) + len(b.items) <= 64:
+            return Seq(a.kind, a.items + b.items)
+        parts = (a.items or (a.element,)) + (b.items or (b.element,))
+        return Seq(a.kind, None, join(*parts))
+    if name == "Multiply":
+        if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:
+            return Seq(a.kind, a.items * b.value)
+        return Seq(a.kind, None, join(*a.items) if a.items else a.element)
+    return Seq(a.kind, None, join(*a.items) if a.items else a.element)
+
+
+def _dunder(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    method = DUNDERS.get(name)
+    if method is not None:
+        if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
+            return calls.call_method(machine, node, a, f"__{method}__", (b,))
+        if isinstance(b, Instance) and b.info.lookup(f"__r{method}__") is not None:
+            return calls.call_method(machine, node, b, f"__r{method}__", (a,))
+    return UNKNOWN
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Const):
+        return type(value.value).__name__
+    return value.kind if isinstance(value, Py) else "object"
+
+
+def _from_shape(value: Value) -> bool:
+    return isinstance(value, Py) and value.shape
+
+
+def _dtype(name: str, a: Value, b: Value) -> str | None:
+    dtypes = [v.dtype if isinstance(v, Tensor) else _kind(v) for v in (a, b)]
+    if name in ("BitAnd", "BitOr", "BitXor"):
+        return "bool" if all(d == "bool" for d in dtypes) else "int" if set(dtypes) <= {"int", "bool"} else None
+    if name == "Divide":
+        return "float"
+    if "float" in dtypes:
+        return "float"
+    if set(dtypes) <= {"int", "bool"} and "int" in dtypes:
+        return "int"
+    return "float" if set(dtypes) <= {"float", "int", "bool"} and "float" in dtypes else None
+
+
+def negate(machine: Machine, node: cst.UnaryOperation, value: Value) -> Value:
+    """``-x``, ``+x``, ``~x``."""
+    results: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Tensor):
+            dtype = option.dtype
+            results.append(Tensor(dtype, option.ndim, numpy=option.numpy, sure=option.sure))
+        elif isinstance(option, Const) and isinstance(option.value, (int, float)):
+            minus = isinstance(node.operator, cst.Minus)
+            results.append(Const(-option.value) if minus else option if not minus else UNKNOWN)
+        else:
+            results.append(option if isinstance(option, Py) else UNKNOWN)
+    return join(*results)
+
+
+def compare(machine: Machine, node: cst.Comparison, name: str, left: Value, right: Value) -> Value:
+    """``left <name> right`` for the libcst comparison class ``name``."""
+    if name in ("Is", "IsNot"):
+        return _identity(left, right, name == "Is")
+    if name in ("In", "NotIn"):
+        return _contains(machine, node, left, right)
+    results: list[Value] = []
+    for a in options(left):
+        for b in options(right):
+            results.append(_compare(machine, node, name, a, b))
+    return join(*results)
+
+
+def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        other = b if isinstance(a, Tensor) else a
+        if other == Const(None) or isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
+            return Py("bool")
+        return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
+    if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
+        try:
+            return Const(bool(COMPARISONS[name](a.value, b.value)))
+        except TypeError:
+            return UNKNOWN
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        pairs = (a.items or (a.element,)) + (b.items or (b.element,))
+        if any(may_be_tensor(v) for v in pairs):
+            # Elements are compared one by one, and each answer is asked whether it is true.
+            tensor = next(v for v in pairs if may_be_tensor(v))
+            machine.emit(Truth, node, value=tensor, context="call", branch=None)
+    return Py("bool")
+
+
+def _identity(left: Value, right: Value, positive: bool) -> Value:
+    verdicts = {_same(a, b) for a in options(left) for b in options(right)}
+    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    return Py("bool") if verdict is None else Const(verdict is positive)
+
+
+def _same(a: Value, b: Value) -> bool | None:
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return None
+    if isinstance(a, Const) and isinstance(b, Const):
+        if a.value is None or b.value is None or isinstance(a.value, bool) or isinstance(b.value, bool):
+            return a.value is b.value
+        return None
+    if a == Const(None) or b == Const(None):
+        other = b if a == Const(None) else a
+        return None if isinstance(other, Py) and other.kind == "object" else False
+    if isinstance(a, Instance) and isinstance(b, Instance):
+        return True if a is b else None
+    return None
+
+
+def _contains(machine: Machine, node: cst.Comparison, left: Value, right: Value) -> Value:
+    if may_be_tensor(right):
+        machine.emit(Truth, node, value=right, context="in", branch=None)
+        return Py("bool")
+    for option in options(right):
+        if isinstance(option, Seq) and not isinstance(left, Tensor):
+            continue
+        if isinstance(option, Seq) and option.kind in ("list", "tuple") and may_be_tensor(left):
+            machine.emit(Truth, node, value=left, context="in", branch=None)
+    if isinstance(left, Const) and isinstance(right, Mapping) and right.rest is None:
+        found = any(type(k) is type(left.value) and k == left.value for k, _ in right.items)
+        negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
+        return Const(found is not negative)
+    items = right.items if isinstance(right, Seq) else None
+    if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
+        negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
+        return Const((left in items) is not negative)
+    return Py("bool")

@@ -1,0 +1,226 @@
+"""Regions: what will be compiled, and with what arguments it is entered.
+
+In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` and ``get_inputs()``; what is given to
+``torch.compile``; else every ``nn.Module.forward`` of the file. Code outside the regions has no graph-break finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static import calls, definitions, imports
+from graphdoctor.static.events import Compile, Event
+from graphdoctor.static.evidence import tensor_parameters
+from graphdoctor.static.facts import words
+from graphdoctor.static.index import ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.machine import Frame, Machine
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    options,
+)  # fmt: skip
+
+
+def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event]) -> None:
+    """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen."""
+    imports.run_module(machine, module)
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
+    with machine.call(frame):
+        if _sample(machine, module) or _kernelbench(machine, module):
+            return
+        mentions = "compile" in module.source.text
+        if mentions:
+            _run_uncalled(machine, module)
+        targets = [e.target for e in compiles if isinstance(e, Compile)]
+        resolved = [o for t in targets for o in options(t) if _enter(machine, module, o)]
+        if not resolved:
+            _forwards(machine, module)
+
+
+def _sample(machine: Machine, module: ModuleInfo) -> bool:
+    """Enter what ``graphdoctor_target()`` returns, with the arguments it returns."""
+    declared = module.scope.names.get("graphdoctor_target")
+    if not isinstance(declared, Function):
+        return False
+    result = calls.apply(machine, declared.info.node, declared, (), {})
+    if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
+        return False
+    target = result.items[0]
+    arguments = result.items[1]
+    positional = arguments.items if isinstance(arguments, Seq) and arguments.items is not None else None
+    keywords = result.items[2] if len(result.items) > 2 else Mapping()
+    kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
+    if positional is not None:
+        positional = tuple(_as_arguments(value) for value in positional)
+    kwargs = {name: _as_arguments(value) for name, value in kwargs.items()}
+    entered = [_enter(machine, module, option, positional, kwargs) for option in options(target)]
+    return any(entered)
+
+
+def _kernelbench(machine: Machine, module: ModuleInfo) -> bool:
+    """Enter ``Model(*get_init_inputs())`` with ``get_inputs()``."""
+    names = module.scope.names
+    model, inputs = names.get("Model"), names.get("get_inputs")
+    if not (isinstance(model, Class) and isinstance(inputs, Function)):
+        return False
+    init = names.get("get_init_inputs")
+    made = calls.apply(machine, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
+    arguments = calls.apply(machine, model.info.node, inputs, (), {})
+    built = calls.instantiate(machine, model.info.node, model, _spread(made), {})
+    return _enter(machine, module, built, _spread(arguments) or None)
+
+
+def _spread(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, Seq):
+        return value.items if value.items is not None else (Seq("star", None, value.element),)
+    return ()
+
+
+def _run_uncalled(machine: Machine, module: ModuleInfo) -> None:
+    """Interpret functions that nothing at the top level calls: scripts compile their model inside ``main()``."""
+    for value in list(module.scope.names.values()):
+        if isinstance(value, Function) and value.info.module is module and not value.info.generator:
+            calls.apply(machine, value.info.node, value, (), {})
+
+
+def _enter(
+    machine: Machine,
+    module: ModuleInfo,
+    target: Value,
+    args: tuple[Value, ...] | None = None,
+    kwargs: dict[str, Value] | None = None,
+) -> bool:
+    """Interpret ``target`` as a compiled region. False when it is not scanned code."""
+    if isinstance(target, Compiled):
+        return any(_enter(machine, module, option, args, kwargs) for option in options(target.target))
+    if isinstance(target, Class) and target.info.is_module:
+        return _enter(machine, module, default_module(machine, target.info), args, kwargs)
+    function = entry_function(target)
+    if function is None:
+        return False
+    if args is None and id(function.info) in machine.reached:
+        return True
+    frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
+    with machine.call(frame):
+        if args is None:
+            args, kwargs = (), assumed_arguments(machine, function)
+        calls.call_function(machine, function.info.node, function, args, kwargs or {})
+    return True
+
+
+def entry_function(target: Value) -> Function | None:
+    """The function that runs when ``target`` is called."""
+    if isinstance(target, Function):
+        return target
+    if isinstance(target, Instance):
+        for name in ("forward", "__call__"):
+            found = target.info.lookup(name)
+            for option in options(found) if found is not None else ():
+                if isinstance(option, Compiled):
+                    option = options(option.target)[0]
+                if isinstance(option, Function):
+                    return replace(option, bound=target)
+    return None
+
+
+def default_module(machine: Machine, info: ClassInfo) -> Instance:
+    """An object of a module class made with unknown arguments (what their annotations and defaults say)."""
+    made = calls.instantiate(machine, info.node, Class(info), (), {})
+    return made if isinstance(made, Instance) else Instance(info)
+
+
+def _forwards(machine: Machine, module: ModuleInfo) -> None:
+    """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
+    classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
+    instances = {id(info): default_module(machine, info) for info in classes}
+    built = {id(v.info) for i in instances.values() for v in _held(i) if v is not i}
+    ordered = [c for c in classes if id(c) not in built] + [c for c in classes if id(c) in built]
+    for info in ordered:
+        _enter(machine, module, instances[id(info)])
+
+
+def _classes(module: ModuleInfo) -> list[Class]:
+    return [v for v in module.scope.names.values() if isinstance(v, Class)]
+
+
+def _is_region_class(info: ClassInfo) -> bool:
+    forward = info.lookup("forward")
+    if not any(isinstance(option, (Function, Compiled)) for option in options(forward or UNKNOWN)):
+        return False
+    if info.is_module:
+        return True
+    # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
+    bases = info.externals()
+    return any(b.rpartition(".")[2] not in _NOT_MODULES for b in bases)
+
+
+_NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
+
+
+def _held(instance: Instance) -> list[Instance]:
+    from graphdoctor.static.values import TorchModule, walk
+
+    found: list[Instance] = []
+    stack: list[Value] = list(instance.attrs.values())
+    while stack:
+        for value in walk(stack.pop(), 4):
+            if isinstance(value, Instance) and value not in found:
+                found.append(value)
+            elif isinstance(value, TorchModule) and value.children is not None:
+                stack.append(value.children)
+    return found
+
+
+def assumed_arguments(machine: Machine, function: Function) -> dict[str, Value]:
+    """What the parameters of an entry hold when no call says it: annotations, then defaults, then how they are used."""
+    info = function.info
+    params = definitions.parameters(info.node.params)
+    if function.bound is not None:
+        params = params[1:]
+    evidence = tensor_parameters(info.node)
+    is_forward = info.name == "forward"
+    return {p.name.value: _assumed(machine, info, p, p.name.value in evidence, is_forward) for p in params}
+
+
+def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bool, is_forward: bool) -> Value:
+    name = param.name.value
+    default = info.defaults.get(name)
+    if param.annotation is not None:
+        declared = calls.annotated_value(machine, info, param.annotation.annotation)
+        if not isinstance(declared, Unknown):
+            arguments = _as_arguments(declared)
+            return join(arguments, NONE) if default == NONE else arguments
+        return UNKNOWN
+    if default is None:
+        return Tensor(sure=evident, argument=True) if evident or (is_forward and name not in _NOT_TENSORS) else UNKNOWN
+    if default == NONE:
+        return join(Tensor(argument=True), NONE) if evident else UNKNOWN
+    if isinstance(default, Const):
+        return Py(type(default.value).__name__)
+    return UNKNOWN
+
+
+#: Names of forward's arguments that are Python values by custom.
+_NOT_TENSORS = words(
+    """
+    config mode return_dict kwargs args idx name step batch_idx size shape
+    """
+)
+
+
+def _as_arguments(value: Value) -> Value:
+    return join(*(replace(o, argument=True) if isinstance(o, Tensor) else o for o in options(value)))

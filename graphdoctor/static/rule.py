@@ -1,0 +1,117 @@
+"""What a rule is. One rule is one file in ``rules/``; the module itself is the rule.
+
+A rule module has, read from top to bottom:
+
+* a docstring: the first line is the summary; then three paragraphs that begin with ``What:``, ``Why:`` and ``Fix:``;
+* ``CODE`` ("GD101"), ``NAME`` ("print-in-graph"), ``SEVERITY`` ("error"), ``GB_IDS`` (the ids Dynamo gives these
+  breaks), ``TORCH`` (versions in which it holds, a PEP 440 specifier such as ">=2.6");
+* ``BREAKS`` and ``CLEAN``: examples, each a complete little program (see ``tests/rules``); in ``BREAKS`` each line that
+  breaks ends in a comment ``# GB0059``; a line that only the usage rules flag ends in ``# flagged``;
+* ``check_<event>(event)``: one function per event class it subscribes to (``check_call`` for ``events.Call``), which
+  returns a ``Hit`` or None;
+* optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.model import Confidence, Edit, Safety, Severity
+from graphdoctor.static.events import Event
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule's word on one event. ``node`` defaults to the event's node; ``data`` is for the rule's own ``fix``."""
+
+    event: Event
+    message: str
+    suggestion: str
+    confidence: Confidence = "certain"
+    node: cst.CSTNode | None = None
+    gb_ids: tuple[str, ...] = ()
+    severity: Severity | None = None
+    data: Any = None
+
+    @property
+    def place(self) -> cst.CSTNode:
+        """The node that the finding underlines."""
+        return self.node if self.node is not None else self.event.node
+
+
+@dataclass(frozen=True)
+class FixPlan:
+    """Edits that belong together; ``reason`` says why they are safe, or what they change."""
+
+    edits: tuple[Edit, ...]
+    safety: Safety
+    reason: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why no fix is offered, in one sentence for the user."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A loaded rule module."""
+
+    code: str
+    name: str
+    severity: Severity
+    gb_ids: tuple[str, ...]
+    torch: str
+    summary: str
+    what: str
+    why: str
+    how: str
+    breaks: tuple[str, ...]
+    clean: tuple[str, ...]
+    checks: dict[str, Callable[[Any], Hit | None]] = field(default_factory=dict)
+    fix: Callable[[Hit, Any], FixPlan | Refusal] | None = None
+
+
+def load(module: ModuleType) -> Rule:
+    """Read a rule from its module. Raises ValueError, naming the file, when a part is missing."""
+    try:
+        summary, sections = _docstring(module.__doc__ or "")
+        return Rule(
+            code=module.CODE,
+            name=module.NAME,
+            severity=module.SEVERITY,
+            gb_ids=tuple(module.GB_IDS),
+            torch=module.TORCH,
+            summary=summary,
+            what=sections["What"],
+            why=sections["Why"],
+            how=sections["Fix"],
+            breaks=tuple(module.BREAKS),
+            clean=tuple(module.CLEAN),
+            checks={name[len("check_") :]: fn for name, fn in vars(module).items() if name.startswith("check_")},
+            fix=getattr(module, "fix", None),
+        )
+    except (AttributeError, KeyError) as missing:
+        raise ValueError(f"{module.__name__}: a rule needs {missing}") from missing
+
+
+def _docstring(text: str) -> tuple[str, dict[str, str]]:
+    """The summary line, and the paragraphs by their leading word."""
+    paragraphs = [" ".join(p.split()) for p in text.strip().split("\n\n")]
+    sections: dict[str, str] = {}
+    current = ""
+    for paragraph in paragraphs[1:]:
+        word, colon, rest = paragraph.partition(":")
+        if colon and word in ("What", "Why", "Fix"):
+            current = word
+            sections[word] = rest.strip()
+        elif current:
+            sections[current] += "\n\n" + paragraph
+    return paragraphs[0], sections

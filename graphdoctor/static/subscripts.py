@@ -1,0 +1,136 @@
+"""Reading ``x[i]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static import calls
+from graphdoctor.static.events import Convert, Subscript
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Py,
+    Returned,
+    Seq,
+    Tensor,
+    TorchModule,
+    Value,
+    join,
+    may_be_tensor,
+    options,
+)  # fmt: skip
+
+
+def read_item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
+    """The value of ``receiver[index]``. Emits ``Subscript`` on tensors and ``Convert`` for a tensor index of a list."""
+    if may_be_tensor(receiver):
+        machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
+    return join(*(_item(machine, node, option, index) for option in options(receiver)))
+
+
+def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
+    first = index[0] if index else UNKNOWN
+    if isinstance(receiver, Tensor):
+        return Tensor(
+            receiver.dtype, _ndim(receiver, index), numpy=receiver.numpy, sure=receiver.sure, sparse=receiver.sparse
+        )
+    if isinstance(receiver, Seq):
+        return _sequence_item(machine, node, receiver, first)
+    if isinstance(receiver, Mapping):
+        if isinstance(first, Const):
+            return receiver.get(first.value) or UNKNOWN
+        values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
+        return join(*values) if values else UNKNOWN
+    if isinstance(receiver, TorchModule) and receiver.children is not None:
+        return _child(machine, node, receiver, first)
+    if isinstance(receiver, Instance):
+        if receiver.info.lookup("__getitem__") is not None:
+            return calls.call_method(
+                machine, node, receiver, "__getitem__", (join(*index) if len(index) == 1 else Seq("tuple", index),)
+            )
+        children = receiver.attrs.get("#children")
+        if children is not None:
+            return _child(machine, node, TorchModule("torch.nn.ModuleList", children), first)
+        if receiver.info.fields:
+            values = [receiver.attrs.get(f, UNKNOWN) for f in receiver.info.fields]
+            if isinstance(first, Const) and isinstance(first.value, int) and first.value < len(values):
+                return values[first.value] if receiver.info.derives("typing.NamedTuple") else join(*values)
+            if isinstance(first, Const) and isinstance(first.value, str):
+                return receiver.attrs.get(first.value, UNKNOWN)
+    if isinstance(receiver, Const) and isinstance(receiver.value, str):
+        return Py("str")
+    if isinstance(receiver, (External, Class)):
+        return receiver
+    if isinstance(receiver, Py) and receiver.kind == "size":
+        return Py("size") if isinstance(first, Returned) else Py("int", shape=True)
+    return UNKNOWN
+
+
+def _child(machine: Machine, node: cst.Subscript, receiver: TorchModule, first: Value) -> Value:
+    children = receiver.children
+    if isinstance(children, Seq):
+        if isinstance(first, Returned):
+            return TorchModule(receiver.qualname, Seq("list", None, join(*(children.items or (children.element,)))))
+        return _sequence_item(machine, node, children, first)
+    if isinstance(children, Mapping):
+        if isinstance(first, Const):
+            return children.get(first.value) or UNKNOWN
+        values = [v for _, v in children.items] + ([children.rest] if children.rest is not None else [])
+        return join(*values) if values else UNKNOWN
+    return UNKNOWN
+
+
+def _sequence_item(machine: Machine, node: cst.Subscript, receiver: Seq, first: Value) -> Value:
+    if may_be_tensor(first):
+        machine.emit(Convert, node, value=first, to="index", how="list index")
+    if isinstance(first, Returned) and first.qualname == "builtins.slice":
+        part = node.slice[0].slice
+        if receiver.items is not None and isinstance(part, cst.Slice):
+            bounds = [_literal(b) for b in (part.lower, part.upper, part.step)]
+            if all(b is None or isinstance(b, int) for b in bounds):
+                return Seq(receiver.kind, receiver.items[slice(*bounds)])
+        return Seq(receiver.kind, None, join(*receiver.items) if receiver.items else receiver.element)
+    if receiver.items is not None:
+        if (
+            isinstance(first, Const)
+            and isinstance(first.value, int)
+            and -len(receiver.items) <= first.value < len(receiver.items)
+        ):
+            return receiver.items[first.value]
+        return join(*receiver.items) if receiver.items else UNKNOWN
+    return receiver.element
+
+
+def _literal(node: cst.BaseExpression | None) -> Any:
+    if node is None:
+        return None
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value
+    if (
+        isinstance(node, cst.UnaryOperation)
+        and isinstance(node.operator, cst.Minus)
+        and isinstance(node.expression, cst.Integer)
+    ):
+        return -node.expression.evaluated_value
+    return ...
+
+
+def _ndim(receiver: Tensor, index: tuple[Value, ...]) -> int | None:
+    if receiver.ndim is None:
+        return None
+    ndim = receiver.ndim
+    for part in index:
+        if isinstance(part, (Const, Py)) and not (isinstance(part, Const) and part.value in (None, ...)):
+            ndim -= 1
+        elif isinstance(part, Const) and part.value is None:
+            ndim += 1
+        elif not isinstance(part, (Returned, Const)):
+            return None
+    return max(ndim, 0)

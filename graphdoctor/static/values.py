@@ -1,0 +1,302 @@
+"""Abstract values: what the static pass knows of an expression without running it.
+
+The question asked of every value is the one Dynamo asks: is it *tensor data* (its contents are unknown while tracing),
+or something a trace may look at (shapes, dtypes, flags, None, Python numbers, configuration)?
+Unknown stays ``Unknown``, and rules are silent about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphdoctor.static.index import ClassInfo, FunctionInfo
+
+
+class Value:
+    """Base of all abstract values."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Unknown(Value):
+    """Nothing is known."""
+
+
+@dataclass(frozen=True)
+class Tensor(Value):
+    """Tensor data. ``sure`` is False where tensor-ness is assumed (an unannotated argument of ``forward``)."""
+
+    #: "bool", "int", "float" or "complex".
+    dtype: str | None = None
+    ndim: int | None = None
+    #: A numpy array: Dynamo traces it as a tensor (config.trace_numpy).
+    numpy: bool = False
+    #: A numpy scalar (``np.random.rand()``, ``array.sum()``): also a tensor to Dynamo.
+    sure: bool = True
+    #: Set where the object is a leaf that the module owns (``nn.Parameter``, a buffer).
+    owned: bool = False
+    #: A function argument, not the result of an operator.
+    argument: bool = False
+    #: Requires grad was asked for.
+    sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Const(Value):
+    """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis."""
+
+    value: Any
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
+
+
+@dataclass(frozen=True)
+class Py(Value):
+    """A Python value that is not tensor data and whose value is not known.
+
+    ``kind`` is a type name ("int", "float", "bool", "str", "dtype", "device", "size", "object").
+    ``shape`` is True for numbers that come from a tensor's shape; ``varying`` for what ``.item()`` gave.
+    """
+
+    kind: str = "object"
+    shape: bool = False
+
+
+@dataclass(frozen=True)
+class Seq(Value):
+    """A list, tuple, set, generator or iterator; ``items`` when each element is known, else ``element`` for all."""
+
+    kind: str
+    items: tuple[Value, ...] | None = None
+    element: Value = field(default_factory=Unknown)
+
+
+@dataclass(frozen=True)
+class Mapping(Value):
+    """A dict, keyed by constant keys; ``rest`` stands for any other key."""
+
+    items: tuple[tuple[Any, Value], ...] = ()
+    rest: Value | None = None
+
+    def get(self, key: Any) -> Value | None:
+        for name, value in self.items:
+            if type(name) is type(key) and name == key:
+                return value
+        return self.rest
+
+
+@dataclass(frozen=True)
+class External(Value):
+    """Something imported from outside the scanned code, by dotted name: ``External("torch.nn.functional.relu")``."""
+
+    qualname: str
+
+
+@dataclass(frozen=True)
+class Imported(Value):
+    """A name imported from another scanned module, looked up when it is first used: ``from .layers import Block``."""
+
+    module: str
+    name: str
+    #: The dotted name of the module whose import statement it is.
+    importer: str
+
+
+@dataclass(frozen=True)
+class Returned(Value):
+    """An object made by calling something external that is not a tensor: ``Returned("logging.getLogger")``."""
+
+    qualname: str
+
+
+@dataclass(frozen=True)
+class Function(Value):
+    """A function of the scanned code; ``bound`` is its ``self``; ``cells`` the scopes it closes over."""
+
+    info: FunctionInfo
+    bound: Value | None = None
+    cells: Any = None
+
+    def __hash__(self) -> int:
+        return hash((id(self.info), id(self.bound)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and other.info is self.info and other.bound is self.bound
+
+
+@dataclass(frozen=True)
+class Class(Value):
+    """A class of the scanned code."""
+
+    info: ClassInfo
+
+    def __hash__(self) -> int:
+        return id(self.info)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Class) and other.info is self.info
+
+
+@dataclass(eq=False)
+class Instance(Value):
+    """An object of a class of the scanned code. Compared by identity; ``attrs`` is its heap."""
+
+    info: ClassInfo
+    attrs: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TorchModule(Value):
+    """An ``nn.Module`` of torch itself: ``TorchModule("torch.nn.Linear")``; containers keep their ``children``."""
+
+    qualname: str
+    children: Value | None = None
+
+
+@dataclass(frozen=True)
+class Partial(Value):
+    """``functools.partial``, a bound method of a builtin, or a wrapper: ``function`` with leading arguments."""
+
+    function: Value
+    args: tuple[Value, ...] = ()
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True)
+class Method(Value):
+    """A method that is not scanned code: ``tensor.sum``, ``[].append``, ``logger.info``."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True)
+class Compiled(Value):
+    """What ``torch.compile(target)`` gives: calling it runs ``target`` as a compiled region."""
+
+    target: Value
+
+
+@dataclass(frozen=True)
+class Super(Value):
+    """``super()``: attributes of ``instance`` looked up after ``after`` in the order of its bases."""
+
+    instance: Value
+    after: ClassInfo
+
+    def __hash__(self) -> int:
+        return hash((id(self.instance), id(self.after)))
+
+
+@dataclass(frozen=True)
+class Either(Value):
+    """One of several values, by the path taken: ``mask`` of ``mask=None``."""
+
+    options: tuple[Value, ...]
+
+
+UNKNOWN = Unknown()
+NONE = Const(None)
+
+
+def options(value: Value) -> tuple[Value, ...]:
+    """The alternatives of ``value``: one for everything but ``Either``."""
+    return value.options if isinstance(value, Either) else (value,)
+
+
+def join(*values: Value, limit: int = 6) -> Value:
+    """The value that is one of ``values``; beyond ``limit`` alternatives of different kinds it is Unknown."""
+    seen: list[Value] = []
+    for value in values:
+        for option in options(value):
+            if option not in seen:
+                seen.append(option)
+    if len(seen) == 1:
+        return seen[0]
+    tensors = [o for o in seen if isinstance(o, Tensor)]
+    if len(tensors) > 1:
+        merged = tensors[0]
+        for other in tensors[1:]:
+            merged = merge_tensors(merged, other)
+        seen = [merged] + [o for o in seen if not isinstance(o, Tensor)]
+    constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
+    if len(constants) > 3:
+        kinds = {type(o.value).__name__ for o in constants}
+        seen = [o for o in seen if o not in constants] + [Py(kinds.pop() if len(kinds) == 1 else "object")]
+    if len(seen) == 1:
+        return seen[0]
+    return Either(tuple(seen)) if len(seen) <= limit else UNKNOWN
+
+
+def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """What holds of both."""
+    return Tensor(
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        ndim=a.ndim if a.ndim == b.ndim else None,
+        numpy=a.numpy and b.numpy,
+        sure=a.sure and b.sure,
+        owned=a.owned and b.owned,
+        argument=a.argument and b.argument,
+        sparse=a.sparse and b.sparse,
+    )
+
+
+def keep(value: Value, test: Callable[[Value], bool]) -> Value:
+    """``value`` narrowed to the alternatives that pass ``test``; unchanged when none does."""
+    kept = [o for o in options(value) if test(o)]
+    return join(*kept) if kept else value
+
+
+def is_tensor(value: Value) -> bool:
+    """True when every alternative is tensor data."""
+    return all(isinstance(o, Tensor) for o in options(value))
+
+
+def may_be_tensor(value: Value) -> bool:
+    """True when some alternative is tensor data."""
+    return any(isinstance(o, Tensor) for o in options(value))
+
+
+def tensor_of(value: Value) -> Tensor | None:
+    """The tensor alternative of ``value``, if any."""
+    for option in options(value):
+        if isinstance(option, Tensor):
+            return option
+    return None
+
+
+def walk(value: Value, depth: int = 3) -> Iterator[Value]:
+    """``value`` and what it contains, containers opened to ``depth``."""
+    for option in options(value):
+        yield option
+        if depth <= 0:
+            continue
+        if isinstance(option, Seq):
+            for item in option.items if option.items is not None else (option.element,):
+                yield from walk(item, depth - 1)
+        elif isinstance(option, Mapping):
+            for _, item in option.items:
+                yield from walk(item, depth - 1)
+            if option.rest is not None:
+                yield from walk(option.rest, depth - 1)
+        elif isinstance(option, Instance):
+            for item in list(option.attrs.values()):
+                yield from walk(item, depth - 1)
+
+
+def holds_tensor(value: Value) -> bool:
+    """True when ``value`` is a tensor or a container (or object) that holds one."""
+    return any(isinstance(v, Tensor) for v in walk(value))
+
+
+def assumed(value: Value) -> Value:
+    """``value`` with its tensors marked as assumed rather than known."""
+    return join(*(replace(o, sure=False) if isinstance(o, Tensor) else o for o in options(value)))
