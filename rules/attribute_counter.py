@@ -1,0 +1,121 @@
+"""A Python counter on the module changes in the forward pass.
+
+What: `self.step += 1` on an int or float attribute of a module, in compiled code.
+
+Why: Dynamo guards on the value of the attribute, so each call finds a changed value and compiles again; after
+8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not
+help: numbers on modules are constants.
+
+Fix: Count in the code that calls the model, or make the counter a tensor buffer:
+`self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
+True`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import SetAttr
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Instance, Py, Value, options
+
+from ._shared import code
+
+CODE = "GD701"
+NAME = "attribute-counter"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        self.step += 1  # flagged
+        return x * self.step
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("step", torch.tensor(0))
+
+    def forward(self, x):
+        self.step += 1
+        return x * self.step
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        step = self.step
+        step += 1
+        return x * step
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen = False
+
+    def forward(self, x):
+        self.seen = True
+        return x * 2
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def advance(self):
+        self.step += 1
+
+    def forward(self, x):
+        return x * 2
+""",
+)
+
+
+def check_setattr(event: SetAttr) -> Hit | None:
+    if not event.augmented or not isinstance(event.receiver, Instance) or not _is_number(event.value):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} changes in every call, and every call is compiled again, up to the recompile limit",
+        "count outside the compiled function, or keep the count in a tensor buffer",
+        "likely" if event.site.conditional else "certain",
+    )
+
+
+def _is_number(value: Value) -> bool:
+    def numeric(option: Value) -> bool:
+        if isinstance(option, Const):
+            return type(option.value) in (int, float)
+        return isinstance(option, Py) and option.kind in ("int", "float") and not option.shape
+
+    return all(numeric(option) for option in options(value))

@@ -1,0 +1,294 @@
+"""Autograd's own operations in compiled code.
+
+What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
+`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()`.
+
+Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
+autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
+custom `autograd.Function`s and `.detach()` are traced.
+
+Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
+For derivatives inside the model use `torch.func.grad`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call, GetAttr, SetAttr
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Tensor, TorchModule, Value, may_be_tensor, options
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD501"
+NAME = "autograd-in-graph"
+SEVERITY = "error"
+GB_IDS = ("GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007")
+TORCH = ">=2.6"
+
+METHODS = {
+    "backward": "call it outside: compile the forward pass and the loss",
+    "retain_grad": "return the tensor and use `torch.autograd.grad` outside",
+    "requires_grad_": "set requires_grad before the call, on the parameter or the input",
+    "detach_": "use `detach()`, which is traced",
+}
+FUNCTIONS = ("torch.autograd.grad", "torch.autograd.backward")
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    x.square().sum().backward()  # GB0123
+    return x * 2
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+    """\
+import torch
+
+
+def f(x):
+    (slope,) = torch.autograd.grad(x.square().sum(), x)  # GB9186
+    return slope
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+    """\
+def f(x):
+    y = x.detach().requires_grad_(True)  # GB8985
+    return y * 3
+""",
+    """\
+def f(x):
+    y = x.clone()
+    y.requires_grad = True  # GB0206
+    return y * 3
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.lin.requires_grad_(False)  # GB0125
+        return self.lin(x)
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x * 2
+    y.retain_grad()  # GB0108
+    return y.sum()
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x * 2
+    if y.grad_fn is not None:  # GB0104
+        return y + 1
+    return y
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x.clone()
+    y.data = torch.zeros(4, 8)  # GB0056
+    return y
+""",
+    """\
+def f(x):
+    y = x * 2
+    return y.detach_() + x.detach_()  # GB0148
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch.autograd.backward(x.square().sum())  # GB0007
+    return x * 2
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.func.grad(lambda t: t.square().sum())(x)
+""",
+    """\
+def f(x):
+    y = x.detach()
+    return y * 3 if not x.requires_grad else y
+""",
+    """\
+import torch
+
+
+def f(x):
+    with torch.no_grad():
+        return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x * 2
+    y.register_hook(lambda slope: slope * 2)
+    return y
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+        self.lin.requires_grad_(False)
+
+    def forward(self, x):
+        return self.lin(x)
+""",
+    """\
+def f(x):
+    if x.is_leaf and x.grad is None:
+        return x.data * 2
+    return x
+""",
+    """\
+def f(x):
+    y = x * 2
+    y.requires_grad_(False)
+    return y
+""",
+    """\
+import torch
+
+
+class Negate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, slope):
+        return -slope
+
+
+def f(x):
+    return Negate.apply(x) * 2
+""",
+    """\
+def f(x):
+    y = x.clone()
+    y.data.mul_(2)
+    return y
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.lin.weight.data = self.lin.weight.data * 1.0
+        self.lin.zero_grad()
+        return self.lin(x)
+""",
+    """\
+class Node:
+    def backward(self):
+        return 2.0
+
+
+def f(x):
+    return x * Node().backward()
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    if event.qualname in FUNCTIONS:
+        return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
+    package, _, name = event.qualname.rpartition(".")
+    if name not in METHODS or event.receiver is None:
+        return None
+    if package != "torch.Tensor" and not isinstance(event.receiver, TorchModule):
+        return None
+    if name == "requires_grad_" and _turns_off(event) and not _has_parameters(event.receiver):
+        return None
+    return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
+
+
+def check_getattr(event: GetAttr) -> Hit | None:
+    if event.name != "grad_fn" or not may_be_tensor(event.receiver):
+        return None
+    return _hit(event, "ask `requires_grad`, which is traced", event.receiver)
+
+
+def check_setattr(event: SetAttr) -> Hit | None:
+    if not may_be_tensor(event.receiver):
+        return None
+    if event.name == "requires_grad":
+        return _hit(event, "set requires_grad before the call, on the parameter or the input", event.receiver)
+    if event.name == "data" and not _has_parameters(event.receiver):
+        return _hit(event, "assign the tensor to the name, or write into it with `copy_`", event.receiver)
+    return None
+
+
+def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None = None) -> Hit:
+    return Hit(
+        event,
+        f"{code(event)} acts on autograd's bookkeeping: {consequence(event)}",
+        suggestion,
+        certainty(event, value),
+    )
+
+
+def _turns_off(event: Call) -> bool:
+    flag = event.kwargs.get("requires_grad", event.args[0] if event.args else Const(True))
+    return flag == Const(False)
+
+
+def _has_parameters(value: Value) -> bool:
+    """True for a module and for a parameter, whose requires_grad is True, so that turning it off changes it."""
+    return any(isinstance(o, TorchModule) or (isinstance(o, Tensor) and o.owned) for o in options(value))

@@ -1,0 +1,112 @@
+"""`torch._check` and its relatives are given what they cannot trace.
+
+What: `torch._check_tensor_all` (and transformers' `torch_compilable_check` on tensors), `torch._check` with a
+tensor as the condition, and `torch._check` whose message is a lambda that uses a local variable.
+
+Why: `_check_tensor_all` reads the tensor with `.item()`, so it splits the graph by default although it is
+called compile-safe; `torch._check` accepts bools only; and a message with a closure is not traced.
+
+Fix: Use `torch._assert_async(condition.all(), "message")` for tensor data. For shapes use
+`torch._check(x.shape[0] == n)`, with a message that is constant.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import may_be_tensor
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD505"
+NAME = "check-helper"
+SEVERITY = "error"
+GB_IDS = ("GB0124", "GB9158")
+TORCH = ">=2.6"
+
+TENSOR_CHECKS = ("torch._check_tensor_all", "torch._check_tensor_all_with")
+CHECKS = ("torch._check", "torch._check_value", "torch._check_index", "torch._check_type")
+COMPILABLE_CHECK = "torch_compilable_check"
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    torch._check_tensor_all(x > 0, lambda: "must be positive")  # GB0124
+    return x.log()
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch._check(x.shape[0] == 4, lambda: f"expected 4 rows, got {x.shape}")  # GB9158
+    return x.log()
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    torch._assert_async((x > 0).all(), "must be positive")
+    return x.log()
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch._check(x.shape[0] == 4, lambda: "expected 4 rows")
+    return x.log()
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch._check(x.shape[0] == 4)
+    torch._check_value(x.ndim == 2, lambda: "expected a matrix")
+    return x.log()
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch._check_is_size(x.shape[0])
+    return x.log()
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    name = event.qualname
+    if name in TENSOR_CHECKS or (name.endswith("." + COMPILABLE_CHECK) and event.args and may_be_tensor(event.args[0])):
+        return _hit(event, "reads the tensor with `.item()`", 'use `torch._assert_async(condition.all(), "message")`')
+    if name not in CHECKS:
+        return None
+    if event.args and may_be_tensor(event.args[0]):
+        return _hit(event, "accepts only bools, not tensor data", 'use `torch._assert_async(condition, "message")`')
+    if _message_has_closure(event.node):
+        return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")
+    return None
+
+
+def _hit(event: Call, what: str, suggestion: str) -> Hit:
+    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event))
+
+
+def _message_has_closure(call: cst.CSTNode) -> bool:
+    """True for ``lambda: f"... {x}"``: a message made from local names."""
+    if not isinstance(call, cst.Call):
+        return False
+    lambdas = [arg.value for arg in call.args if isinstance(arg.value, cst.Lambda)]
+    return any(m.findall(each.body, m.Name()) for each in lambdas)

@@ -1,0 +1,121 @@
+"""The clock is read in compiled code.
+
+What: The functions of `time`, `datetime.now` and its relatives, `datetime` and `timedelta` objects,
+`timeit.default_timer`.
+
+Why: The clock is outside the graph: each call splits it. What is measured is not the time of the operators
+either, because their kernels run later, fused and reordered, and on a GPU asynchronously.
+
+Fix: Measure around the call of the compiled model, with `torch.utils.benchmark` or `torch.profiler`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+
+from ._shared import certainty, code, consequence, within
+
+CODE = "GD402"
+NAME = "clock"
+SEVERITY = "error"
+GB_IDS = ("GB0007", "GB0156", "GB0147")
+TORCH = ">=2.6"
+
+CLOCKS = frozenset({"time", "datetime", "timeit"})
+
+BREAKS = (
+    """\
+import time
+
+
+def f(x):
+    start = time.perf_counter()  # GB0007
+    return x * 2
+""",
+    """\
+from time import sleep
+
+
+def f(x):
+    sleep(0.001)  # GB0007
+    return x * 2
+""",
+    """\
+import datetime
+
+
+def f(x):
+    now = datetime.datetime.now()  # GB0156
+    return x * 2
+""",
+    """\
+from datetime import timedelta
+
+
+def f(x):
+    limit = timedelta(seconds=1)  # GB0147
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import time
+
+START = time.time()
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import time
+
+import torch
+
+
+def f(x):
+    if not torch.compiler.is_compiling():
+        start = time.perf_counter()
+    return x * 2
+""",
+    """\
+def f(x):
+    time = x.mean()
+    return x * time
+""",
+    """\
+import torch
+
+
+def f(x):
+    with torch.profiler.record_function("double"):
+        return x * 2
+""",
+    """\
+import time
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.created = time.time()
+
+    def forward(self, x):
+        return x * 2
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    if not within(event.qualname, CLOCKS):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} uses the clock: {consequence(event)}",
+        "measure around the call of the compiled function",
+        certainty(event),
+    )

@@ -1,0 +1,191 @@
+"""An operator whose output shape depends on the data.
+
+What: `unique`, `unique_consecutive`, `masked_select`, `bincount`, `repeat_interleave` with tensor repeats and
+no `output_size`, `one_hot` without `num_classes`, `combinations`, `torch.linalg.lstsq`, `ctc_loss`,
+`pack_padded_sequence`.
+
+Why: Dynamo needs the shape of each result to go on. By default it ends the graph before such an operator.
+`fullgraph=True` takes most of them (the size becomes a symbol); `one_hot`, `lstsq` and `ctc_loss` never pass.
+
+Fix: Give the size: `num_classes=`, `output_size=`. Work with masks in place of selections, `scatter_add_`
+with a fixed length in place of `bincount`. Otherwise compute it outside the compiled function.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Value, may_be_tensor
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD303"
+NAME = "data-dependent-shape"
+SEVERITY = "error"
+GB_IDS = ("GB0036", "GB0246", "GB0007")
+TORCH = ">=2.6"
+
+SUGGESTIONS = {
+    "unique": "compute it outside the compiled function, or mark duplicates with a comparison matrix",
+    "unique_consecutive": "compute it outside the compiled function",
+    "masked_select": "keep the full shape: `torch.where(mask, x, 0)` or `masked_fill`",
+    "bincount": "use `torch.zeros(n).scatter_add_(0, index, ones)` with a fixed `n`",
+    "repeat_interleave": "pass `output_size=`",
+    "one_hot": "pass `num_classes=`",
+    "combinations": "compute the index pairs once, in `__init__`",
+    "lstsq": "use `torch.linalg.pinv(a) @ b`, or compute it outside the compiled function",
+    "ctc_loss": "compute the loss outside the compiled function",
+    "pack_padded_sequence": "mask the padding in place of packing",
+}
+
+PACKAGES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.nn.utils.rnn", "numpy")
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.unique(x).sum()  # GB0036
+""",
+    """\
+def f(x):
+    return x.masked_select(x > 1).sum()  # GB0036
+""",
+    """\
+def f(x):
+    return x[0].long().bincount(minlength=3)  # GB0036
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.repeat_interleave(x, torch.tensor([1, 2, 3, 1]), dim=0)  # GB0036
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.one_hot(x.long())  # GB0246
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.linalg.lstsq(x, torch.ones(4, 1)).solution  # GB0036
+""",
+    """\
+import torch
+import torch.nn.functional as F
+
+
+def f(x):
+    logits = x[:, None, :].log_softmax(-1)
+    return F.ctc_loss(logits, torch.ones(1, 2, dtype=torch.long), (4,), (2,))  # GB0036
+""",
+    """\
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+
+
+def f(x):
+    return pack_padded_sequence(x[None], torch.tensor([4]), batch_first=True).data  # GB0007
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.repeat_interleave(x, 2, dim=0)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x.repeat_interleave(torch.tensor([1, 2, 3, 1]), dim=0, output_size=7)
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.one_hot(x.long(), num_classes=4)
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.one_hot(x.long(), 4)
+""",
+    """\
+def f(x):
+    return x.masked_fill(x > 1, 0.0).sum()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x.masked_scatter(x > 1, torch.rand(32))
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.histc(x, bins=4)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.linalg.svd(x).S + torch.linalg.matrix_rank(x)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.sort(x).values + torch.topk(x, 8).values + torch.cartesian_prod(x[0, :2], x[1, :2]).sum()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.nn.utils.rnn.pad_sequence([x[0], x[1, :3]])
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if package not in PACKAGES or name not in SUGGESTIONS:
+        return None
+    operands = (event.receiver, *event.args) if event.receiver is not None else event.args
+    if not operands or not may_be_tensor(operands[0]) or not _depends_on_data(name, operands, event.kwargs):
+        return None
+    return Hit(
+        event,
+        f"the output shape of {code(event)} depends on the data: {consequence(event)}",
+        SUGGESTIONS[name],
+        certainty(event, operands[0]),
+    )
+
+
+def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
+    if name == "repeat_interleave":
+        repeats = kwargs.get("repeats", operands[1] if len(operands) > 1 else operands[0])
+        return may_be_tensor(repeats) and "output_size" not in kwargs
+    if name == "one_hot":
+        return kwargs.get("num_classes", operands[1] if len(operands) > 1 else Const(-1)) == Const(-1)
+    return True

@@ -1,0 +1,193 @@
+"""A tensor or a module is copied with `copy`.
+
+What: `copy.deepcopy` of a tensor, a module or a container that holds one; `copy.copy` of tensors and dicts;
+`dataclasses.asdict` and `astuple` of objects that hold tensors, and `dataclasses.fields` of a class.
+
+Why: Copying goes through the object's internals (storages, `__reduce_ex__`), which Dynamo does not trace.
+Plain Python data is fine.
+
+Fix: `x.clone()` copies a tensor. Copy modules outside the compiled function; `torch.func.functional_call`
+runs a module with other parameters. Read the fields of a dataclass by name.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.fixes.conversions import clone_tensor
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Class, Instance, Mapping, TorchModule, Value, holds_tensor, walk
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD401"
+NAME = "deepcopy"
+SEVERITY = "error"
+GB_IDS = ("GB4198", "GB0208", "GB0007", "GB0180")
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import copy
+
+
+def f(x):
+    y = copy.deepcopy(x)  # GB4198
+    return y * 2
+""",
+    """\
+import copy
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        twin = copy.deepcopy(self.lin)  # GB4198
+        return twin(x)
+""",
+    """\
+import copy
+
+
+def f(x):
+    y = copy.copy(x)  # GB0208
+    return y * 2
+""",
+    """\
+import copy
+
+
+def f(x):
+    outputs = copy.copy({"hidden": x})  # GB0007
+    return outputs["hidden"]
+""",
+    """\
+import dataclasses
+
+import torch
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+
+
+def f(x):
+    return dataclasses.asdict(Output(x))["logits"]  # GB4198
+""",
+    """\
+import dataclasses
+
+
+@dataclasses.dataclass
+class Config:
+    scale: float = 2.0
+
+
+def f(x):
+    return x * len(dataclasses.fields(Config))  # GB0180
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    y = x.clone()
+    return y * 2
+""",
+    """\
+import copy
+
+
+def f(x):
+    settings = copy.deepcopy({"scales": [1, 2]})
+    return x * settings["scales"][0]
+""",
+    """\
+import copy
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+        self.twin = copy.deepcopy(self.lin)
+
+    def forward(self, x):
+        return self.twin(x)
+""",
+    """\
+import dataclasses
+
+import torch
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+
+
+def f(x):
+    return dataclasses.replace(Output(x), logits=x * 2).logits
+""",
+    """\
+import dataclasses
+
+
+@dataclasses.dataclass
+class Config:
+    scale: float = 2.0
+
+
+def f(x):
+    return x * dataclasses.asdict(Config())["scale"]
+""",
+    """\
+def f(x):
+    outputs = {"hidden": x}
+    copied = dict(outputs)
+    return copied["hidden"]
+""",
+    """\
+def f(x):
+    rows = [x[0], x[1]]
+    return rows.copy()[0]
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if package not in ("copy", "dataclasses") or not event.args or not _breaks(name, event.args[0]):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} copies or reads internals that Dynamo does not trace: {consequence(event)}",
+        "use `x.clone()` for a tensor; copy modules outside the compiled function"
+        if package == "copy"
+        else "read the fields by name, or convert outside the compiled function",
+        certainty(event),
+    )
+
+
+def _breaks(name: str, value: Value) -> bool:
+    if name in ("deepcopy", "asdict", "astuple"):
+        return holds_tensor(value) or any(_is_module(v) for v in walk(value))
+    if name == "copy":
+        return holds_tensor(value) or isinstance(value, Mapping)
+    return name == "fields" and isinstance(value, Class)
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return clone_tensor(hit, editor)

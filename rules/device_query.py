@@ -1,0 +1,157 @@
+"""The state of a device or of the torch build is asked in compiled code.
+
+What: `torch.cuda.device_count`, memory statistics, `is_bf16_supported`, `torch.backends.*.is_available`,
+`get_num_threads`, `get_default_device`, `get_float32_matmul_precision`, `is_inference_mode_enabled`,
+`torch.can_cast` and others.
+
+Why: These functions return Python values that Dynamo does not trace, so each call splits the graph.
+`torch.cuda.is_available`, `x.device`, `torch.is_grad_enabled` and `torch.get_default_dtype` are traced.
+
+Fix: Ask once, in `__init__` or at module level, and keep the answer. Read memory statistics around the call
+of the model.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD506"
+NAME = "device-query"
+SEVERITY = "error"
+GB_IDS = ("GB0208", "GB0007", "GB0046")
+TORCH = ">=2.6"
+
+#: Functions that were seen to break on torch 2.13, without a GPU.
+QUERIES = frozenset((
+    "torch.cuda.device_count", "torch.cuda.memory_allocated", "torch.cuda.max_memory_allocated",
+    "torch.cuda.memory_reserved", "torch.cuda.max_memory_reserved", "torch.cuda.is_bf16_supported",
+    "torch.backends.mps.is_available", "torch.backends.cuda.is_built", "torch.backends.cudnn.is_available",
+    "torch.backends.mkldnn.is_available", "torch.backends.cuda.flash_sdp_enabled",
+    "torch.backends.cuda.mem_efficient_sdp_enabled", "torch.backends.cuda.math_sdp_enabled",
+    "torch.get_num_threads", "torch.set_num_threads", "torch.get_num_interop_threads", "torch.get_default_device",
+    "torch.is_inference_mode_enabled", "torch.get_float32_matmul_precision", "torch.__config__.show",
+    "torch.set_anomaly_enabled", "torch.result_type", "torch.can_cast", "torch.utils.data.get_worker_info",
+    "torch.profiler.itt.is_available", "torch.compiler.cudagraph_mark_step_begin", "torch.compiler.reset",
+    "torch._dynamo.reset",
+))  # fmt: skip
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return x * torch.cuda.device_count()  # GB0208
+""",
+    """\
+import torch
+
+
+def f(x):
+    used = torch.cuda.memory_allocated()  # GB0208
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.backends.mps.is_available():  # GB0208
+        return x
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch.set_num_threads(1)  # GB0007
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.is_inference_mode_enabled():  # GB0046
+        return x
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    if torch.cuda.is_available() and x.device.type == "cuda":
+        return x
+    return x * 2
+""",
+    """\
+import torch
+
+DEVICES = torch.cuda.device_count()
+
+
+def f(x):
+    return x * DEVICES
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.is_grad_enabled() and torch.get_default_dtype() == x.dtype:
+        return x
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch.cuda.empty_cache()
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * torch.finfo(x.dtype).eps + torch.iinfo(torch.int8).max
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.accelerator.is_available() or torch.xpu.is_available():
+        return x
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.backends.cudnn.enabled and torch.promote_types(x.dtype, torch.float16) == x.dtype:
+        return x
+    return x * 2
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    if event.qualname not in QUERIES:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} is not traced: {consequence(event)}",
+        "ask once, in `__init__` or at module level, and keep the answer",
+        certainty(event),
+    )

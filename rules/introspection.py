@@ -1,0 +1,196 @@
+"""The program looks at itself in compiled code.
+
+What: `globals()`, `exec`, `__import__`, `importlib.import_module`, `inspect.stack`, `inspect.currentframe`,
+`inspect.getsource`, `sys._getframe`, a class statement, `callable` of a tensor's method, and the import of a
+missing module inside a `try`.
+
+Why: Frames, namespaces and code objects are what Dynamo itself replaces, so it does not trace access to them
+and splits the graph; a failed import leaves the whole function uncompiled. `import` of a module that exists,
+`importlib.util.find_spec`, `isinstance` and `hasattr` are fine.
+
+Fix: Do it at import time and keep the result: `try: import flash_attn` at the top of the file with a flag,
+classes at module level, names of functions as constants.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call, Define, Import
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Function, Method, Tensor, Value
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD406"
+NAME = "introspection"
+SEVERITY = "error"
+GB_IDS = ("GB0007", "GB0059", "GB0069", "GB0088", "GB8977")
+TORCH = ">=2.6"
+
+LOOKS = frozenset((
+    "builtins.globals", "builtins.exec", "builtins.__import__", "builtins.compile", "importlib.import_module",
+    "importlib.reload", "inspect.stack", "inspect.currentframe", "inspect.getsource", "inspect.getsourcelines",
+    "inspect.getsourcefile", "inspect.getmodule", "inspect.trace", "sys._getframe",
+))  # fmt: skip
+
+BREAKS = (
+    """\
+SCALE = 2.0
+
+
+def f(x):
+    return x * globals()["SCALE"]  # GB0059
+""",
+    """\
+import importlib
+
+
+def f(x):
+    math = importlib.import_module("math")  # GB0007
+    return x * math.pi
+""",
+    """\
+import inspect
+
+
+def f(x):
+    caller = inspect.currentframe()  # GB0007
+    return x * 2
+""",
+    """\
+def f(x):
+    class Output:  # GB8977
+        pass
+
+    return x * 2
+""",
+    """\
+def f(x):
+    try:
+        import no_such_attention  # GB0069
+    except ImportError:
+        pass
+    return x * 2
+""",
+    """\
+def f(x):
+    if callable(x.relu):  # GB0059
+        return x.relu()
+    return x
+""",
+    """\
+import inspect
+
+
+def f(x):
+    def scale(t, factor=2):
+        return t * factor
+
+    if "factor" in inspect.signature(scale).parameters:  # GB0088
+        return scale(x)
+    return x
+""",
+)
+
+CLEAN = (
+    """\
+SCALE = 2.0
+
+
+def f(x):
+    return x * SCALE
+""",
+    """\
+def f(x):
+    import math
+
+    return x * math.pi
+""",
+    """\
+import importlib.util
+
+
+def f(x):
+    if importlib.util.find_spec("no_such_attention") is None:
+        return x * 2
+    return x
+""",
+    """\
+try:
+    import no_such_attention
+except ImportError:
+    no_such_attention = None
+
+
+def f(x):
+    return x * 2 if no_such_attention is None else x
+""",
+    """\
+class Output:
+    def __init__(self, value):
+        self.value = value
+
+
+def f(x):
+    return Output(x * 2).value
+""",
+    """\
+import inspect
+
+
+def scale(t, factor=2):
+    return t * factor
+
+
+def f(x):
+    if inspect.isfunction(scale) and "factor" in inspect.signature(scale).parameters:
+        return scale(x)
+    return x
+""",
+    """\
+def f(x):
+    names = locals()
+    return x * len(names) if hasattr(x, "relu") and isinstance(x, object) else x
+""",
+    """\
+def scale(t):
+    return t * 2
+
+
+def f(x):
+    return scale(x) if callable(scale) else x
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    of_method = event.qualname == "builtins.callable" and any(
+        isinstance(arg, Method) and isinstance(arg.receiver, Tensor) for arg in event.args
+    )
+    of_closure = event.qualname == "inspect.signature" and any(_is_nested(arg) for arg in event.args)
+    if not of_method and not of_closure and event.qualname not in LOOKS:
+        return None
+    return _hit(event, code(event), "do it at import time and keep the result")
+
+
+def check_define(event: Define) -> Hit:
+    return _hit(event, f"class statement `{event.name}`", "define the class at module level")
+
+
+def check_import(event: Import) -> Hit | None:
+    if not event.optional:
+        return None
+    return _hit(
+        event,
+        f"optional {code(event)}, which breaks where the module is missing",
+        "try the import at the top of the file and test a flag here",
+        sure=False,
+    )
+
+
+def _hit(event: Call | Define | Import, what: str, suggestion: str, sure: bool = True) -> Hit:
+    return Hit(event, f"{what}: {consequence(event)}", suggestion, certainty(event) if sure else "likely")
+
+
+def _is_nested(value: Value) -> bool:
+    """A function that was defined inside another; the signature of one at module level is traced."""
+    return isinstance(value, Function) and getattr(value.cells, "kind", "") == "function"

@@ -1,0 +1,116 @@
+"""`.item()` takes a number out of a tensor.
+
+What: A call of `Tensor.item()` in compiled code.
+
+Why: The graph ends here, because by default Dynamo does not record numbers that depend on data; on a GPU the
+call also waits for the device. With `torch.compile(fullgraph=True)` (torch 2.10 or later) or
+`torch._dynamo.config.capture_scalar_outputs = True` the number is kept as a symbol, and the same call is no
+break until something asks for its value.
+
+Fix: Leave the value a 0-d tensor: `x * t.max()` needs no `.item()`. Convert in the code that calls the model.
+If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_outputs = True`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.fixes.conversions import keep_tensor
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import may_be_tensor
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD211"
+NAME = "item-call"
+SEVERITY = "error"
+GB_IDS = ("GB0124",)
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+def f(x):
+    return x / x.abs().max().item()  # GB0124
+""",
+    """\
+def f(x):
+    if x.max().item() > 1.0:  # GB0124
+        x = x / 2
+    return x
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(0.5))
+
+    def forward(self, x):
+        return x * self.scale.item()  # GB0124
+""",
+    """\
+def f(x):
+    return x + max([row.max().item() for row in x])  # GB0124
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    return x / x.abs().max()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.where(x.max() > 1.0, x / 2, x)
+""",
+    """\
+def f(x):
+    scales = {"a": 2.0, "b": 3.0}
+    for name, scale in scales.items():
+        x = x * scale
+    return x
+""",
+    """\
+class Box:
+    def item(self):
+        return 2.0
+
+
+def f(x):
+    return x * Box().item()
+""",
+    """\
+import torch
+
+
+def f(x):
+    if not torch.compiler.is_compiling():
+        assert x.max().item() < 1e6
+    return x * 2
+""",
+    """\
+def f(x):
+    return x * x.shape[0] + x.numel()
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    if event.qualname != "torch.Tensor.item" or event.receiver is None or not may_be_tensor(event.receiver):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} makes tensor data a Python number: {consequence(event)}",
+        "keep the value as a 0-d tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`",
+        certainty(event, event.receiver),
+    )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return keep_tensor(hit, editor)

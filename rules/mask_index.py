@@ -1,0 +1,153 @@
+"""A boolean mask selects elements.
+
+What: `x[mask]` read with a boolean tensor (or list), also on the way of `y[mask] += v` and `y[mask] =
+x[mask]`.
+
+Why: How many elements are selected depends on the data, so the graph ends here by default. Assignment from a
+scalar or a tensor, `y[mask] = 0.0`, is traced and is fine.
+
+Fix: Keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or sums weighted by the mask: the mean of
+`x[mask]` is `(x * mask).sum() / mask.sum()`. `y[mask] += v` becomes `y = torch.where(mask, y + v, y)`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Subscript
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, options
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD302"
+NAME = "mask-index"
+SEVERITY = "error"
+GB_IDS = ("GB0036",)
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+def f(x):
+    return x[x > 1].mean()  # GB0036
+""",
+    """\
+def f(x):
+    mask = x[:, 0] > 1
+    return x[mask, :].sum()  # GB0036
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = torch.zeros_like(x)
+    y[x > 1] += 1.0  # GB0036
+    return y
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = torch.zeros_like(x)
+    mask = x > 1
+    y[mask] = x[mask] * 2  # GB0036
+    return y
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keep", torch.tensor([True, False, True, False]))
+
+    def forward(self, x):
+        return x[self.keep]  # GB0036
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    mask = x > 1
+    return (x * mask).sum() / mask.sum()
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = torch.zeros_like(x)
+    y[x > 1] = 1.0
+    return y
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = torch.zeros_like(x)
+    y[x > 1] = x.mean()
+    return y
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.where(x > 1, x + 1.0, x)
+""",
+    """\
+def f(x):
+    order = x[:, 0].argsort()
+    return x[order]
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x[torch.tensor([0, 2])] + x[[1, 3]]
+""",
+    """\
+def f(x):
+    return x[None, ..., 0] + x[:, 1:2]
+""",
+    """\
+def f(x):
+    x[0] += 1.0
+    return x
+""",
+)
+
+
+def check_subscript(event: Subscript) -> Hit | None:
+    if event.mode not in ("load", "augment"):
+        return None
+    mask = next((index for index in event.index if _is_mask(index)), None)
+    if mask is None:
+        return None
+    reads = "reads what the mask selects before it writes" if event.mode == "augment" else "selects by a mask"
+    return Hit(
+        event,
+        f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
+        "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
+        certainty(event, mask if not isinstance(mask, Seq) else None),
+    )
+
+
+def _is_mask(index: Value) -> bool:
+    for option in options(index):
+        if isinstance(option, Tensor) and option.dtype == "bool":
+            return True
+        if isinstance(option, Seq) and option.items and all(_is_bool(item) for item in option.items):
+            return True
+    return False
+
+
+def _is_bool(value: Value) -> bool:
+    return (isinstance(value, Const) and isinstance(value.value, bool)) or (
+        isinstance(value, Py) and value.kind == "bool"
+    )

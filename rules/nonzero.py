@@ -1,0 +1,113 @@
+"""The number of nonzero elements becomes a shape.
+
+What: `torch.nonzero`, `Tensor.nonzero`, `torch.argwhere` and `torch.where` with one argument, also of numpy
+arrays.
+
+Why: The shape of the result depends on the data. By default Dynamo ends the graph here; `fullgraph=True`
+(torch 2.10 or later) and `torch._dynamo.config.capture_dynamic_output_shape_ops = True` keep the size as a
+symbol, as long as nothing asks for it.
+
+Fix: Work with the mask: `torch.where(mask, a, b)`, `masked_fill`, sums weighted by the mask.
+`torch.nonzero_static(x, size=n)` has a fixed shape. For mixtures of experts loop over all experts.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import may_be_tensor
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD301"
+NAME = "nonzero"
+SEVERITY = "error"
+GB_IDS = ("GB0036",)
+TORCH = ">=2.6"
+
+FUNCTIONS = ("nonzero", "argwhere", "flatnonzero")
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.nonzero(x > 1).float().sum()  # GB0036
+""",
+    """\
+def f(x):
+    rows, columns = (x > 1).nonzero(as_tuple=True)  # GB0036
+    return rows + columns
+""",
+    """\
+import torch
+
+
+def f(x):
+    (index,) = torch.where(x[0] > 1)  # GB0036
+    return index.sum()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.argwhere(x > 1)  # GB0036
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.where(x > 1, x, 0.0)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.count_nonzero(x > 1)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.nonzero_static(x > 1, size=4)
+""",
+    """\
+def f(x):
+    return x.masked_fill(x > 1, 0.0)
+""",
+    """\
+def f(x):
+    return x.where(x > 1, 0.0)
+""",
+    """\
+def f(x):
+    values, index = x.flatten().topk(3)
+    return x.flatten()[index]
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if package not in ("torch", "torch.Tensor", "numpy", "numpy.ndarray"):
+        return None
+    alone = name == "where" and event.receiver is None and len(event.args) == 1 and not event.kwargs
+    if not alone and name not in FUNCTIONS:
+        return None
+    operand = event.receiver if event.receiver is not None else event.args[0] if event.args else None
+    if operand is None or not may_be_tensor(operand):
+        return None
+    return Hit(
+        event,
+        f"the shape of {code(event)} depends on the data: {consequence(event)}",
+        "work with the mask (`torch.where` with three arguments, `masked_fill`) or use `torch.nonzero_static`",
+        certainty(event, operand),
+    )

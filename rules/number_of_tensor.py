@@ -1,0 +1,129 @@
+"""A tensor is converted to a Python number.
+
+What: `int(t)`, `float(t)`, `bool(t)`, `complex(t)`, `round(t)` and the functions of `math` on a tensor.
+
+Why: Each of them reads the tensor's contents on the host, which ends the graph, and on a GPU waits for the
+device. `int` and `float` pass `fullgraph=True` (the number becomes a symbol); the functions of `math` do not.
+
+Fix: Use the tensor as it is, and torch's functions in place of those of `math`: `torch.sqrt(t)`, `t.floor()`.
+Comparisons give tensors; select with `torch.where`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.fixes.conversions import keep_tensor
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.static.events import Convert
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import tensor_of
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD214"
+NAME = "number-of-tensor"
+SEVERITY = "error"
+GB_IDS = ("GB0124", "GB0033", "GB0059")
+TORCH = ">=2.6"
+
+SUGGESTIONS = {
+    "int": "keep the value a tensor; `t.long()` truncates on the device",
+    "float": "keep the value a 0-d tensor; arithmetic with it needs no conversion",
+    "bool": "keep the comparison a tensor and select with `torch.where`",
+    "complex": "use `torch.complex` or `t.to(torch.complex64)`",
+    "math": "use the function of torch of the same name",
+    "round": "use `torch.round`",
+}
+
+BREAKS = (
+    """\
+def f(x):
+    return x * float(x.max())  # GB0124
+""",
+    """\
+def f(x):
+    count = int((x > 0).sum())  # GB0124
+    return x / count
+""",
+    """\
+def f(x):
+    positive = bool((x > 0).all())  # GB0124
+    return x * 2
+""",
+    """\
+import math
+
+
+def f(x):
+    return x / math.sqrt(x.var())  # GB0033
+""",
+    """\
+def f(x):
+    z = complex(x.sum())  # GB0059
+    return x * 2
+""",
+    """\
+def f(x):
+    try:
+        count = int(x.sum())  # GB0124
+    except ValueError:
+        count = 0
+    return x + count
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    return x * x.max()
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x / torch.sqrt(x.var())
+""",
+    """\
+import math
+
+
+def f(x):
+    return x / math.sqrt(x.shape[-1])
+""",
+    """\
+def f(x):
+    half = int(x.shape[-1] / 2)
+    return x[:, :half] * float(x.ndim)
+""",
+    """\
+def f(x, p=0.5):
+    return x * float(p) * int("3")
+""",
+    """\
+def f(x):
+    return abs(x) + round(2.5) + x.float() + x.int()
+""",
+    """\
+import math
+
+
+def f(x):
+    return x * math.prod(x.shape) + math.ceil(x.size(0) / 3)
+""",
+)
+
+
+def check_convert(event: Convert) -> Hit | None:
+    tensor = tensor_of(event.value)
+    if tensor is None or tensor.numpy or event.to not in SUGGESTIONS:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} makes tensor data a Python number: {consequence(event)}",
+        SUGGESTIONS[event.to],
+        certainty(event, event.value),
+    )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return keep_tensor(hit, editor)

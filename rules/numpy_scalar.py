@@ -1,0 +1,187 @@
+"""A numpy result is used as a Python number.
+
+What: `int()`, `float()`, `.item()`, `.tolist()` of a numpy array or of what a numpy function returns, or such
+a value as a size; the classic is `int(np.prod(x.shape))`.
+
+Why: Dynamo traces numpy as tensor operations (`torch._dynamo.config.trace_numpy`), so what numpy computes is
+tensor data, even from the shape of a tensor. Turning it into a Python number ends the graph.
+
+Fix: Use Python's `math` on shapes: `math.prod(x.shape)` stays a number. Keep values computed from arrays as
+tensors. A function of one float constant, `float(np.sqrt(2.0))`, is evaluated while tracing and is fine.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+import libcst.matchers as m
+
+from graphdoctor.static.events import Call, Convert
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import tensor_of
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD213"
+NAME = "numpy-scalar"
+SEVERITY = "error"
+GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185")
+TORCH = ">=2.6"
+
+#: Functions that Dynamo evaluates while tracing when they get one Python number.
+FOLDED = ("ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "round", "rint", "trunc")
+#: Methods of arrays that give Python objects.
+EXTRACTORS = ("item", "tolist", "tobytes")
+
+BREAKS = (
+    """\
+import numpy as np
+
+
+def f(x):
+    n = int(np.prod(x.shape))  # GB0033
+    return x.reshape(n)
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    n = np.prod(x.shape)
+    return x.reshape(int(n))  # GB0007 GB0033
+""",
+    """\
+def f(x):
+    return x - x.numpy().mean().item()  # GB0033
+""",
+    """\
+def f(x):
+    return x - float(x.numpy().max())  # GB0033
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    rates = [float(rate) for rate in np.linspace(0, 1, 4)]  # GB0033
+    return x * rates[1]
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    for step in range(np.prod([2, 2])):  # GB0059
+        x = x + step
+    return x
+""",
+    """\
+def f(x):
+    data = x.numpy().tobytes()  # GB0158
+    return x * 2
+""",
+    """\
+def f(x):
+    objects = x.numpy().astype(object)  # GB0250 flagged
+    return x + objects.shape[0]  # GB0185
+""",
+)
+
+CLEAN = (
+    """\
+import math
+
+
+def f(x):
+    return x.reshape(math.prod(x.shape))
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x / np.sqrt(x.shape[-1])
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x * float(np.sqrt(2.0)) + int(np.ceil(x.shape[0] / 3))
+""",
+    """\
+import numpy as np
+
+SCALE = float(np.prod([2, 3]))
+
+
+def f(x):
+    return x * SCALE
+""",
+    """\
+def f(x):
+    return x - x.numpy().mean()
+""",
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    return torch.from_numpy(np.sqrt(x.numpy())) * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    rates = torch.linspace(0, 1, 4)
+    return x * rates[1]
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x * np.pi + np.arange(8)
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x + int(x.shape[0] / 2) + len(np.zeros(3))
+""",
+)
+
+
+def check_convert(event: Convert) -> Hit | None:
+    tensor = tensor_of(event.value)
+    if tensor is None or not tensor.numpy or _is_folded(event.node):
+        return None
+    return Hit(
+        event,
+        f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number: {consequence(event)}",
+        "compute it with Python's `math` (`math.prod(x.shape)`), or keep it a tensor",
+        certainty(event, event.value),
+    )
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if package != "numpy.ndarray":
+        return None
+    as_objects = name == "astype" and "object" in code(event)
+    if name not in EXTRACTORS and not as_objects:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} makes array data Python objects: {consequence(event)}",
+        "keep the value an array or a tensor",
+        certainty(event, event.receiver),
+    )
+
+
+def _is_folded(node: cst.CSTNode) -> bool:
+    """True for ``int(np.ceil(number))`` and the like, spelled in one expression."""
+    function = m.Attribute(attr=m.OneOf(*(m.Name(name) for name in FOLDED)))
+    return m.matches(node, m.Call(args=[m.Arg(value=m.Call(func=function, args=[m.Arg()]))]))

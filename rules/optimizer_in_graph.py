@@ -1,0 +1,176 @@
+"""An optimizer, scheduler or gradient scaler is used in compiled code.
+
+What: `optimizer.step`, `zero_grad` and `state_dict`, `scheduler.step`, the methods of `GradScaler`, and
+`clip_grad_norm_(..., error_if_nonfinite=True)`.
+
+Why: torch itself puts a graph break into `Optimizer.step`, and wraps `zero_grad` and schedulers in profiling
+hooks that are not traced. A training step compiled as a whole is several graphs.
+
+Fix: Compile the forward pass and the loss; leave `zero_grad`, `backward`, clipping, `step` and the scheduler
+in the training loop. The update alone can be compiled: `torch.compile(optimizer.step)`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD507"
+NAME = "optimizer-in-graph"
+SEVERITY = "error"
+GB_IDS = ("GB0025", "GB0008", "GB0007", "GB0170", "GB8335")
+TORCH = ">=2.6"
+
+OPTIMIZER_METHODS = ("step", "zero_grad", "state_dict", "load_state_dict")
+SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.amp.grad_scaler.GradScaler")
+CLIPPERS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
+
+BREAKS = (
+    """\
+import torch
+
+weight = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+
+
+def f(x):
+    optimizer.step()  # GB0025
+    return x * weight
+""",
+    """\
+import torch
+
+weight = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.AdamW([weight], lr=0.1)
+
+
+def f(x):
+    optimizer.zero_grad()  # GB0008
+    return x * weight
+""",
+    """\
+import torch
+
+weight = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+
+def f(x):
+    optimizer.step()  # GB0007 GB0025
+    scheduler.step()  # GB0008
+    return x * weight
+""",
+    """\
+import torch
+
+scaler = torch.amp.GradScaler("cpu")
+
+
+def f(x):
+    return scaler.scale(x.sum())  # GB0008
+""",
+    """\
+import torch
+
+model = torch.nn.Linear(8, 8)
+
+
+def f(x):
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)  # GB0170 GB8335
+    return x * norm
+
+
+def graphdoctor_target():
+    model(torch.rand(4, 8)).sum().backward()
+    return f, (torch.rand(4, 8),)
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn.functional as F
+
+model = torch.nn.Linear(8, 8)
+
+
+def f(x):
+    return F.mse_loss(model(x), x)
+""",
+    """\
+import torch
+
+model = torch.nn.Linear(8, 8)
+
+
+def f(x):
+    return x * torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+
+def graphdoctor_target():
+    model(torch.rand(4, 8)).sum().backward()
+    return f, (torch.rand(4, 8),)
+""",
+    """\
+import torch
+
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(8))], lr=0.1)
+
+
+def f(x):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.2
+    return x * 2
+""",
+    """\
+import torch
+
+model = torch.nn.Linear(8, 8)
+
+
+def f(x):
+    model.zero_grad()
+    return model(x)
+""",
+    """\
+class Counter:
+    def step(self):
+        return 2
+
+
+counter = Counter()
+
+
+def f(x):
+    return x * counter.step()
+""",
+    """\
+import torch
+
+weight = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+optimizer.zero_grad()
+
+
+def f(x):
+    return x * weight
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    owner, _, method = event.qualname.rpartition(".")
+    of_optimizer = owner.startswith("torch.optim.") and method in OPTIMIZER_METHODS
+    strict_clip = event.qualname in CLIPPERS and event.kwargs.get("error_if_nonfinite") == Const(True)
+    if not of_optimizer and owner not in SCALERS and not strict_clip:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} belongs to the training loop, not to the graph: {consequence(event)}",
+        "compile the forward pass and the loss, and call it outside",
+        certainty(event),
+    )

@@ -1,0 +1,177 @@
+"""Files, processes or the operating system are used in compiled code.
+
+What: `open`, reading and writing files (`pathlib`, `torch.save`, `torch.load`, `json`, `pickle`, `tempfile`),
+`os.path.exists` and its relatives, `os.getpid`, `os.cpu_count`, writes to `os.environ`, subprocesses and
+sockets.
+
+Why: The outside world is not part of a graph: each such call splits it. What Dynamo does trace, such as
+`os.environ.get`, is read once and baked in without a guard.
+
+Fix: Do it in `__init__` or in the code that calls the model, and keep the result in an attribute.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call, Subscript
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import External
+
+from ._shared import certainty, code, consequence, within
+
+CODE = "GD404"
+NAME = "os-and-files"
+SEVERITY = "error"
+GB_IDS = ("GB0007", "GB0059", "GB0092", "GB0142", "GB0156", "GB0294")
+TORCH = ">=2.6"
+
+#: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
+OUTSIDE = frozenset((
+    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "pickle", "shutil", "glob", "tempfile",
+    "subprocess", "socket", "psutil", "getpass", "marshal", "shelve", "torch.save", "torch.load", "torch.hub",
+    "numpy.save", "numpy.load", "numpy.savez", "sys.getsizeof", "os.getcwd", "os.getpid", "os.getppid", "os.cpu_count",
+    "os.putenv", "os.unsetenv", "os.makedirs", "os.mkdir", "os.listdir", "os.scandir", "os.walk", "os.remove",
+    "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.system", "os.popen", "os.urandom", "os.stat", "os.chdir",
+    "os.kill", "os.fork", "os.environ.pop", "os.environ.update", "os.environ.clear", "os.path.exists", "os.path.isfile",
+    "os.path.isdir", "os.path.islink", "os.path.abspath", "os.path.realpath", "os.path.getsize", "os.path.getmtime",
+))  # fmt: skip
+
+#: Methods of ``pathlib.Path`` that ask the file system; joining and splitting paths is traced.
+PATH_METHODS = frozenset((
+    "exists", "is_file", "is_dir", "read_text", "read_bytes", "write_text", "write_bytes", "open", "stat", "resolve",
+    "absolute", "mkdir", "unlink", "iterdir", "glob", "rglob", "touch",
+))  # fmt: skip
+
+BREAKS = (
+    """\
+import os
+
+
+def f(x):
+    if os.path.exists("/nowhere"):  # GB0007
+        return x
+    return x * 2
+""",
+    """\
+import os
+
+
+def f(x):
+    os.environ["STEP"] = "1"  # GB0007
+    return x * 2
+""",
+    """\
+def f(x):
+    with open("/dev/null") as stream:  # GB0059 GB0142
+        return x * 2
+""",
+    """\
+import pathlib
+
+
+def f(x):
+    if pathlib.Path("/nowhere").exists():  # GB0007 GB0092
+        return x
+    return x * 2
+""",
+    """\
+import json
+
+
+def f(x):
+    text = json.dumps({"rows": 4})  # GB0156
+    return x * 2
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    np.save("/dev/null", x.numpy())  # GB0294
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import os
+
+
+def f(x):
+    name = os.path.join("a", os.path.basename("b/c"))
+    return x * 2
+""",
+    """\
+import os
+
+
+def f(x):
+    if os.environ.get("STEP") == "1" or os.getenv("OTHER"):
+        return x
+    return x * 2
+""",
+    """\
+import pathlib
+
+
+def f(x):
+    path = pathlib.Path("/nowhere") / "a"
+    return x * 2
+""",
+    """\
+import json
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = json.loads("[4, 8]")
+
+    def forward(self, x):
+        return x * self.rows[0]
+""",
+    """\
+import os
+
+import torch
+
+
+def f(x):
+    if not torch.compiler.is_compiling():
+        os.makedirs("/tmp", exist_ok=True)
+    return x * 2
+""",
+    """\
+def f(x):
+    return x.exp().log()
+""",
+    """\
+import platform
+import sys
+
+
+def f(x):
+    return x * len(platform.system()) * len(sys.platform)
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    of_path = package.startswith("pathlib.") and name in PATH_METHODS
+    return _hit(event) if of_path or within(event.qualname, OUTSIDE) else None
+
+
+def check_subscript(event: Subscript) -> Hit | None:
+    writes_environment = event.mode != "load" and event.receiver == External("os.environ")
+    return _hit(event) if writes_environment else None
+
+
+def _hit(event: Call | Subscript) -> Hit:
+    return Hit(
+        event,
+        f"{code(event)} acts on the outside world: {consequence(event)}",
+        "do it in `__init__` or in the code that calls the model",
+        certainty(event),
+    )

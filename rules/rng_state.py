@@ -1,0 +1,173 @@
+"""The random generator's state is set or read in compiled code.
+
+What: `torch.manual_seed`, `torch.cuda.manual_seed`, `get_rng_state`, `set_rng_state`, `initial_seed`,
+`torch.Generator()`, a generator's methods, and `generator=` in a random function.
+
+Why: A graph draws its random numbers itself; the generator objects are not traced, and each of these calls
+splits the graph.
+
+Fix: Seed in the program that calls the model. Draw reproducible noise outside and pass it as an argument.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Returned, Value, options
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD503"
+NAME = "rng-state"
+SEVERITY = "error"
+GB_IDS = ("GB0007", "GB0055", "GB0208", "GB0363", "GB7650")
+TORCH = ">=2.6"
+
+PACKAGES = ("torch", "torch.random", "torch.cuda", "torch.cuda.random", "torch.mps", "torch.xpu")
+FUNCTIONS = (
+    "manual_seed", "manual_seed_all", "seed_all", "initial_seed", "get_rng_state", "get_rng_state_all",
+    "set_rng_state", "set_rng_state_all", "Generator",
+)  # fmt: skip
+
+BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    torch.manual_seed(0)  # GB0007
+    return x + torch.rand(8)
+""",
+    """\
+import torch
+
+
+def f(x):
+    state = torch.get_rng_state()  # GB0007
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    seed = torch.initial_seed()  # GB0208
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    generator = torch.Generator()  # GB0363
+    return x * 2
+""",
+    """\
+import torch
+
+generator = torch.Generator()
+
+
+def f(x):
+    return x + torch.rand(4, 8, generator=generator)  # GB0055
+""",
+    """\
+import torch
+
+generator = torch.Generator()
+
+
+def f(x):
+    generator.manual_seed(0)  # GB7650
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+torch.manual_seed(0)
+
+
+def f(x):
+    return x + torch.rand(8)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.rand(4, 8, generator=None)
+""",
+    """\
+import torch
+
+
+def f(x, noise):
+    return x + noise
+
+
+def graphdoctor_target():
+    generator = torch.Generator().manual_seed(0)
+    return f, (torch.rand(4, 8), torch.rand(4, 8, generator=generator))
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.lin(x)
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.dropout(x, 0.5, training=True).bernoulli_(0.5)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.normal(0.0, 1.0, (4, 8)) + torch.randn_like(x)
+""",
+    """\
+import torch
+
+
+def f(x):
+    if not torch.compiler.is_compiling():
+        torch.manual_seed(0)
+    return x + torch.rand(8)
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    sets_state = name in FUNCTIONS and (
+        package in PACKAGES or package in ("torch.Generator", "torch.default_generator")
+    )
+    if not sets_state and not _is_generator(event.kwargs.get("generator")):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} uses a random generator's state: {consequence(event)}",
+        "seed, or draw the numbers, in the code that calls the compiled function",
+        certainty(event),
+    )
+
+
+def _is_generator(value: Value | None) -> bool:
+    return value is not None and any(
+        isinstance(o, Returned) and o.qualname == "torch.Generator" for o in options(value)
+    )

@@ -1,0 +1,135 @@
+"""A recurrent layer of torch is called.
+
+What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN` (or of their `flatten_parameters`) in compiled code.
+
+Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
+makes compilation slow) and leaves the calling function uncompiled. The cuDNN kernel is fast as it is.
+
+Fix: Compile the parts before and after the layer as modules of their own; or set
+`torch._dynamo.config.allow_rnn = True` (inference on short sequences; training of an LSTM fails with it on
+torch 2.13); or loop over `nn.LSTMCell`, which is traced.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import TorchModule, options
+
+from ._shared import certainty, code
+
+CODE = "GD502"
+NAME = "rnn-module"
+SEVERITY = "error"
+GB_IDS = ("GB0014",)
+TORCH = ">=2.6"
+
+LAYERS = ("LSTM", "GRU", "RNN")
+
+BREAKS = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+
+    def forward(self, x):
+        y, state = self.rnn(x)  # GB0014
+        return y * 2
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 8)
+
+    def forward(self, x):
+        return self.rnn(x)[0]  # GB0014
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.RNN(8, 8)])
+
+    def forward(self, x):
+        x = self.layers[0](x)
+        return self.layers[1](x)[0]  # GB0014
+""",
+)
+
+CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(8, 8)
+
+    def forward(self, x):
+        hidden, cell = self.cell(x)
+        return hidden
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+
+    def forward(self, x):
+        return self.cell(x)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.lin(x)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.layer(x[None])
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
+    called.append(event.qualname)
+    if not any(name.startswith("torch.nn.") and set(name.split(".")) & set(LAYERS) for name in called):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} calls a recurrent layer, which Dynamo does not trace: `{event.site.function}` runs uncompiled "
+        "as a whole",
+        "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
+        certainty(event),
+    )

@@ -1,0 +1,211 @@
+"""Sparse tensors, or the memory behind a tensor, in compiled code.
+
+What: `to_sparse`, `torch.sparse_coo_tensor`, operations on sparse tensors; `storage()`, the methods of
+`untyped_storage()`, `data_ptr()` used in computation, `resize_`, `resize_as_`, `share_memory_`, `apply_`,
+`out=` with a tensor of another shape.
+
+Why: Dynamo's fake tensors have no memory and are dense, so these operations cannot be traced; sparse tensors
+leave the function uncompiled.
+
+Fix: Use dense tensors with masks in compiled code, and convert outside. Give `out=` a tensor of the final
+shape; use `x.new_empty(size)` or `reshape` in place of `resize_`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Tensor, Value, may_be_tensor, options
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD509"
+NAME = "sparse-or-storage"
+SEVERITY = "error"
+GB_IDS = ("GB0007", "GB0015", "GB0055", "GB0087", "GB0117", "GB0126", "GB0127", "GB0156", "GB0208", "GB0277")
+TORCH = ">=2.6"
+
+METHODS = {
+    "to_sparse": "keep the tensor dense",
+    "to_sparse_csr": "keep the tensor dense",
+    "to_sparse_coo": "keep the tensor dense",
+    "to_mkldnn": "convert outside the compiled function",
+    "storage": "do it outside the compiled function",
+    "storage_offset": "do it outside the compiled function",
+    "resize_": "use `reshape`, or make a tensor of the final size",
+    "resize_as_": "use `reshape`, or make a tensor of the final size",
+    "share_memory_": "share the tensor before the call",
+    "is_shared": "ask outside the compiled function",
+    "apply_": "use torch operators",
+    "map_": "use torch operators",
+}
+SPARSE = ("torch.sparse_coo_tensor", "torch.sparse_csr_tensor", "torch.sparse_compressed_tensor")
+
+BREAKS = (
+    """\
+def f(x):
+    sparse = x.to_sparse()  # GB0277
+    return sparse.to_dense()  # GB0015
+""",
+    """\
+import torch
+
+
+def f(x, weights):
+    return torch.sparse.mm(weights, x)  # GB0015
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.eye(4).to_sparse())
+""",
+    """\
+import torch
+
+
+def f(x):
+    sparse = torch.sparse_coo_tensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2))  # GB0007
+    return sparse.to_dense()  # GB0015
+""",
+    """\
+def f(x):
+    y = x.clone()
+    y.resize_(2, 16)  # GB0126
+    return y
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x.clone()
+    y.resize_as_(torch.zeros(2, 16))  # GB0127
+    return y
+""",
+    """\
+def f(x):
+    return x * x.untyped_storage().nbytes()  # GB0156
+""",
+    """\
+def f(x):
+    memory = x.storage()  # GB0208
+    return x * 2
+""",
+    """\
+def f(x):
+    y = x.clone()
+    y.apply_(lambda value: value + 1)  # GB0055
+    return y
+""",
+    """\
+def f(x):
+    y = x.to_mkldnn()  # GB0087
+    return x * 2
+""",
+    """\
+def f(x):
+    x.share_memory_()  # GB0117
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    return x.to_dense() * 2 if not x.is_sparse else x
+""",
+    """\
+def f(x):
+    return x * x.element_size() * x.numel()
+""",
+    """\
+def f(x):
+    return x.reshape(2, 16)
+""",
+    """\
+import torch
+
+
+def f(x):
+    out = torch.empty(4, 8)
+    torch.mul(x, 2, out=out)
+    return out
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.sparse.mm(x, x.T)
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = x.clone()
+    y.set_(torch.zeros(2, 16))
+    return y
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.lin.apply(lambda module: None)
+        return self.lin(x)
+""",
+    """\
+class Pool:
+    def storage(self):
+        return 2
+
+
+def f(x):
+    return x * Pool().storage()
+""",
+    """\
+def f(x):
+    return x.as_strided((2, 2), (1, 2)) + x.T[:2, :2] if x.is_contiguous() else x
+""",
+    """\
+def f(x):
+    if x.data_ptr() == x.data_ptr():
+        return x * 2
+    return x
+""",
+    """\
+import torch
+
+
+def f(x):
+    memory = x.untyped_storage()
+    return x * 2
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if event.qualname in SPARSE:
+        return _hit(event, "makes a sparse tensor", "keep the tensor dense")
+    if package.endswith(".untyped_storage"):
+        return _hit(event, "asks for the memory of a tensor", "do it outside the compiled function")
+    if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
+        return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)
+    operands = (event.receiver, *event.args) if event.receiver is not None else event.args
+    if package.startswith("torch") and any(_is_sparse(o) for o in operands):
+        return _hit(event, "works on a sparse tensor", "keep the tensor dense")
+    return None
+
+
+def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) -> Hit:
+    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
+
+
+def _is_sparse(value: Value) -> bool:
+    return any(isinstance(o, Tensor) and o.sparse for o in options(value))

@@ -1,0 +1,301 @@
+"""Python branches on the contents of a tensor.
+
+What: `if`, `while`, a conditional expression, `and`, `or`, `not`, `in`, `any`, `all` or the condition of a
+comprehension asks a tensor whether it is true; `torch.equal`, `torch.allclose` and `is_nonzero`, which ask
+themselves; `sorted` on tensors.
+
+Why: A graph is recorded without data, so it is not known which way the branch goes. Dynamo ends the graph,
+reads the value (on a GPU it waits for the device), and compiles each arm when it is first taken. Inside a
+loop nothing is compiled at all.
+
+Fix: Compute both arms and select with `torch.where`; for arms that are expensive or must not both run, use
+`torch.cond`. Where the condition only guards against values that do no harm, drop it: `x.masked_fill(mask,
+v)` needs no `if mask.any()`. Conditions on shapes, dtypes, flags and None are fine as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.branch import rewrite_branch
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.static.events import Call, Truth
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Seq, Tensor, Value, may_be_tensor, tensor_of
+
+from ._shared import certainty, code, consequence, in_assert, only_raises
+
+CODE = "GD201"
+NAME = "tensor-condition"
+SEVERITY = "error"
+GB_IDS = ("GB0170", "GB0033", "GB0124", "GB0207")
+TORCH = ">=2.6"
+
+#: Functions and methods that compare tensors and give a Python bool.
+COMPARERS = ("equal", "allclose", "is_nonzero")
+
+WORDING = {
+    "if": "`if` on",
+    "while": "`while` on",
+    "ternary": "conditional expression on",
+    "and": "truth value of",
+    "or": "truth value of",
+    "not": "`not` of",
+    "comprehension": "comprehension filters on",
+    "in": "`in` compares",
+    "call": "truth value of",
+    "match": "`match` on",
+    "assert": "`assert` on",
+}
+
+SUGGESTIONS = {
+    "while": "loop a fixed number of times and mask with `torch.where`, or use `torch.while_loop`",
+    "comprehension": "keep all elements and mask them with `torch.where`",
+    "not": "use `torch.logical_not` (or `~` on a bool tensor) and keep the result a tensor",
+    "and": "use `&` or `torch.logical_and`, and select with `torch.where`",
+    "or": "use `|` or `torch.logical_or` and select with `torch.where`; test for a missing value with `is None`",
+    "in": "use `(tensor == value).any()` and keep the result a tensor",
+}
+
+BREAKS = (
+    """\
+def f(x):
+    if x.sum() > 0:  # GB0170
+        return x * 2
+    return x - 1
+""",
+    """\
+def f(x):
+    while x.abs().max() > 0.5:  # GB0170
+        x = x * 0.5
+    return x
+""",
+    """\
+def f(x):
+    return x * 2 if x.mean() > 1 else x  # GB0170
+""",
+    """\
+def f(x):
+    ok = (x.mean() > 0) and (x.std() < 5)  # GB0170
+    return x * ok
+""",
+    """\
+def f(x):
+    empty = not (x > 0).any()  # GB0033
+    return x * 2
+""",
+    """\
+def f(x):
+    return sum([row for row in x if row.mean() > 0])  # GB0170
+""",
+    """\
+def f(x):
+    if 3 in x:  # GB0124
+        x = x + 1
+    return x
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.allclose(x, x + 1e-9):  # GB0033
+        return x * 2
+    return x
+""",
+    """\
+def f(x):
+    smallest = sorted([x[0].sum(), x[1].sum()])  # GB0207
+    return smallest[0]
+""",
+    """\
+import torch
+
+
+def f(x):
+    limit = torch.tensor(3)
+    if limit > 2:  # GB0170
+        return x * 2
+    return x
+""",
+    """\
+def positive(t):
+    if t.min() > 0:  # GB0170
+        return t
+    return t.abs()
+
+
+def f(x):
+    return positive(x.sin()) * 2
+""",
+    """\
+def f(x):
+    for step in range(3):
+        x = x + step
+        if x.sum() > 100:  # GB0170 GB7000
+            break
+    return x
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    return torch.where(x.sum() > 0, x * 2, x - 1)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,))
+""",
+    """\
+def f(x):
+    if x.shape[0] > 2 and x.ndim == 2 and x.is_floating_point():
+        return x * 2
+    return x
+""",
+    """\
+def f(x, mask=None):
+    if mask is not None and mask.any():
+        x = x.masked_fill(mask, 0.0)
+    return x
+
+
+def graphdoctor_target():
+    import torch
+
+    return f, (torch.rand(4, 8), None)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        if self.training or x.requires_grad:
+            return x * 2
+        return x
+""",
+    """\
+def f(x):
+    ok = (x.mean() > 0) & (x.std() < 5)
+    return x * ok
+""",
+    """\
+def f(x):
+    rows = [row * 2 for row in x if row.shape[0] > 2]
+    return sum(rows)
+""",
+    """\
+def f(x):
+    return max(x[0].sum(), x[1].sum()) + min(x[0])
+""",
+    """\
+def f(x):
+    for row in x:
+        x = x + row
+    return x
+""",
+    """\
+def f(x):
+    return sorted([(1, x), (0, x * 2)], key=lambda pair: pair[0])[0][1]
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch.is_tensor(x) and len(x) and x.device.type == "cpu" and x.dtype != torch.int64:
+        return x * 2
+    return x
+""",
+    """\
+def f(x):
+    cache = {"scale": x.mean()}
+    if "scale" in cache:
+        return x * cache["scale"]
+    return x
+""",
+    """\
+import torch
+
+
+def f(x):
+    if not torch.compiler.is_compiling() and x.isnan().any():
+        x = x.nan_to_num()
+    return x
+""",
+)
+
+
+def check_truth(event: Truth) -> Hit | None:
+    if not may_be_tensor(event.value) or in_assert(event) or only_raises(event):
+        return None
+    return Hit(
+        event,
+        f"{WORDING[event.context]} tensor data {code(event)}: {consequence(event)}",
+        SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`"),
+        "possible" if _short_circuited(event) else certainty(event, event.value),
+    )
+
+
+def check_call(event: Call) -> Hit | None:
+    package, _, name = event.qualname.rpartition(".")
+    if name in COMPARERS and package in ("torch", "torch.Tensor"):
+        operand = event.receiver if event.receiver is not None else event.args[0] if event.args else None
+        if operand is None or not may_be_tensor(operand):
+            return None
+        return Hit(
+            event,
+            f"{code(event)} gives a Python bool that depends on tensor data: {consequence(event)}",
+            "compute the comparison as a tensor, `(a == b).all()`, and select with `torch.where`",
+            certainty(event, operand),
+        )
+    if event.qualname == "builtins.sorted" and event.args and "key" not in event.kwargs:
+        tensor = _sorted_tensor(event.args[0])
+        if tensor is not None:
+            return Hit(
+                event,
+                f"{code(event)} compares tensors in Python: {consequence(event)}",
+                "stack the values and use `torch.sort`",
+                certainty(event, tensor),
+            )
+    return None
+
+
+def _sorted_tensor(value: Value) -> Tensor | None:
+    if isinstance(value, Seq):
+        found = [tensor_of(item) for item in (value.items if value.items is not None else (value.element,))]
+        return next((tensor for tensor in found if tensor is not None), None)
+    return tensor_of(value)
+
+
+def _short_circuited(event: Truth) -> bool:
+    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``."""
+    if not event.site.conditional or not isinstance(event.branch, (cst.If, cst.IfExp, cst.While)):
+        return False
+    test = event.branch.test
+    while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        if any(child is event.node for child in _nodes(test.right)):
+            return True
+        test = test.left
+    return False
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call):
+        return Refusal("The call gives a Python bool; compare as tensors first, then the branch can be rewritten.")
+    return rewrite_branch(hit, editor)

@@ -1,0 +1,111 @@
+"""A tensor is turned into text.
+
+What: `str(t)`, `repr(t)`, `"%s" % t`, `f"{t!r}"`, `ascii(t)` in compiled code. `f"{t}"` and `"{}".format(t)`
+alone are fine.
+
+Why: The text needs the tensor's contents. Dynamo does not trace these conversions and splits the graph.
+
+Fix: Make the text in the code that calls the model, from the output; or use an f-string, which Dynamo delays
+until the graph has run.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call, Convert
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import may_be_tensor, tensor_of
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD216"
+NAME = "text-of-tensor"
+SEVERITY = "error"
+GB_IDS = ("GB0033", "GB0059", "GB0208", "GB0569")
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+def f(x):
+    text = str(x)  # GB0059
+    return x * 2
+""",
+    """\
+def f(x):
+    text = repr(x)  # GB0569
+    return x * 2
+""",
+    """\
+def f(x):
+    text = "mean %s" % x.mean()  # GB0208
+    return x * 2
+""",
+    """\
+def f(x):
+    text = "mean %d" % x.mean()  # GB0033
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"{x!r}"  # GB0569
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    text = f"{x}"
+    return x * 2
+""",
+    """\
+def f(x):
+    text = "mean {}".format(x.mean())
+    return x * 2
+""",
+    """\
+def f(x):
+    text = str(x.shape) + str(x.dtype) + repr(x.device)
+    return x * 2
+""",
+    """\
+def f(x):
+    text = "shape %s, %d dimensions" % (tuple(x.shape), x.ndim)
+    return x * 2
+""",
+    """\
+def f(x):
+    outputs = {f"layer_{i}": row for i, row in enumerate(x)}
+    return outputs["layer_0"]
+""",
+    """\
+def f(x):
+    if x.ndim != 2:
+        raise ValueError("got " + str(x))
+    return x * 2
+""",
+)
+
+
+def check_convert(event: Convert) -> Hit | None:
+    if event.to == "format" and event.how != "%":
+        return None
+    if event.to not in ("str", "repr", "format") or (tensor_of(event.value) is None and event.to != "format"):
+        return None
+    return _hit(event)
+
+
+def check_call(event: Call) -> Hit | None:
+    if event.qualname in ("builtins.ascii", "torch.Tensor.__repr__", "torch.Tensor.__str__"):
+        shown = event.receiver if event.receiver is not None else event.args[0] if event.args else None
+        if shown is not None and may_be_tensor(shown):
+            return _hit(event)
+    return None
+
+
+def _hit(event: Convert | Call) -> Hit:
+    return Hit(
+        event,
+        f"{code(event)} turns tensor data into text: {consequence(event)}",
+        "use an f-string, or make the text outside the compiled function",
+        certainty(event, event.value if isinstance(event, Convert) else None),
+    )

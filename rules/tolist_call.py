@@ -1,0 +1,94 @@
+"""`.tolist()` takes Python numbers out of a tensor.
+
+What: A call of `Tensor.tolist()` in compiled code.
+
+Why: The graph ends here: the numbers depend on data. A list of integers passes `fullgraph=True` (they become
+symbols); a list of floats or bools never does.
+
+Fix: Index or iterate over the tensor itself, which Dynamo unrolls; pass sizes such as the argument of
+`torch.split` to the model as Python lists; convert in the code that calls the model.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import may_be_tensor, tensor_of
+
+from ._shared import certainty, code, consequence
+
+CODE = "GD212"
+NAME = "tolist-call"
+SEVERITY = "error"
+GB_IDS = ("GB0033", "GB0109")
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+def f(x):
+    first = x.mean(0).tolist()[0]  # GB0109
+    return x + first
+""",
+    """\
+def f(x):
+    column = x.argmax(-1).tolist()[0]  # GB0033
+    return x + column
+""",
+    """\
+import torch
+
+
+def f(x, sizes):
+    top, rest = torch.split(x, sizes.tolist())  # GB0033
+    return rest
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.tensor([1, 3]))
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    return x + x.mean(0)[0]
+""",
+    """\
+import torch
+
+
+def f(x):
+    top, rest = torch.split(x, [1, 3])
+    return rest
+""",
+    """\
+def f(x):
+    return x.reshape(list(x.shape)[::-1])
+""",
+    """\
+def f(x):
+    total = 0
+    for row in x:
+        total = total + row.sum()
+    return total
+""",
+    """\
+def f(x):
+    rows = list(x)
+    return rows[0] + rows[-1]
+""",
+)
+
+
+def check_call(event: Call) -> Hit | None:
+    if event.qualname != "torch.Tensor.tolist" or event.receiver is None or not may_be_tensor(event.receiver):
+        return None
+    tensor = tensor_of(event.receiver)
+    passes = tensor is not None and tensor.dtype == "int"
+    return Hit(
+        event,
+        f"{code(event)} makes tensor data Python numbers: {consequence(event)}",
+        "index or iterate over the tensor itself, or pass the numbers to the model as a Python list"
+        + ("; `fullgraph=True` accepts integers" if passes else ""),
+        certainty(event, event.receiver),
+    )

@@ -1,0 +1,164 @@
+"""Each rule's examples, run under Dynamo and read by the static pass: both find what is marked, and nothing else.
+
+A line that breaks ends in a comment with its ids, one on which the call itself fails in ``# raises``. Where a rule does
+not flag just the lines that break, those that it flags end in ``flagged``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import graphdoctor.rules
+import pytest
+
+from graphdoctor.fixes.apply import fixed_texts, select_fixes
+from graphdoctor.model import Finding
+from graphdoctor.static.engine import analyse
+
+pytest.importorskip("torch")
+
+RUNNER = Path(__file__).with_name("run_examples.py")
+MARK = re.compile(r"#(( GB\d{4})+( flagged)?| raises| flagged)$")
+
+#: Makes an example, which defines ``f`` or ``Net``, a complete program: compiled for one positive 4 x 8 input.
+TARGET = """
+
+def graphdoctor_target():
+    import torch
+
+    return {target}, (torch.rand(4, 8) + 0.5,)
+"""
+
+RULES = [
+    importlib.import_module(f"graphdoctor.rules.{found.name}")
+    for found in sorted(pkgutil.iter_modules(graphdoctor.rules.__path__), key=lambda m: m.name)
+    if not found.name.startswith("_")
+]
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.NAME)
+
+
+def examples(rule: ModuleType) -> dict[str, str]:
+    """The complete examples of ``rule``: ``{"print_in_graph_breaks_0": source}``."""
+    short = rule.__name__.rpartition(".")[2]
+    kinds = (("breaks", rule.BREAKS), ("clean", rule.CLEAN))
+    return {f"{short}_{kind}_{i}": complete(s) for kind, sources in kinds for i, s in enumerate(sources)}
+
+
+def complete(source: str) -> str:
+    """``source`` with a target, added at the end where it declares none."""
+    if "def graphdoctor_target" in source:
+        return source
+    return source + TARGET.format(target="Net().eval()" if "class Net" in source else "f")
+
+
+def marks(source: str) -> dict[int, list[str]]:
+    """The marked lines and their words: ``{3: ["GB0059"]}``."""
+    found = {number: MARK.search(line) for number, line in enumerate(source.splitlines(), 1)}
+    return {number: match.group(1).split() for number, match in found.items() if match}
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finding]]:
+    """What the static pass says of every example, by name."""
+    folder = tmp_path_factory.mktemp("sources")
+    found: dict[str, list[Finding]] = {}
+    for rule in RULES:
+        for name, source in examples(rule).items():
+            file = folder / f"{name}.py"
+            file.write_text(source)
+            result = analyse([(file, file.name)])
+            assert [f.reason for f in result.files] == [None]
+            found[name] = list(result.findings)
+    return found
+
+
+@pytest.fixture(scope="module")
+def fixed(read: dict[str, list[Finding]]) -> dict[str, str]:
+    """The breaking examples that the fixes of their findings mend, as they are afterwards."""
+    texts: dict[str, str] = {}
+    for rule in RULES:
+        for name, source in examples(rule).items():
+            if read[name] and all(finding.fix and finding.fix.edits for finding in read[name]):
+                chosen, _ = select_fixes(read[name], unsafe=True)
+                texts[name] = fixed_texts({f"{name}.py": source}, chosen)[f"{name}.py"]
+    return texts
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, fixed: dict[str, str]) -> dict[str, Any]:
+    """What every example, and every fixed one, did under Dynamo, all of them in one process."""
+    answer = tmp_path_factory.mktemp("examples") / "answer.json"
+    sources = {name: source for rule in RULES for name, source in examples(rule).items()}
+    sources |= {f"{name}_fixed": source for name, source in fixed.items()}
+    subprocess.run(
+        [sys.executable, str(RUNNER), str(answer)],
+        input=json.dumps(sources),
+        text=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=280,
+    )
+    result: dict[str, Any] = json.loads(answer.read_text())
+    return result
+
+
+@each_rule
+def test_examples_break_exactly_where_they_are_marked(rule: ModuleType, ran: dict[str, Any]) -> None:
+    said = {
+        name: {str(n): [w for w in words if w != "flagged"] for n, words in marks(source).items() if "GB" in words[0]}
+        for name, source in examples(rule).items()
+    }
+    assert {name: ran[name]["breaks"] for name in said} == said
+
+
+@each_rule
+def test_examples_raise_only_where_they_say_so(rule: ModuleType, ran: dict[str, Any]) -> None:
+    said = {name: ["raises"] in marks(source).values() for name, source in examples(rule).items()}
+    assert {name: ran[name]["raised"] for name in said if bool(ran[name]["raised"]) is not said[name]} == {}
+
+
+@each_rule
+def test_fixed_examples_do_not_break(rule: ModuleType, fixed: dict[str, str], ran: dict[str, Any]) -> None:
+    mended = [name for name in examples(rule) if name in fixed]
+    assert bool(mended) is hasattr(rule, "fix")
+    assert [(name, ran[f"{name}_fixed"], fixed[name]) for name in mended if ran[f"{name}_fixed"]["breaks"]] == []
+
+
+@each_rule
+def test_the_static_pass_flags_exactly_the_marked_lines(rule: ModuleType, read: dict[str, list[Finding]]) -> None:
+    said, flagged = {}, {}
+    for name, source in examples(rule).items():
+        found = marks(source)
+        only = any("flagged" in words for words in found.values())
+        said[name] = {line for line, words in found.items() if not only or "flagged" in words}
+        flagged[name] = {f.location.line for f in read[name] if f.rule == rule.CODE}
+    assert flagged == said
+
+
+@each_rule
+def test_no_rule_calls_a_clean_example_an_error(rule: ModuleType, read: dict[str, list[Finding]]) -> None:
+    clean = [name for name in examples(rule) if "_clean_" in name]
+    assert [(name, f.rule, f.message) for name in clean for f in read[name] if f.severity == "error"] == []
+
+
+@each_rule
+def test_every_breaking_example_is_marked_and_no_clean_one(rule: ModuleType) -> None:
+    assert all(marks(source) for source in rule.BREAKS)
+    assert not any(marks(source) for source in rule.CLEAN)
+    assert len(rule.CLEAN) > len(rule.BREAKS)
+
+
+@each_rule
+def test_the_ids_of_the_examples_are_those_of_the_rule(rule: ModuleType) -> None:
+    # GB7000 and GB0066 say where a break stands (in a loop, in a with block), not what it is.
+    used = {word for source in rule.BREAKS for words in marks(source).values() for word in words}
+    assert used - {"GB7000", "GB0066", "raises", "flagged"} == set(rule.GB_IDS)
