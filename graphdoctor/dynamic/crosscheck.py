@@ -1,0 +1,76 @@
+"""What users would run themselves: ``torch.compile(fullgraph=True)`` and ``torch._dynamo.explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from graphdoctor.dynamic.breaks import user_stack
+from graphdoctor.dynamic.capture import raised
+from graphdoctor.dynamic.message import one_line, parse
+from graphdoctor.dynamic.places import Places
+from graphdoctor.dynamic.plain import in_plain_words
+from graphdoctor.dynamic.target import Sample
+from graphdoctor.model import Break, Explain, FullGraph
+
+
+def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:
+    """Compile ``sample`` with ``fullgraph=True`` and call it once."""
+    torch._dynamo.reset()
+    try:
+        torch.compile(sample.function, backend=backend, fullgraph=True)(*sample.args, **sample.kwargs)
+    except BaseException as error:  # the user's code may raise SystemExit, too
+        return _failure(error, places)
+    return FullGraph(True)
+
+
+def _failure(error: BaseException, places: Places) -> FullGraph:
+    event = raised(error)
+    stack = user_stack(event, places) if event else []
+    own = next((f for f in reversed(stack) if places.kind(f.path) == "own"), stack[-1] if stack else None)
+    text = short(error)
+    return FullGraph(False, text, places.show(own.path) if own else None, own.line if own else None)
+
+
+def short(error: BaseException) -> str:
+    """An exception of ``torch.compile`` in one line."""
+    message = parse(_text(error))
+    if message.gb_type is None:
+        return f"{type(error).__name__}: {one_line(_text(error))}"
+    reason, _ = in_plain_words(message)
+    return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a broken __str__ in the user's exception
+        return type(error).__name__
+
+
+def explain(sample: Sample, breaks: Sequence[Break], graphs: int) -> Explain | None:
+    """What ``torch._dynamo.explain`` counts for ``sample``, held against the trace; None when it raises."""
+    torch._dynamo.reset()
+    try:
+        result = torch._dynamo.explain(sample.function)(*sample.args, **sample.kwargs)
+    except BaseException:  # explain loses its results when the user's code raises
+        return None
+    finally:
+        torch._dynamo.reset()
+    counts = result.graph_count, result.graph_break_count, len(result.break_reasons)
+    return Explain(*counts, disagrees=disagreement(*counts, breaks=breaks, graphs=graphs))
+
+
+def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Break], graphs: int) -> str | None:
+    """A sentence for the user when explain's numbers are not those of the trace, else None.
+
+    ``graph_break_count`` is literally graphs - 1 (torch/_dynamo/eval_frame.py), and a reason is kept only with a graph
+    that was produced, so dropped frames are missing.
+    """
+    events = sum(found.events for found in breaks)
+    if (count, break_count, reasons) == (graphs, events, events):
+        return None
+    said = f"torch._dynamo.explain counts {break_count} graph breaks in {count} graphs and gives {reasons} reasons"
+    return f"{said}; the trace has {events} events at {len(breaks)} places, and {graphs} graphs were compiled"

@@ -1,0 +1,239 @@
+"""The parent side of the dynamic pass: start the worker, watch it, collect what it says, leave nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import graphdoctor
+from graphdoctor.dynamic.inputs import InputSpecError, parse_inputs
+from graphdoctor.dynamic.processes import MARKER, Tree, adopt_orphans
+from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, load_run
+from graphdoctor.dynamic.sample import declares_sample
+from graphdoctor.model import DynamicRun, Outcome
+
+__all__ = ["InputSpecError", "RunRequest", "RunResult", "declares_sample", "parse_inputs", "run", "torch_available"]
+
+Progress = Callable[[str], None]
+Mode = Literal["eval", "train"]
+
+#: Seconds between two looks at memory and life of the worker.
+_POLL = 0.1
+#: Bytes that are read from a pipe at once, and of the user's output those that are kept (the last ones).
+_CHUNK = 1 << 16
+_KEPT_OUTPUT = 1 << 10
+
+# The empty entry of sys.path (the user's folder) must go before anything is imported. The tool's own folder comes last:
+# it is needed only where graphdoctor runs from a source tree.
+_START = """
+import sys
+sys.path[:] = [p for p in sys.path if p]
+sys.path.append(sys.argv[3])
+from graphdoctor.dynamic.worker import main
+main(sys.argv[1], int(sys.argv[2]))
+"""
+
+
+def torch_available() -> str | None:
+    """The version of the installed torch, found without importing it; None when there is none."""
+    try:
+        return importlib.metadata.version("torch") if importlib.util.find_spec("torch") else None
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return None
+
+
+def run(request: RunRequest, progress: Progress = lambda text: None) -> RunResult:
+    """Run the target of ``request.file`` in a worker process.
+
+    ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail; only
+    InputSpecError is raised, before anything runs. When this returns or raises, no process of the worker is left.
+    """
+    parse_inputs(request.inputs)
+    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
+        worker = _Worker(request, Path(folder), progress)
+        try:
+            worker.watch()
+        finally:
+            worker.stop()
+        return worker.result()
+
+
+class _Worker:
+    """One worker process and what it has said so far."""
+
+    def __init__(self, request: RunRequest, folder: Path, progress: Progress) -> None:
+        self._request = request
+        self._folder = folder
+        self._progress = progress
+        self._stage = "the worker was started"
+        self._runs: dict[str, DynamicRun] = {}
+        self._open: str | None = None
+        self._environment: Mapping[str, str | None] = {}
+        self._ended = False
+        self._failure: tuple[Outcome, str] | None = None
+        self._pending = b""
+        self._output = b""
+        self._deadline = time.monotonic() + request.timeout
+        self._start()
+
+    def _start(self) -> None:
+        request_file = self._folder / "request.json"
+        request_file.write_text(dump_request(self._request), encoding="utf-8")
+        self._results, to_parent = os.pipe()
+        marker = uuid.uuid4().hex
+        adopt_orphans()
+        tool = str(Path(graphdoctor.__file__).parents[1])
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, str(request_file), str(to_parent), tool],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(to_parent,),
+            start_new_session=True,
+            env={**os.environ, **self._variables(marker)},
+        )
+        os.close(to_parent)
+        self._tree = Tree(self._process.pid, marker)
+
+    def _variables(self, marker: str) -> dict[str, str]:
+        return {
+            MARKER: marker,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            # A million printed lines are quick only when they are buffered; the empty text switches the option off.
+            "PYTHONUNBUFFERED": "",
+            "TORCHINDUCTOR_CACHE_DIR": str(self._folder / "inductor"),
+            "TRITON_CACHE_DIR": str(self._folder / "triton"),
+        }
+
+    def watch(self) -> None:
+        """Read until the worker is done, dies, takes too long or too much memory."""
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            for descriptor, handler in (
+                (self._results, self._on_results),
+                (self._process.stdout.fileno(), self._on_output),
+            ):
+                os.set_blocking(descriptor, False)
+                selector.register(descriptor, selectors.EVENT_READ, handler)
+            weighed = 0.0
+            while not self._ended and self._failure is None:
+                dead = self._process.poll() is not None
+                for key, _ in selector.select(0 if dead else _POLL):
+                    if not key.data(_read(key.fd)):
+                        selector.unregister(key.fd)
+                if dead and not self._ended:
+                    self._drain()
+                    self._failure = None if self._ended else self._death()
+                    break
+                now = time.monotonic()
+                if now > self._deadline:
+                    self._fail("timeout", f"no result after {self._request.timeout:g} s, while {self._stage}")
+                elif now - weighed > _POLL:
+                    weighed = now
+                    self._weigh()
+
+    def _weigh(self) -> None:
+        used = self._tree.resident() >> 20
+        if used > self._request.memory_mb:
+            self._fail("memory", f"used {used} MiB, more than {self._request.memory_mb} MiB, while {self._stage}")
+
+    def _drain(self) -> None:
+        """What a dead worker left in the pipe of results."""
+        while data := _read(self._results):
+            self._on_results(data)
+
+    def _on_output(self, data: bytes) -> bool:
+        self._output = data[-_KEPT_OUTPUT:] if len(data) >= _KEPT_OUTPUT else (self._output + data)[-_KEPT_OUTPUT:]
+        return bool(data)
+
+    def _on_results(self, data: bytes) -> bool:
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            self._on_message(json.loads(line))
+        return bool(data)
+
+    def _on_message(self, message: dict[str, Any]) -> None:
+        kind = message["kind"]
+        if kind == "progress":
+            self._stage = message["text"]
+            self._progress(self._stage)
+        elif kind == "environment":
+            self._environment = message["environment"]
+        elif kind == "run":
+            run = load_run(message["run"])
+            self._runs[run.mode] = run
+            self._open = None if message["complete"] else run.mode
+        elif kind == "failed":
+            self._fail(message["outcome"], message["detail"])
+        elif kind == "end":
+            self._ended = True
+
+    def _fail(self, outcome: Outcome, detail: str) -> None:
+        self._failure = outcome, detail
+
+    def _death(self) -> tuple[Outcome, str]:
+        """What to say of a worker that died without a word."""
+        code = self._process.returncode
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                name = signal.Signals(-code).name
+                return "crashed", f"killed by {name} while {self._stage}{self._last_line()}"
+            return "crashed", f"killed by signal {-code} while {self._stage}"
+        return "exited", f"the process ended with code {code} while {self._stage}{self._last_words()}"
+
+    def _last_line(self) -> str:
+        """The innermost Python line that faulthandler saw, else what the process said last."""
+        with contextlib.suppress(OSError):
+            for line in (self._folder / "crash.txt").read_text(errors="replace").splitlines():
+                if line.startswith("  File "):
+                    return f" (at {line.strip()})"
+        return self._last_words()
+
+    def _last_words(self) -> str:
+        lines = self._output.decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f'; its last line was "{last}"' if last.isprintable() and last else ""
+
+    def stop(self) -> None:
+        """Kill the whole tree and close the pipes."""
+        try:
+            self._tree.kill()
+            self._process.wait()
+        finally:
+            adopt_orphans(False)
+            os.close(self._results)
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+
+    def result(self) -> RunResult:
+        """The runs so far; a failure ends the run that was going on, or stands alone."""
+        if self._failure is not None:
+            outcome, detail = self._failure
+            if self._open is not None:
+                self._runs[self._open] = replace(self._runs[self._open], outcome=outcome, detail=detail)
+            elif not self._runs:
+                mode: Mode = "train" if self._request.mode == "train" else "eval"
+                name = self._request.target or self._request.file.name
+                self._runs[mode] = DynamicRun(name, mode, self._request.device, outcome, detail)
+        return RunResult(tuple(self._runs.values()), self._environment)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return b""

@@ -1,0 +1,46 @@
+"""An exception that came out of the user's code: outcome, and one line with the place."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+
+from graphdoctor.dynamic.message import one_line
+from graphdoctor.dynamic.places import Places
+from graphdoctor.model import Outcome
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a run ended, in one line."""
+
+    outcome: Outcome
+    detail: str
+
+
+def fault_of(error: BaseException, places: Places, when: str) -> Fault:
+    """``when`` completes the line: "at import", "in eager", "under torch.compile"."""
+    where = _place(error, places)
+    suffix = f" ({where})" if where else ""
+    if isinstance(error, SystemExit):
+        return Fault("exited", f"sys.exit({error.code!r}) {when}{suffix}")
+    return Fault("raised", f"{type(error).__name__} {when}: {_text(error)}{suffix}")
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return one_line(str(error)) or "no message"
+    except Exception:  # a broken __str__ in the user's exception
+        return "no message"
+
+
+def _place(error: BaseException, places: Places) -> str | None:
+    """The innermost frame in the user's own code, else the innermost that is neither torch's nor this tool's."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{places.show(error.filename)}:{error.lineno}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not places.is_tool(f.filename)]
+    for kind in ("own", "third-party"):
+        for frame in reversed(frames):
+            if places.kind(frame.filename) == kind:
+                return f"{places.show(frame.filename)}:{frame.lineno} in {frame.name}"
+    return None

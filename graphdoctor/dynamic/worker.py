@@ -1,0 +1,147 @@
+"""The child process: imports torch, then the user's file, runs the target, and writes results to a file descriptor.
+
+Started by ``runner`` as ``main(request_file, descriptor)``. Standard output and error belong to the user's code.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import platform
+import sys
+import sysconfig
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from graphdoctor.dynamic.places import Places, own_folders
+from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
+from graphdoctor.dynamic.protocol import Kind, RunRequest, dump_run, load_request
+from graphdoctor.model import DynamicRun, FullGraph
+
+
+class Channel:
+    """JSON lines to the parent. A child that the user's code forks must not speak for the worker, so it ends here."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pid = os.getpid()
+        os.set_inheritable(descriptor, False)
+
+    def send(self, kind: Kind, **data: Any) -> None:
+        """Write one line."""
+        if os.getpid() != self._pid:
+            os._exit(0)
+        line = json.dumps({"kind": kind, **data}).encode() + b"\n"
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+    def progress(self, text: str) -> None:
+        """Say what is done next."""
+        self.send("progress", text=text)
+
+
+def main(request_file: str, descriptor: int) -> None:
+    """Run the request and exit. Exit handlers of the user's code do not run: they may hang."""
+    die_with_parent()
+    adopt_orphans()
+    channel = Channel(descriptor)
+    faulthandler.enable((Path(request_file).parent / "crash.txt").open("w"))
+    request = load_request(Path(request_file).read_text(encoding="utf-8"))
+    _work(request, channel)
+    channel.send("end")
+    os._exit(0)
+
+
+def _work(request: RunRequest, channel: Channel) -> None:
+    channel.progress("importing torch")
+    # Before sys.path changes: a neighbour of the user's file called random.py must not break torch.
+    import torch
+    import torch._dynamo
+
+    from graphdoctor.dynamic import load
+    from graphdoctor.dynamic.backend import CountingBackend, replace_inductor
+    from graphdoctor.dynamic.inputs import InputSpecError
+    from graphdoctor.dynamic.target import NoTarget, find, seed
+    from graphdoctor.dynamic.userfault import fault_of
+
+    places = _places(request)
+    device = torch.device(_device(request.device, torch))
+    if device.type == "cuda" and not torch.cuda.is_available():
+        channel.send("failed", outcome="no-target", detail="the device cuda was asked for, and torch finds none")
+        return
+    backend = CountingBackend()
+    replace_inductor(backend)
+    sys.argv = [str(request.file)]
+    load.install_overlay(request.overlay)
+    settings = torch._dynamo.config.get_config_copy()
+    stage = "at import"
+    try:
+        channel.progress(f"importing {request.file.name}")
+        seed()
+        module = load.load(request.file)
+        channel.send("environment", environment=_environment(torch, device, settings))
+        stage = "while the target was built"
+        channel.progress("building the target")
+        target = find(module, request.target, request.inputs, device)
+        modes = _modes(request.mode, target.sample("eval").module)
+    except (NoTarget, InputSpecError) as error:
+        channel.send("failed", outcome="no-target", detail=str(error))
+        return
+    except BaseException as error:
+        channel.send("failed", **asdict(fault_of(error, places, stage)))
+        return
+    for mode in modes:
+        _experiment(target, mode, request, places, backend, channel)
+
+
+def _experiment(target: Any, mode: Any, request: RunRequest, places: Places, backend: Any, channel: Channel) -> None:
+    from graphdoctor.dynamic.experiment import Experiment
+
+    def update(run: DynamicRun, complete: bool = False) -> None:
+        channel.send("run", run=dump_run(run), complete=complete)
+
+    update(DynamicRun(target.name, mode, str(target.device), "ok", fullgraph=FullGraph(None)))
+    update(Experiment(target, mode, request, places, backend).run(update, channel.progress), complete=True)
+
+
+def _modes(mode: str, module: Any) -> tuple[str, ...]:
+    if mode != "both":
+        return (mode,)
+    trainable = module is not None and any(p.requires_grad for p in module.parameters())
+    return ("eval", "train") if trainable else ("eval",)
+
+
+def _places(request: RunRequest) -> Places:
+    import torch
+
+    return Places(
+        root=str(request.root),
+        own=own_folders(request.file, request.root),
+        torch=str(Path(torch.__file__).parent),
+        library=tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}),
+    )
+
+
+def _device(wanted: str, torch: ModuleType) -> str:
+    if wanted != "auto":
+        return wanted
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _environment(torch: ModuleType, device: Any, before: dict[str, Any]) -> dict[str, str | None]:
+    after = torch._dynamo.config.get_config_copy()
+    flips = sorted(f"{name}={after[name]!r}" for name in after if name in before and after[name] != before[name])
+    flips += sorted(
+        f"{name}={value}" for name, value in os.environ.items() if name.startswith(("TORCHDYNAMO_", "TORCH_COMPILE_"))
+    )
+    transformers = sys.modules.get("transformers")
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "transformers": getattr(transformers, "__version__", None),
+        "config": ", ".join(flips) or None,
+    }

@@ -1,0 +1,66 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from graphdoctor.dynamic.backend import CountingBackend
+from graphdoctor.dynamic.crosscheck import disagreement, explain, fullgraph
+from graphdoctor.dynamic.places import Places
+from graphdoctor.dynamic.target import Sample
+from graphdoctor.model import Break
+
+FOLDER = str(Path(__file__).parent)
+PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))
+X = torch.ones(4)
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def in_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        x = x + 1
+        print("loop")
+    return x
+
+
+def test_fullgraph_passes() -> None:
+    assert fullgraph(Sample(lambda x: x + 1, (X,)), CountingBackend(), PLACES).passes is True
+
+
+def test_fullgraph_fails_with_reason_and_line() -> None:
+    result = fullgraph(Sample(in_loop, (X,)), CountingBackend(), PLACES)
+    assert result.passes is False
+    assert result.error is not None
+    assert "print()" in result.error
+    assert (result.path, result.line) == ("test_crosscheck.py", in_loop.__code__.co_firstlineno + 3)
+
+
+def test_an_error_without_a_break_type_is_one_line() -> None:
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        raise SystemExit("bye\nnow")
+
+    result = fullgraph(Sample(wrong, (X,)), CountingBackend(), PLACES)
+    assert result.passes is False
+    assert result.error is not None
+    assert "\n" not in result.error
+
+
+def test_explain_counts_minus_one_break_where_nothing_is_compiled() -> None:
+    found = Break("m.py", 1, 1, "f", "GB0059", "t", "r")
+    result = explain(Sample(in_loop, (X,)), [found], graphs=0)
+    assert result is not None
+    assert (result.graphs, result.breaks, result.reasons) == (0, -1, 0)
+    assert result.disagrees is not None
+
+
+def test_agreement() -> None:
+    found = Break("m.py", 1, 1, "f", "GB0059", "t", "r")
+    assert disagreement(2, 1, 1, [found], graphs=2) is None
+    assert disagreement(1, 0, 0, [], graphs=1) is None
+    assert "counts 0 graph breaks" in (disagreement(1, 0, 0, [found], graphs=1) or "")
