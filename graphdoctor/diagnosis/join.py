@@ -1,0 +1,180 @@
+"""Brings together what the static pass expects and what the runs saw: every finding gets a status.
+
+Pure. A break belongs to the finding whose range contains it; the frames of its user stack are tried innermost first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from graphdoctor.diagnosis.sites import Site, sites
+from graphdoctor.model import Break, DynamicRun, Finding, Location, Severity
+
+#: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
+HIDING = frozenset({"GB7000", "GB0066"})
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """What a finding takes over from the rule that owns a graph-break id."""
+
+    code: str
+    name: str
+    why: str
+    suggestion: str
+
+
+def join(findings: Sequence[Finding], runs: Sequence[DynamicRun], rules: Mapping[str, RuleText]) -> tuple[Finding, ...]:
+    """``findings`` with their status, and one more for each break that none of them expected.
+
+    ``rules`` maps a graph-break id to the rule that alone owns it. Findings of rules without graph-break ids (usage,
+    recompiles) stay "static-only".
+    """
+    if not runs:
+        return tuple(findings)
+    found = sites(runs)
+    index = _by_path(findings)
+    seen: dict[int, list[Site]] = {}
+    extra: list[Finding] = []
+    for site in found:
+        match = _match(site.first, index)
+        if match is None:
+            extra.append(_unexpected(site, rules))
+        else:
+            seen.setdefault(id(match), []).append(site)
+    traced = _Traced(runs, found)
+    joined = [_confirm(f, seen[id(f)]) if id(f) in seen else traced.judge(f) for f in findings]
+    return (*joined, *extra)
+
+
+def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    index: dict[str, list[Finding]] = {}
+    for finding in findings:
+        index.setdefault(finding.location.path, []).append(finding)
+    return index
+
+
+def _match(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None:
+    """The finding that explains ``brk``: around it; else, where the rule expects its id, on its line or at a caller.
+
+    A jump carries the position of its whole statement, which begins left of the condition that the finding marks.
+    """
+    here = [f for f in index.get(brk.path, ()) if _may_break(f, brk) and _contains(f.location, brk.line, brk.column)]
+    if here:
+        return min(here, key=lambda f: _distance(f, brk))
+    beside = [
+        f for f in index.get(brk.path, ()) if brk.gb_id in f.gb_ids and _contains(f.location, brk.line, column=None)
+    ]
+    if beside:
+        return min(beside, key=lambda f: _distance(f, brk))
+    for frame in reversed(brk.stack):
+        callers = [
+            f
+            for f in index.get(frame.path, ())
+            if brk.gb_id in f.gb_ids and _contains(f.location, frame.line, None) and frame.path != brk.path
+        ]
+        if callers:
+            return min(callers, key=lambda f: _distance(f, brk))
+    return None
+
+
+def _may_break(finding: Finding, brk: Break) -> bool:
+    """Rules without graph-break ids are about other things, unless Dynamo gave the break no id either."""
+    return bool(finding.gb_ids) or brk.gb_id is None
+
+
+def _contains(place: Location, line: int, column: int | None) -> bool:
+    if column is None:
+        return place.line <= line <= place.end_line
+    return (place.line, place.column) <= (line, column) < (place.end_line, place.end_column)
+
+
+def _distance(finding: Finding, brk: Break) -> tuple[bool, bool, int, int, bool]:
+    """Smaller is nearer: expected id where there are no columns, exact start, smallest range, expected id."""
+    place = finding.location
+    expected = brk.gb_id is None or brk.gb_id in HIDING or brk.gb_id in finding.gb_ids
+    exact = brk.column is not None and (place.line, place.column) == (brk.line, brk.column)
+    size = (place.end_line - place.line, place.end_column - place.column)
+    return (brk.column is None and not expected, not exact, *size, not expected)
+
+
+def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
+    causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
+    return replace(
+        finding,
+        status="confirmed",
+        confidence="certain",
+        owner=seen[0].first.owner,
+        events=sum(s.events for s in seen),
+        gb_ids=tuple(sorted(causes)) or finding.gb_ids,
+        whole_frame=any(s.whole_frame for s in seen),
+    )
+
+
+def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
+    """The finding for a break that the static pass did not expect."""
+    brk = site.first
+    rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
+    severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
+    column = brk.column if brk.column is not None else 1
+    consequence = "The whole function runs uncompiled" if site.whole_frame else "The graph is split here"
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=severity,
+        confidence="certain",
+        location=Location(brk.path, brk.line, column, brk.line, column),
+        function=brk.function,
+        message=brk.reason,
+        why=rule.why or f"{consequence}, and what is left is compiled and launched on its own.",
+        suggestion=brk.hints[0] if brk.hints else rule.suggestion,
+        status="dynamic-only",
+        owner=brk.owner,
+        gb_ids=(brk.gb_id,) if brk.gb_id else (),
+        events=site.events,
+        whole_frame=site.whole_frame,
+    )
+
+
+class _Traced:
+    """What the runs show about lines at which nothing broke."""
+
+    def __init__(self, runs: Sequence[DynamicRun], found: Sequence[Site]) -> None:
+        self.all_ok = all(run.outcome == "ok" for run in runs)
+        self.all_compiled = all(run.graphs > 0 for run in runs)
+        self.executed = [run.executed for run in runs]
+        self.places = [s.first for s in found]
+        #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
+        self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
+
+    def judge(self, finding: Finding) -> Finding:
+        """Refuted, not reached, or still what the static pass alone says."""
+        place = finding.location
+        if not finding.gb_ids or not self.all_ok:
+            return finding
+        watched = [lines.get(place.path) for lines in self.executed]
+        if not watched or any(lines is None for lines in watched):
+            return finding
+        ran = [bool(lines and not lines.isdisjoint(range(place.line, place.end_line + 1))) for lines in watched]
+        if not any(ran):
+            return replace(finding, status="not-reached")
+        if all(ran) and self.all_compiled and not self._is_doubtful(finding):
+            return replace(finding, status="refuted", severity="info")
+        return finding
+
+    def _is_doubtful(self, finding: Finding) -> bool:
+        """Never traced, or next to a break whose column is not known."""
+        place = finding.location
+        if (place.path, _last(finding.function)) in self.dropped:
+            return True
+        return any(b.path == place.path and b.column is None and _contains(place, b.line, None) for b in self.places)
+
+
+def _functions(brk: Break) -> set[tuple[str, str]]:
+    """The functions on the user stack of a break."""
+    return {(brk.path, _last(brk.function)), *((frame.path, _last(frame.function)) for frame in brk.stack)}
+
+
+def _last(qualified: str) -> str:
+    return qualified.rpartition(".")[2]

@@ -1,0 +1,26 @@
+"""Break sites: the distinct places at which graphs broke, over all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphdoctor.model import Break, DynamicRun
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place and cause, seen in one or more runs. ``first`` is the break as the first of them reports it."""
+
+    first: Break
+    events: int
+    whole_frame: bool
+
+
+def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
+    """Every distinct (place, graph-break id) of ``runs`` in the order met, with the events of all runs added up."""
+    groups: dict[tuple[object, ...], list[Break]] = {}
+    for run in runs:
+        for brk in run.breaks:
+            groups.setdefault((brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type), []).append(brk)
+    return tuple(Site(g[0], sum(b.events for b in g), any(b.whole_frame for b in g)) for g in groups.values())

@@ -1,0 +1,99 @@
+"""The verdict, the sentence that every report begins with, and the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphdoctor.diagnosis.sites import sites
+from graphdoctor.model import DynamicRun, Finding, ScannedFile, Summary, Verdict
+
+
+def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: Sequence[DynamicRun] | None) -> Summary:
+    """The summary of one scan; ``runs`` is None when nothing was run."""
+    verdict = _verdict(runs)
+    finished = [run for run in runs or () if run.outcome == "ok"]
+    places = [s.first for s in sites(finished)]
+    errors = sum(f.severity == "error" for f in findings)
+    warnings = sum(f.severity == "warning" for f in findings)
+    failed = sum(f.status == "failed" for f in files)
+    if verdict == "static-only":
+        headline = _static_headline(files, errors, warnings, failed)
+    else:
+        headline = _headline(verdict, runs or (), finished)
+    return Summary(
+        verdict=verdict,
+        headline=headline,
+        errors=errors,
+        warnings=warnings,
+        breaks=len(places) if finished else None,
+        breaks_own=sum(b.owner == "own" for b in places) if finished else None,
+        graphs=max(run.graphs for run in finished) if finished else None,
+        fixable=sum(f.fix is not None and bool(f.fix.edits) and f.status != "refuted" for f in findings),
+        files=len(files),
+        failed=failed,
+    )
+
+
+def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
+    """Ready: every run ended well with a graph, without a break (torch's own aside), and fullgraph did not fail."""
+    if runs is None:
+        return "static-only"
+    finished = [run for run in runs if run.outcome == "ok"]
+    if not finished:
+        return "not-run"
+    if any(run.graphs == 0 for run in finished):
+        return "nothing-compiled"
+    breaks = any(b.owner != "torch" for run in finished for b in run.breaks)
+    fails = any(run.fullgraph.passes is False for run in finished)
+    return "not-ready" if breaks or fails or len(finished) < len(runs) else "ready"
+
+
+def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
+    failed = [f"the {r.mode} run {_ended(r)}" for r in runs if r.outcome != "ok"]
+    if verdict == "not-run":
+        return f"Not run to the end: {'; '.join(failed)}"
+    places = [s.first for s in sites(finished)]
+    own = sum(b.owner == "own" for b in places)
+    other = sum(b.owner == "third-party" for b in places)
+    parts = []
+    if own or not other:
+        parts.append(f"{_count(own, 'graph break')} in your code")
+    if other:
+        parts.append(f"{_count(other, 'graph break')} in third-party code")
+    causes = {(r.cause, r.path, r.line) for run in finished for r in run.recompiles}
+    if causes:
+        parts.append(_count(len(causes), "recompile cause"))
+    verdicts = [run.fullgraph.passes for run in finished]
+    if any(p is False for p in verdicts):
+        parts.append("fullgraph=True fails")
+    elif all(verdicts):
+        parts.append("fullgraph=True passes")
+    if any(run.numerics is not None and run.numerics.equal is False for run in finished):
+        parts.append("compiled outputs differ from eager")
+    if verdict == "nothing-compiled":
+        modes = " and ".join(run.mode for run in finished if run.graphs == 0)
+        return f"Nothing is compiled in {modes} mode (0 graphs): " + ", ".join([*parts, *failed])
+    start = "Ready" if verdict == "ready" else "Not ready"
+    return f"{start}: " + ", ".join([*parts, *failed])
+
+
+def _static_headline(files: Sequence[ScannedFile], errors: int, warnings: int, failed: int) -> str:
+    scanned = _count(sum(f.status == "scanned" for f in files), "file")
+    text = f"Not run, source only: {_count(errors, 'error')} and {_count(warnings, 'warning')} in {scanned}"
+    return text + (f", {_count(failed, 'file')} could not be read" if failed else "")
+
+
+def _ended(run: DynamicRun) -> str:
+    words = {
+        "raised": "raised an exception",
+        "exited": "ended the process",
+        "crashed": "crashed",
+        "timeout": "ran out of time",
+        "memory": "ran out of memory",
+        "no-target": "found nothing to run",
+    }
+    return words[run.outcome] + (f" ({run.detail})" if run.detail else "")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,131 @@
+"""From a condition that Python asks for its truth to one that stays a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.kinds import MATH_TESTS, Kinds
+from graphdoctor.fixes.purity import called, root
+from graphdoctor.static.rule import Hit
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``python`` is asked first and may be empty; ``tensor`` is an expression of one bool tensor."""
+
+    python: str
+    tensor: str
+    #: The tensor is known to have no dimension, so it widens nothing.
+    scalar: bool
+
+    @property
+    def negated(self) -> str:
+        """The opposite of the tensor part."""
+        return negate(self.tensor)
+
+
+class Conditions:
+    """Rewrites the conditions around one hit."""
+
+    def __init__(self, editor: Editor, hit: Hit) -> None:
+        self.editor = editor
+        self.kinds = Kinds(editor, hit)
+
+    def split(self, test: cst.BaseExpression) -> Condition:
+        """``flag and x.any()`` in its two parts. Refuses where none is tensor data, or where they mix otherwise."""
+        operands = _conjuncts(test)
+        first = next((i for i, o in enumerate(operands) if self.kinds.kind(o) is not None), None)
+        if first is None:
+            raise Refuse(f"it is not clear which part of `{self.editor.code(test)}` is tensor data")
+        tensors = operands[first:]
+        text = self.boolean(tensors[0])
+        for operand in tensors[1:]:
+            text = f"{_tight(text)} & {_tight(self.boolean(operand))}"
+        python = " and ".join(_in_and(self.editor.code(o), o) for o in operands[:first])
+        return Condition(python, text, all(self.kinds.is_scalar(o) for o in tensors))
+
+    def boolean(self, test: cst.BaseExpression) -> str:
+        """``test`` as a tensor of bools, with the truth that Python would see."""
+        if isinstance(test, cst.BooleanOperation):
+            symbol = "&" if isinstance(test.operator, cst.And) else "|"
+            return f"{_tight(self.boolean(test.left))} {symbol} {_tight(self.boolean(test.right))}"
+        kind = self.kinds.kind(test)
+        if kind is None:
+            code = self.editor.code(test)
+            raise Refuse(f"`{code}` is not known to be tensor data, and Python and tensor conditions do not mix")
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return negate(self.boolean(test.expression))
+        if isinstance(test, cst.Comparison) and len(test.comparisons) > 1:
+            return self._chain(test)
+        text = self.number_free(test)
+        return text if kind == "bool" else f"{_tight(text)} != 0"
+
+    def number_free(self, node: cst.BaseExpression) -> str:
+        """The code of ``node`` with conversions of tensors to Python numbers dropped: ``x.max().item() > 3``."""
+        changed = node.visit(_DropConversions(self.kinds))
+        return self.editor.module.tree.code_for_node(changed) if isinstance(changed, cst.CSTNode) else ""
+
+    def _chain(self, test: cst.Comparison) -> str:
+        """``0 < t < 1`` as ``(0 < t) & (t < 1)``."""
+        parts, left = [], test.left
+        for comparison in test.comparisons:
+            operator = self.editor.module.tree.code_for_node(comparison.operator)
+            parts.append(f"({self.number_free(left)}{operator}{self.number_free(comparison.comparator)})")
+            left = comparison.comparator
+        return " & ".join(parts)
+
+
+class _DropConversions(cst.CSTTransformer):
+    """``t.item()``, ``float(t)`` and ``bool(t)`` become ``t``; ``math.isnan(t)`` becomes ``torch.isnan(t)``."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        name = called(original_node)
+        if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
+            return updated_node.func.value
+        if len(original_node.args) != 1 or self.kinds.kind(original_node.args[0].value) is None:
+            return updated_node
+        argument = updated_node.args[0].value
+        if root(original_node.func) == "math" and name in MATH_TESTS:
+            return updated_node.with_changes(func=cst.Attribute(cst.Name("torch"), cst.Name(name)))
+        if isinstance(original_node.func, cst.Name) and name == "int":
+            raise Refuse("int() cuts off the fraction, which the tensor would keep")
+        if isinstance(original_node.func, cst.Name) and name in ("float", "bool"):
+            simple = isinstance(argument, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or argument.lpar
+            parens = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
+            return argument if simple else argument.with_changes(**parens)
+        return updated_node
+
+
+def negate(text: str) -> str:
+    """The opposite of a bool tensor expression."""
+    node = cst.parse_expression(text)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert):
+        return cst.Module([]).code_for_node(node.expression)
+    return f"~{_tight(text)}"
+
+
+def _tight(text: str) -> str:
+    """``text`` in parentheses unless it binds as tightly as a name."""
+    node = cst.parse_expression(text)
+    tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    is_invert = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert)
+    return text if tight or is_invert else f"({text})"
+
+
+def _conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*_conjuncts(test.left), *_conjuncts(test.right)]
+    return [test]
+
+
+def _in_and(code: str, node: cst.BaseExpression) -> str:
+    """``code`` as an operand of ``and``."""
+    loose = isinstance(node, (cst.BooleanOperation, cst.IfExp, cst.Lambda, cst.NamedExpr)) and not node.lpar
+    return f"({code})" if loose else code

@@ -1,0 +1,112 @@
+"""What the name ``torch`` stands for in a file, and where an ``import torch`` would go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import libcst as cst
+
+Binding = Literal["bound", "absent", "shadowed"]
+
+
+def at_module_level(tree: cst.Module) -> Binding:
+    """Whether ``torch`` is the real module at module level; imports under ``TYPE_CHECKING`` do not count."""
+    bindings = set(_bindings(tree.body))
+    if False in bindings:
+        return "shadowed"
+    return "bound" if True in bindings else "absent"
+
+
+def is_local(function: cst.FunctionDef | cst.Lambda) -> bool:
+    """True when ``torch`` is a parameter or a local name of ``function``."""
+    params = function.params
+    every = [*params.params, *params.kwonly_params, *params.posonly_params, params.star_arg, params.star_kwarg]
+    if any(isinstance(p, cst.Param) and p.name.value == "torch" for p in every):
+        return True
+    if isinstance(function, cst.Lambda):
+        return False
+    return bool(set(_bindings(function.body.body)))
+
+
+def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode | None]:
+    """The statements (after, before) between which ``import torch`` goes; one of the two is None.
+
+    Right before the first import from torch; else behind the imports, the docstring and ``from __future__``.
+    """
+    after: cst.CSTNode | None = None
+    for position, statement in enumerate(tree.body):
+        if not isinstance(statement, cst.SimpleStatementLine):
+            break
+        first = statement.body[0]
+        if isinstance(first, cst.ImportFrom) and _dotted(first.module).partition(".")[0] == "torch":
+            return None, statement
+        is_docstring = position == 0 and isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString)
+        if not (is_docstring or isinstance(first, (cst.Import, cst.ImportFrom))):
+            break
+        after = statement
+    return (after, None) if after is not None else (None, tree.body[0] if tree.body else None)
+
+
+def _bindings(body: Sequence[cst.CSTNode]) -> Iterator[bool]:
+    """For each binding of ``torch`` in a scope: whether it is the real module."""
+    for node in body:
+        yield from _bindings_of(node)
+
+
+def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        if node.name.value == "torch":
+            yield False
+    elif isinstance(node, cst.Import):
+        for alias in node.names:
+            if alias.asname is not None:
+                if _is_torch(alias.asname.name):
+                    yield _dotted(alias.name) == "torch"
+            elif _dotted(alias.name).partition(".")[0] == "torch":
+                yield True
+    elif isinstance(node, cst.ImportFrom):
+        if not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if _is_torch(name):
+                    yield False
+    elif isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
+        if any(_is_torch(n) for n in _names(node.target)):
+            yield False
+        yield from _bindings(node.children)
+    elif isinstance(node, cst.AsName):
+        if any(_is_torch(n) for n in _names(node.name)):
+            yield False
+    elif isinstance(node, cst.Global):
+        # ``global torch``: what it stands for is decided at module level.
+        return
+    elif isinstance(node, cst.If) and _is_type_checking(node.test):
+        if node.orelse is not None:
+            yield from _bindings_of(node.orelse)
+    elif not isinstance(node, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+        yield from _bindings(node.children)
+
+
+def _names(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The names that an assignment target binds."""
+    if isinstance(target, cst.Name):
+        yield target
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _names(element.value)
+
+
+def _is_torch(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "torch"
+
+
+def _is_type_checking(test: cst.BaseExpression) -> bool:
+    name = test.attr if isinstance(test, cst.Attribute) else test
+    return isinstance(name, cst.Name) and name.value == "TYPE_CHECKING"
+
+
+def _dotted(node: cst.CSTNode | None) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""

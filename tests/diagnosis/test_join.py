@@ -1,0 +1,110 @@
+"""Static and dynamic results, brought together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphdoctor.diagnosis.join import RuleText, join
+
+RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
+
+
+def test_without_runs_nothing_changes(build: Any) -> None:
+    finding = build.finding()
+    assert join([finding], (), RULES) == (finding,)
+
+
+def test_a_break_in_the_range_confirms(build: Any) -> None:
+    runs = [build.run(build.brk(events=2)), build.run(build.brk(events=1, whole_frame=True), mode="train")]
+    (found,) = join([build.finding(gb_ids=("GB0059", "GB0001"))], runs, RULES)
+    assert (found.status, found.confidence, found.events) == ("confirmed", "certain", 3)
+    assert found.gb_ids == ("GB0059",) and found.whole_frame
+
+
+def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> None:
+    wide = build.finding(column=1, end=(5, 40))
+    exact = build.finding(column=5, end=(5, 30))
+    small = build.finding(column=4, end=(5, 12))
+    states = [f.status for f in join([wide, exact, small], [build.run(build.brk(column=5))], RULES)]
+    assert states == ["refuted", "confirmed", "refuted"]
+    states = [f.status for f in join([wide, exact, small], [build.run(build.brk(column=6))], RULES)]
+    assert states == ["refuted", "refuted", "confirmed"]
+    other = build.finding(rule="GD211", gb_ids=("GB0124",))
+    joined = join([other, build.finding()], [build.run(build.brk())], RULES)
+    assert [f.status for f in joined] == ["refuted", "confirmed"]
+
+
+def test_multi_line_ranges_and_inner_columns(build: Any) -> None:
+    (found,) = join([build.finding(4, 9, end=(6, 3))], [build.run(build.brk(5, 1))], RULES)
+    assert found.status == "confirmed"
+
+
+def test_without_columns_the_id_decides_and_neighbours_are_not_refuted(build: Any) -> None:
+    first, second = build.finding(column=1, rule="GD211", gb_ids=("GB0124",)), build.finding(column=20)
+    joined = join([first, second], [build.run(build.brk(column=None))], RULES)
+    assert [f.status for f in joined] == ["static-only", "confirmed"]
+
+
+def test_a_jump_left_of_the_condition_needs_the_expected_id(build: Any) -> None:
+    condition = build.finding(column=8, rule="GD201", gb_ids=("GB0170",))
+    (found,) = join([condition], [build.run(build.brk(column=5, gb_id="GB0170"))], RULES)
+    assert found.status == "confirmed"
+    joined = join([condition], [build.run(build.brk(column=5, gb_id="GB0059"))], RULES)
+    assert [f.status for f in joined] == ["refuted", "dynamic-only"]
+
+
+@pytest.mark.parametrize("gb_id", ["GB7000", "GB0066", None])
+def test_ids_that_hide_the_cause_match_any_rule_and_keep_its_ids(build: Any, gb_id: str | None) -> None:
+    (found,) = join([build.finding()], [build.run(build.brk(gb_id=gb_id))], RULES)
+    assert found.status == "confirmed" and found.gb_ids == ("GB0059",)
+
+
+def test_a_caller_is_joined_only_when_its_rule_expects_the_id(build: Any) -> None:
+    stack = (build.frame("m.py", 5, "forward"), build.frame("/lib/logging.py", 9, "warning"))
+    inner = build.brk(9, 1, "GB0059", path="/lib/logging.py", stack=stack, owner="third-party")
+    (found,) = join([build.finding()], [build.run(inner)], RULES)
+    assert found.status == "confirmed" and found.owner == "third-party"
+    other = build.brk(9, 1, "GB0124", path="/lib/logging.py", stack=stack, owner="third-party")
+    assert [f.status for f in join([build.finding()], [build.run(other)], RULES)] == ["refuted", "dynamic-only"]
+
+
+def test_unexpected_breaks_become_findings(build: Any) -> None:
+    runs = [build.run(build.brk(7, 3, "GB0124", hints=("drop it",)), build.brk(8, None, None, owner="third-party"))]
+    owned, unknown = join([], runs, RULES)
+    assert (owned.rule, owned.name, owned.status, owned.severity) == ("GD211", "item-call", "dynamic-only", "error")
+    assert (owned.why, owned.suggestion, owned.message) == ("waits", "drop it", "why")
+    assert (owned.location.line, owned.location.column) == (7, 3)
+    assert (unknown.rule, unknown.severity, unknown.location.column) == ("GD000", "warning", 1)
+    assert unknown.gb_ids == () and unknown.why.startswith("The graph is split here")
+
+
+def test_refuted_needs_a_line_that_ran_and_was_traced_in_every_mode(build: Any) -> None:
+    finding = build.finding()
+
+    def status(*runs: Any) -> str:
+        return next(f.status for f in join([finding], runs, RULES) if f.location == finding.location)
+
+    assert status(build.run()) == "refuted"
+    assert join([finding], [build.run()], RULES)[0].severity == "info"
+    assert status(build.run(), build.run(lines={1})) == "static-only"
+    assert status(build.run(lines={1}), build.run(lines={2})) == "not-reached"
+    assert status(build.run(graphs=0)) == "static-only"
+    assert status(build.run(outcome="raised")) == "static-only"
+    assert status(build.run(executed={})) == "static-only"
+
+
+def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
+    loop = build.brk(3, 1, "GB7000", whole_frame=True)
+    joined = join([build.finding()], [build.run(loop)], RULES)
+    assert [f.status for f in joined] == ["static-only", "dynamic-only"]
+    elsewhere = build.brk(3, 1, "GB7000", whole_frame=True, function="Other.call")
+    joined = join([build.finding()], [build.run(elsewhere)], RULES)
+    assert [f.status for f in joined] == ["refuted", "dynamic-only"]
+
+
+def test_rules_without_ids_are_left_alone(build: Any) -> None:
+    usage = build.finding(rule="GD601", gb_ids=())
+    joined = join([usage], [build.run(build.brk())], RULES)
+    assert [f.status for f in joined] == ["static-only", "dynamic-only"]

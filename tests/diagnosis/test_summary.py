@@ -1,0 +1,68 @@
+"""Verdict, headline and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphdoctor.diagnosis.summary import summarise
+from graphdoctor.model import Edit, Fix, FullGraph, Numerics, Recompile, ScannedFile
+
+FILES = (ScannedFile("m.py", 9, "scanned"), ScannedFile("n.py", 0, "failed", "syntax error in line 1"))
+
+
+def test_static_only(build: Any) -> None:
+    fix = Fix("safe", "r", (Edit("m.py", (1, 1), (1, 1), ""),))
+    findings = [build.finding(fix=fix), build.finding(severity="warning", fix=Fix("manual", "r"))]
+    summary = summarise(FILES, findings, None)
+    assert (summary.verdict, summary.errors, summary.warnings, summary.fixable) == ("static-only", 1, 1, 1)
+    assert (summary.files, summary.failed, summary.breaks, summary.graphs) == (2, 1, None, None)
+    assert summary.headline == "Not run, source only: 1 error and 1 warning in 1 file, 1 file could not be read"
+
+
+def test_ready(build: Any) -> None:
+    summary = summarise(FILES, [], [build.run(), build.run(mode="train")])
+    assert summary.verdict == "ready" and summary.breaks == 0 and summary.graphs == 2
+    assert summary.headline == "Ready: 0 graph breaks in your code, fullgraph=True passes"
+
+
+def test_not_ready_counts_each_place_once(build: Any) -> None:
+    other = build.brk(9, path="/site-packages/x.py", owner="third-party")
+    recompile = Recompile("size", "g", "x", 0, "m.py", 3, 2)
+    runs = [build.run(build.brk(), other, recompiles=(recompile,)), build.run(build.brk(), mode="train")]
+    summary = summarise(FILES, [build.finding()], runs)
+    assert (summary.verdict, summary.breaks, summary.breaks_own) == ("not-ready", 2, 1)
+    assert summary.headline == (
+        "Not ready: 1 graph break in your code, 1 graph break in third-party code, 1 recompile cause, "
+        "fullgraph=True fails"
+    )
+
+
+def test_torch_breaks_alone_do_not_make_it_unready(build: Any) -> None:
+    run = build.run(build.brk(owner="torch"), fullgraph=FullGraph(None))
+    assert summarise(FILES, [], [run]).verdict == "ready"
+
+
+def test_fullgraph_failure_alone_is_not_ready(build: Any) -> None:
+    summary = summarise(FILES, [], [build.run(fullgraph=FullGraph(False, "generator"))])
+    assert summary.verdict == "not-ready" and "fullgraph=True fails" in summary.headline
+
+
+def test_nothing_compiled_comes_first(build: Any) -> None:
+    runs = [build.run(build.brk(whole_frame=True), graphs=0), build.run(mode="train")]
+    summary = summarise(FILES, [], runs)
+    assert summary.verdict == "nothing-compiled"
+    assert summary.headline.startswith("Nothing is compiled in eval mode (0 graphs): 1 graph break in your code")
+
+
+def test_failed_runs_are_named(build: Any) -> None:
+    failed = build.run(outcome="timeout", detail="120 s", mode="train")
+    summary = summarise(FILES, [], [failed])
+    assert (summary.verdict, summary.breaks) == ("not-run", None)
+    assert summary.headline == "Not run to the end: the train run ran out of time (120 s)"
+    summary = summarise(FILES, [], [build.run(), failed])
+    assert summary.verdict == "not-ready" and "the train run ran out of time" in summary.headline
+
+
+def test_differing_outputs_are_named(build: Any) -> None:
+    summary = summarise(FILES, [], [build.run(numerics=Numerics(False, 1.0, "1e-5"))])
+    assert "compiled outputs differ from eager" in summary.headline

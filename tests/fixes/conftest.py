@@ -1,0 +1,147 @@
+"""Builds the hit that a rule would give, runs a rewrite on it, and runs the code before and after under Dynamo."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.apply import apply
+from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.source.module import SourceModule
+from graphdoctor.static import events
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import UNKNOWN, Tensor, Value
+
+Rewrite = Callable[[Hit, Editor], FixPlan | Refusal]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A source text, the editor of it, and the hit at its first call, if, conditional expression or assert."""
+
+    source: str
+    editor: Editor
+    hit: Hit
+
+    def run(self, rewrite: Callable[..., FixPlan | Refusal]) -> FixPlan | Refusal:
+        """What ``rewrite`` says; branch rewrites get the branch first."""
+        place = self.hit.event.node
+        if isinstance(self.hit.event, events.Truth):
+            return rewrite(self.hit.event.branch, self.hit, self.editor)
+        if isinstance(self.hit.event, events.Assert):
+            return rewrite(place, self.hit, self.editor)
+        return rewrite(self.hit, self.editor)
+
+    def after(self, rewrite: Callable[..., FixPlan | Refusal]) -> str:
+        """The text after ``rewrite``, which must not refuse."""
+        plan = self.run(rewrite)
+        assert isinstance(plan, FixPlan), plan
+        return apply(self.source, plan.edits)
+
+    def refusal(self, rewrite: Callable[..., FixPlan | Refusal]) -> str:
+        """Why ``rewrite`` refuses."""
+        plan = self.run(rewrite)
+        assert isinstance(plan, Refusal), plan
+        return plan.reason
+
+
+def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", value: Value = UNKNOWN) -> Case:
+    """The case whose hit is the first node of ``kind`` with ``marker`` in its code."""
+    module = SourceModule("model.py", Path("model.py"), source, "utf-8")
+    editor = Editor(module)
+    nodes = (n for n in walk(module.tree) if isinstance(n, kind) and marker in editor.code(n))
+    node = next(nodes)
+    site = events.Site(module, "f", node, None, False, False, True)
+    event: events.Event
+    if isinstance(node, (cst.If, cst.IfExp)):
+        event = events.Truth(node.test, site, value, "if" if isinstance(node, cst.If) else "ternary", node)
+    elif isinstance(node, cst.Assert):
+        event = events.Assert(node, site, value, None)
+    else:
+        event = events.Call(node, site, "", (value,), {})
+    return Case(source, editor, Hit(event, "message", "suggestion"))
+
+
+@pytest.fixture
+def make() -> Callable[..., Case]:
+    """``case`` as a fixture."""
+    return case
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What Dynamo made of one call."""
+
+    value: Any
+    graphs: int
+    breaks: int
+
+
+class Runner:
+    """Runs ``f`` of a source text in eager and under ``torch.compile``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+
+    def load(self, source: str) -> ModuleType:
+        """The module of ``source``, from a real file so that Dynamo can read it."""
+        self.count += 1
+        name = f"rewritten_{id(self)}_{self.count}"
+        file = self.folder / f"{name}.py"
+        file.write_text(source)
+        sys.path.insert(0, str(self.folder))
+        try:
+            return __import__(name)
+        finally:
+            sys.path.remove(str(self.folder))
+
+    def eager(self, source: str, *args: Any) -> Any:
+        return self.load(source).f(*args)
+
+    def compiled(self, source: str, *args: Any, fullgraph: bool = False) -> Compiled:
+        import torch
+
+        graphs: list[object] = []
+
+        def backend(graph: Any, inputs: Any) -> Any:
+            graphs.append(graph)
+            return graph.forward
+
+        records = _Records()
+        trace = logging.getLogger("torch.__trace")
+        trace.addHandler(records)
+        torch._dynamo.reset()
+        try:
+            value = torch.compile(self.load(source).f, backend=backend, fullgraph=fullgraph)(*args)
+        finally:
+            trace.removeHandler(records)
+        return Compiled(value, len(graphs), records.breaks)
+
+
+class _Records(logging.Handler):
+    """Counts the graph breaks of the structured trace."""
+
+    breaks = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        name = getattr(record, "metadata", {}).get("artifact", {}).get("name", "")
+        self.breaks += name == "dynamo_graph_break_reason"
+
+
+@pytest.fixture(scope="session")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    yield Runner(tmp_path_factory.mktemp("rewrites"))
+
+
+@pytest.fixture
+def tensor() -> type[Tensor]:
+    return Tensor

@@ -1,0 +1,154 @@
+"""Edits from nodes: the file stays byte for byte the same elsewhere."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.apply import apply
+from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.source.module import SourceModule
+
+
+def editor_of(text: str) -> Editor:
+    return Editor(SourceModule("model.py", Path("model.py"), text, "utf-8"))
+
+
+def first(editor: Editor, kind: type[cst.CSTNode], marker: str = "") -> cst.CSTNode:
+    return next(n for n in walk(editor.module.tree) if isinstance(n, kind) and marker in editor.code(n))
+
+
+def guarded(text: str, marker: str = "print") -> str:
+    editor = editor_of(text)
+    return apply(text, editor.guard(first(editor, cst.Expr, marker)))
+
+
+def test_guard_puts_the_statement_under_an_if_and_keeps_its_comments() -> None:
+    text = "import torch\ndef f(x):\n    # why\n    print(x)  # what\n    return x\n"
+    guard = "    if not torch.compiler.is_compiling():\n        print(x)  # what\n"
+    after = f"import torch\ndef f(x):\n    # why\n{guard}    return x\n"
+    assert guarded(text) == after
+
+
+def test_guard_indents_continuation_lines_but_not_the_inside_of_strings() -> None:
+    text = "import torch\ndef f(x):\n    print(x,\n          \"\"\"a\n  b\"\"\",\n          f'''c\n{x}d''')\n"
+    after = guarded(text)
+    assert "        print(x,\n              \"\"\"a\n  b\"\"\",\n              f'''c\n{x}d''')\n" in after
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_guard_keeps_newlines_tabs_and_a_missing_last_line_end(newline: str) -> None:
+    text = newline.join(["import torch", "def f(x):", "\tprint(x,", "\t\t1)"])
+    wanted = ["import torch", "def f(x):", "\tif not torch.compiler.is_compiling():", "\t\tprint(x,", "\t\t\t1)"]
+    assert guarded(text) == newline.join(wanted)
+
+
+def test_guard_opens_a_one_line_suite() -> None:
+    text = "import torch\ndef f(x, a):\n    if a: print(x)\n    else: print(1)\n    return x\n"
+    after = guarded(text)
+    assert (
+        "    if a:\n        if not torch.compiler.is_compiling():\n            print(x)\n    else: print(1)\n" in after
+    )
+    assert "    else:\n        if not" in guarded(text, "print(1)")
+    ast.parse(after)
+
+
+def test_guard_finds_columns_behind_form_feeds_and_line_separators() -> None:
+    text = "import torch\n\x0c\nS = '\u2028'\ndef f(x):\n    print(x)\n"
+    assert guarded(text) == text.replace("    print(x)", "    if not torch.compiler.is_compiling():\n        print(x)")
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("x = 1; print(x)", "shares its line"),
+        ("print(x);", "shares its line"),
+        ("if x: x = 2; print(x)", "shares its line"),
+    ],
+)
+def test_guard_refuses_shared_lines(body: str, reason: str) -> None:
+    with pytest.raises(Refuse, match=reason):
+        guarded(f"import torch\ndef f(x):\n    {body}\n")
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("", "import torch\n"),
+        ('"""doc"""\n', '"""doc"""\nimport torch\n'),
+        ("# -*- coding: utf-8 -*-\n", "# -*- coding: utf-8 -*-\nimport torch\n"),
+        ("from __future__ import annotations\n", "from __future__ import annotations\nimport torch\n"),
+        ("import math\nimport os\n", "import math\nimport os\nimport torch\n"),
+        ("import math\nfrom torch import nn\n", "import math\nimport torch\nfrom torch import nn\n"),
+        ("import torch as th\n", "import torch as th\nimport torch\n"),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
+    ],
+)
+def test_import_is_added_where_torch_is_not_bound(before: str, after: str | None) -> None:
+    text = before + "def f(x):\n    print(x)\n"
+    changed = guarded(text)
+    if after is None:
+        after = "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    import torch\n"
+    assert changed.startswith(after + "def f"), changed
+    ast.parse(changed)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import torch\n",
+        "import torch.nn\n",
+        "import torch.nn as nn, torch\n",
+        "try:\n    import torch\nexcept ImportError:\n    raise\n",
+    ],
+)
+def test_no_import_is_added_where_torch_is_bound(before: str) -> None:
+    assert guarded(before + "def f(x):\n    print(x)\n").count("import torch") == before.count("import torch")
+
+
+def test_import_goes_behind_a_last_line_without_end() -> None:
+    text = '"""doc"""'
+    assert apply(text, editor_of(text).torch_import()) == '"""doc"""\nimport torch'
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("torch = None\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("import mytorch as torch\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("from compat import torch\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("def torch(): ...\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("import torch\nfor torch in []: ...\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("import torch\ndef f(x, torch):\n    print(x)\n", "local in this function"),
+        ("import torch\ndef f(x):\n    torch = x\n    print(x)\n", "local in this function"),
+        ("import torch\ndef f(x):\n    with x as torch:\n        print(x)\n", "local in this function"),
+        ("import torch\ndef f(x):\n    print(x)\n    import torch\n", "local in this function"),
+    ],
+)
+def test_shadowed_torch_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(Refuse, match=reason):
+        guarded(text)
+
+
+def test_nested_function_names_do_not_shadow() -> None:
+    text = "import torch\ndef f(x):\n    y = [torch for torch in x]\n    print(x)\n"
+    assert "is_compiling" in guarded(text)
+
+
+def test_indent_of_refuses_code_in_front() -> None:
+    editor = editor_of("x = 1; y = 2\n")
+    with pytest.raises(Refuse, match="shares its line"):
+        editor.indent_of(first(editor, cst.Assign, "y"))
+
+
+def test_replace_and_insert_before() -> None:
+    text = "def f(x):\n    y = (x + 1)\n    return y\n"
+    editor = editor_of(text)
+    replaced = apply(text, [editor.replace(first(editor, cst.BinaryOperation), "x - 1")])
+    assert replaced == "def f(x):\n    y = (x - 1)\n    return y\n"
+    inserted = apply(text, [editor.insert_before(first(editor, cst.Return), "z = y\n    ")])
+    assert inserted == "def f(x):\n    y = (x + 1)\n    z = y\n    return y\n"

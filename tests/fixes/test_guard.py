@@ -1,0 +1,69 @@
+"""Output under a guard: eager prints, compile does not break."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphdoctor.fixes.guard import guard_statement
+from graphdoctor.static.rule import FixPlan
+
+
+@pytest.mark.parametrize(
+    "head, line, marker",
+    [
+        ("", 'print("x", x.shape)', "print"),
+        ("import logging\nlogger = logging.getLogger(__name__)\n", 'logger.warning("a %s", x.shape)', "logger.warning"),
+        ("import warnings\n", 'warnings.warn("a")', "warnings.warn"),
+        ("import sys\n", 'sys.stdout.write("a")', "sys.stdout"),
+    ],
+)
+def test_guarded_output_no_longer_breaks(make: Any, runner: Any, head: str, line: str, marker: str) -> None:
+    import torch
+
+    source = f"{head}def f(x):\n    y = x * 2\n    {line}\n    return y + 1\n"
+    x = torch.rand(4)
+    assert runner.compiled(source, x).breaks > 0
+    after = make(source, marker=marker).after(guard_statement)
+    assert runner.compiled(after, x).breaks == 0
+    result = runner.compiled(after, x, fullgraph=True)
+    assert result.graphs == 1 and torch.equal(result.value, runner.eager(source, x))
+
+
+def test_eager_still_prints(make: Any, runner: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    source = 'def f(x):\n    print("seen", x)\n    return x\n'
+    runner.eager(make(source).after(guard_statement), 3)
+    assert capsys.readouterr().out == "seen 3\n"
+
+
+def test_safe_unless_an_argument_may_have_an_effect(make: Any) -> None:
+    safe = make("def f(x):\n    print(x.mean(), len(x), x.abs().max().item())\n", marker="print").run(guard_statement)
+    assert isinstance(safe, FixPlan) and safe.safety == "safe"
+    unsafe = make("def f(x, it):\n    print(next(it))\n", marker="print").run(guard_statement)
+    assert isinstance(unsafe, FixPlan) and unsafe.safety == "unsafe"
+    assert unsafe.reason == "Under compile this call is left out, and `next(it)` does not run either."
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("y = print(x)", "The value of this call is used, so it cannot be put under a guard."),
+        ("[print(i) for i in x]", "The value of this call is used, so it cannot be put under a guard."),
+        ("print(y := x)", "The arguments assign y, which later code may read."),
+        ("print((yield x))", "The statement awaits or yields, so it must run under compile too."),
+        ("x = 1; print(x)", "No guard is added: the statement shares its line with other statements."),
+    ],
+)
+def test_refusals(make: Any, body: str, reason: str) -> None:
+    assert make(f"def f(x):\n    {body}\n", marker="print").refusal(guard_statement) == reason
+
+
+def test_refusal_of_await(make: Any) -> None:
+    reason = make("async def f(x):\n    print(await x)\n", marker="print").refusal(guard_statement)
+    assert reason == "The statement awaits or yields, so it must run under compile too."
+
+
+def test_refusal_of_shadowed_torch(make: Any) -> None:
+    reason = make("torch = None\ndef f(x):\n    print(x)\n", marker="print").refusal(guard_statement)
+    assert reason == "No guard is added: the name torch stands for something else in this file."

@@ -1,0 +1,159 @@
+"""Choices by tensor data as torch.where: run before and after, in eager, by default and with fullgraph=True."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.where import choose_with_where
+from graphdoctor.static.rule import FixPlan
+
+HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x, flag=True):\n"
+
+REWRITTEN = {
+    "two arms": "if x.sum() > 0:\n    y = x * 2\nelse:\n    y = x - 1\nreturn y",
+    "no else": "if x.abs().max() > 1:\n    x = x * 0.5\nreturn x",
+    "several names": "if x.mean() > 0:\n    y = x * 2\n    z = x + 1\nelse:\n    y = -x\n    z = x\nreturn y * z",
+    "elif chain": "if x.sum() > 9:\n    y = x\nelif x.sum() < 0:\n    y = -x\nelse:\n    y = x * 3\nreturn y",
+    "early return": "if x.sum() > 0:\n    return x.relu()\nreturn x + 1",
+    "return with else": "if torch.isnan(x).any():\n    return torch.nan_to_num(x)\nelse:\n    return x",
+    "three returns": "if x.sum() > 5:\n    return x\nelif x.sum() > 0:\n    return x * 2\nreturn -x",
+    "ternary": "return x * (2 * x if x.min() < 0 else x)",
+    "and of tensors": "if (x > 0).all() and x.sum() > 1:\n    x = x + 1\nreturn x",
+    "or and not": "if not (x > 0).all() or not x.sum() > 1:\n    x = x + 1\nreturn x",
+    "float condition": "if x.sum():\n    x = x + 1\nreturn x",
+    "python part": "if flag and x.sum() > 0:\n    x = x * 2\nreturn x",
+    "item in the condition": "if x.max().item() > 0.5:\n    x = x * 2\nreturn x",
+    "local condition": "bad = torch.isinf(x).any()\nif bad:\n    x = torch.zeros_like(x)\nreturn x",
+    "chained comparison": "if 0 < x.sum() < 5:\n    x = x * 2\nreturn x",
+    "functional": "if x.mean() > 0:\n    y = F.gelu(x)\nelse:\n    y = F.relu(x)\nreturn y",
+    "same reduction": "if x.max() > 2:\n    y = x.mean(dim=1)\nelse:\n    y = x.amax(dim=1)\nreturn y",
+    "number arm": "if x.sum() > 0:\n    s = 1.5\nelse:\n    s = x.mean()\nreturn x * s",
+}
+
+
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+def branch_case(make: Any, body: str) -> Any:
+    kind = cst.IfExp if " if " in body else cst.If
+    return make(source_of(body), kind)
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewrite_equals_eager_and_compiles_to_one_graph(make: Any, runner: Any, name: str) -> None:
+    import torch
+
+    source = source_of(REWRITTEN[name])
+    after = branch_case(make, REWRITTEN[name]).after(choose_with_where)
+    inputs = [torch.tensor([[0.1, 0.7], [0.2, 0.9]]), torch.tensor([[-3.0, 1.0], [1.0, 0.5]]), torch.full((2, 2), 4.0)]
+    assert runner.compiled(source, inputs[0]).breaks > 0
+    for x in inputs:
+        expected = runner.eager(source, x.clone())
+        assert torch.equal(runner.eager(after, x.clone()), expected)
+    result = runner.compiled(after, inputs[1])
+    assert (result.breaks, result.graphs) == (0, 1)
+    assert torch.equal(runner.compiled(after, inputs[1], fullgraph=True).value, runner.eager(source, inputs[1]))
+
+
+def test_comments_of_the_branch_stay(make: Any) -> None:
+    body = "if x.sum() > 0:  # positive\n    # double it\n    y = x * 2\nelse:\n    y = x\nreturn y"
+    after = branch_case(make, body).after(choose_with_where)
+    lines = "    # positive\n    # double it\n    y = torch.where(x.sum() > 0, x * 2, x)\n    return y\n"
+    assert after == HEAD + lines
+
+
+@pytest.mark.parametrize("name", ["two arms", "elif chain", "early return", "same reduction", "and of tensors"])
+def test_safe_where_shape_and_dtype_are_shown(make: Any, name: str) -> None:
+    plan = branch_case(make, REWRITTEN[name]).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "safe", plan
+    assert plan.reason == "Both sides are computed, with the same shape and dtype, and have no side effects."
+
+
+@pytest.mark.parametrize(
+    "body, risk",
+    [
+        ("if x.sum() > 0:\n    x = x / x.sum()\nreturn x", "the division on the side not taken can make gradients NaN"),
+        ("if x.sum() > 0:\n    x = x.log()\nreturn x", "`log` of the side not taken can make gradients NaN"),
+        ("if x.sum() > 0:\n    x = x ** 0.5\nreturn x", "the division on the side not taken can make gradients NaN"),
+        ("if x.sum() > 0:\n    x = x * 0.5\nreturn x", "the sides are not shown to have the same shape and dtype"),
+        ("if x.sum() > 0:\n    x = x[flag]\nreturn x", "`x[flag]` is read even when it is not taken"),
+        ("if x.sum() > 0:\n    x = x + torch.rand_like(x)\nreturn x", "`rand_like` draws random numbers on both sides"),
+        ("if x.sum() > 0:\n    x = x * 2\nx += 1\nreturn x", "a later change in place would act on the new tensor"),
+        ("if x.sum() > 0:\n    x = x * 2\nx.add_(1)\nreturn x", "a later change in place would act on the new tensor"),
+        ("if flag > x.sum(dim=0):\n    x = x * 2\nreturn x", "the condition is not shown to be a 0-d tensor"),
+    ],
+)
+def test_unsafe_says_what_may_change(make: Any, body: str, risk: str) -> None:
+    plan = branch_case(make, body).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and risk in plan.reason, plan
+
+
+def test_submodule_calls_are_unsafe(make: Any) -> None:
+    source = (
+        "class N:\n    def forward(self, x):\n        if x.sum() > 0:\n            x = self.a(x)\n        return x\n"
+    )
+    plan = make(source, cst.If).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "`self.a` now always runs" in plan.reason
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("if x.sum() > 0:\n    raise ValueError\nelse:\n    x = x * 2", "a side raises instead of assigning a name"),
+        (
+            "if x.sum() > 0:\n    x += 1\nelse:\n    x = x * 2",
+            "a side changes a value in place instead of assigning a name",
+        ),
+        ("if x.sum() > 0:\n    x.add_(1)\nelse:\n    x = x * 2", "a side runs a call instead of assigning a name"),
+        ("if x.sum() > 0:\n    pass\nelse:\n    x = x * 2", "a side does nothing instead of assigning a name"),
+        ("if x.sum() > 0:\n    x = x * 2\nelse:\n    y = x * 2", "the sides assign different names"),
+        ("if x.sum() > 0:\n    x[0] = 1\nelse:\n    x = x", "a side assigns to something other than one plain name"),
+        (
+            "if x.sum() > 0:\n    y = x\n    z = y * 2\nelse:\n    y = x\n    z = x",
+            "a side uses a name that it has just assigned",
+        ),
+        ("y, z = x, x\nif y.sum() > 0:\n    y = x * 2\n    z = x", "the condition reads a name that a side assigns"),
+        ("if x.sum() > 0:\n    y = x * 2\nreturn y", "`y` is not assigned before the branch"),
+        ("y = None\nif x.sum() > 0:\n    y = x * 2\nreturn y", "`None` is not a tensor"),
+        ("if x.sum() > 0:\n    y = [x]\nelse:\n    y = [x, x]", "`[x]` is not a tensor"),
+        ("if x.sum() > 0:\n    y = True\nelse:\n    y = False", "`True` is not a tensor"),
+        (
+            "if x.sum() > 0:\n    y = helper(x)\nelse:\n    y = x",
+            "`helper(x)` may have side effects, and both sides would run",
+        ),
+        (
+            "if x.sum() > 0:\n    y = x.clamp_(0)\nelse:\n    y = x",
+            "`x.clamp_(0)` may have side effects, and both sides would run",
+        ),
+        ("if x.sum() > 0:\n    y = (z := x)\nelse:\n    y = x", "`(z := x)` awaits, yields or assigns"),
+        ("if x.sum() > 0:\n    return x\ny = x\nreturn y", "the return of the other side does not follow directly"),
+        ("if x.sum() > 0:\n    y = x\n    return y\nreturn x", "a side does more than return a value"),
+        ("if x.sum() > 0:\n    return\nreturn x", "a side returns nothing"),
+        ("if flag > 0:\n    return x\nreturn x + 1", "it is not clear which part of `flag > 0` is tensor data"),
+        (
+            "if x.sum() > 0 and flag:\n    return x\nreturn -x",
+            "`flag` is not known to be tensor data, and Python and tensor conditions do not mix",
+        ),
+        (
+            "if int(x.sum()) > 0:\n    return x\nreturn -x",
+            "it is not clear which part of `int(x.sum()) > 0` is tensor data",
+        ),
+        (
+            "return x if x.sum() > 0 else (-x if x.sum() < -1 else x * 2)",
+            "conditional expressions are nested; write them as one if chain",
+        ),
+    ],
+)
+def test_refusals(make: Any, body: str, reason: str) -> None:
+    assert branch_case(make, body).refusal(choose_with_where) == f"torch.where does not fit: {reason}."
+
+
+def test_refuses_names_of_outer_scopes_and_module_level(make: Any) -> None:
+    body = "global y\nif x.sum() > 0:\n    y = x\nelse:\n    y = -x"
+    assert "a side assigns a name of an outer scope" in branch_case(make, body).refusal(choose_with_where)
+    reason = make("if x.sum() > 0:\n    y = x\nelse:\n    y = -x\n", cst.If).refusal(choose_with_where)
+    assert reason == "torch.where does not fit: the code is not in a function."
