@@ -1,0 +1,73 @@
+"""The source lines of a finding, with the marked part apart from what stands before and after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphdoctor.model import Finding, Location
+from graphdoctor.report.visible import visible
+
+#: Longer lines are shown as a window of this many characters around the mark.
+WINDOW = 160
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """One line of source, escaped for showing; ``marked`` is empty on lines of context."""
+
+    number: int
+    before: str
+    marked: str
+    after: str
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return self.before + self.marked + self.after
+
+
+def source_lines(finding: Finding) -> tuple[SourceLine, ...]:
+    """The snippet of ``finding``, which may be empty."""
+    first = finding.snippet_start
+    return tuple(_source_line(text, first + i, finding.location) for i, text in enumerate(finding.snippet))
+
+
+def marked_line(finding: Finding) -> SourceLine | None:
+    """The line in which ``finding`` starts, or None where the snippet does not hold it."""
+    return next((line for line in source_lines(finding) if line.number == finding.location.line), None)
+
+
+def _source_line(text: str, number: int, place: Location) -> SourceLine:
+    start, end = _span(text, number, place)
+    before, marked, after = text[:start], text[start:end], text[end:]
+    if len(text) > WINDOW:
+        before, marked, after = _window(before, marked, after)
+    return SourceLine(number, _shown(before), _shown(marked), _shown(after))
+
+
+def _span(text: str, number: int, place: Location) -> tuple[int, int]:
+    """The 0-based part of line ``number`` that lies within ``place``; empty outside."""
+    if not place.line <= number <= place.end_line:
+        return len(text), len(text)
+    indent = len(text) - len(text.lstrip())
+    start = place.column - 1 if number == place.line else indent
+    end = place.end_column - 1 if number == place.end_line else len(text.rstrip())
+    start = min(max(start, 0), len(text))
+    return start, min(max(end, start), len(text))
+
+
+def _window(before: str, marked: str, after: str) -> tuple[str, str, str]:
+    """Cut the three parts to about ``WINDOW`` characters, keeping the beginning of the mark; cuts are shown as "…"."""
+    if not marked:
+        return _head(before, WINDOW), "", ""
+    lead = before if len(before) <= WINDOW // 3 else "…" + before[-WINDOW // 3 :]
+    middle = _head(marked, WINDOW // 2)
+    return lead, middle, _head(after, max(WINDOW - len(lead) - len(middle), 0))
+
+
+def _head(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def _shown(text: str) -> str:
+    return visible(text.replace("\t", "    "))

@@ -1,0 +1,50 @@
+"""What to do first: the few changes that remove most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphdoctor.model import Diagnosis, Finding, Recompile
+from graphdoctor.report.words import plural, recompile_effect, recompile_place
+
+
+@dataclass(frozen=True)
+class Action:
+    """One change: what to do, where, and what it removes. ``finding`` is None for a recompile."""
+
+    title: str
+    place: str
+    effect: str
+    finding: Finding | None = None
+
+
+def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
+    """At most ``limit`` actions, in the order of the findings, which come ranked.
+
+    Findings that the run refuted, did not reach, or that are mere information are no actions.
+    """
+    recompiles = [r for run in diagnosis.dynamic or () for r in run.recompiles if r.remedy]
+    actions = [_repair(finding) for finding in diagnosis.findings if _counts(finding)]
+    # One remedy is found by each run that meets the guard; recompiles come after the breaks that multiply them.
+    actions += dict.fromkeys(_remedy(recompile) for recompile in recompiles)
+    return tuple(actions[:limit])
+
+
+def _counts(finding: Finding) -> bool:
+    return finding.severity != "info" and finding.status not in ("refuted", "not-reached")
+
+
+def _repair(finding: Finding) -> Action:
+    place = f"{finding.location.path}:{finding.location.line}"
+    return Action(finding.suggestion or finding.message, place, _effect(finding), finding)
+
+
+def _effect(finding: Finding) -> str:
+    if finding.status not in ("confirmed", "dynamic-only"):
+        return "removes what the source suggests; a run will tell"
+    breaks = f"removes {plural(max(finding.events, 1), 'graph break event')}"
+    return f"{breaks} and lets {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
+
+
+def _remedy(recompile: Recompile) -> Action:
+    return Action(recompile.remedy or "", recompile_place(recompile), f"recompiles: {recompile_effect(recompile)}")

@@ -1,0 +1,80 @@
+"""The few numbers at the top of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from graphdoctor.model import Diagnosis, DynamicRun, Summary
+from graphdoctor.report.words import plural, share
+
+Tone = Literal["good", "bad", "neutral"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """``value`` under its ``label``; ``detail`` says what is counted; ``tone`` whether that is what one wants."""
+
+    label: str
+    value: str
+    detail: str
+    tone: Tone = "neutral"
+
+
+def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
+    """What the run measured, or, where nothing ran, what the source showed."""
+    runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
+    counted = _measured(diagnosis.summary, runs) if runs else ()
+    return (*counted, *_read(diagnosis.summary))
+
+
+def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
+    return (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
+
+
+def _breaks(summary: Summary) -> Number:
+    breaks, own = summary.breaks or 0, summary.breaks_own or 0
+    detail = f"{own} in your code, {breaks - own} elsewhere"
+    return Number("graph breaks", f"{breaks:,}", detail, "bad" if breaks else "good")
+
+
+def _graphs(summary: Summary, runs: list[DynamicRun]) -> Number:
+    shares = [run.compiled_share for run in runs if run.compiled_share is not None]
+    detail = f"{share(min(shares))} of the operators compiled" if shares else f"in {plural(len(runs), 'run')}"
+    return Number("graphs", f"{summary.graphs or 0:,}", detail, "neutral" if summary.graphs else "bad")
+
+
+def _fullgraph(runs: list[DynamicRun]) -> Number:
+    verdicts = [run.fullgraph.passes for run in runs if run.fullgraph.passes is not None]
+    if not verdicts:
+        return Number("fullgraph=True", "not tried", "")
+    detail = f"in {verdicts.count(True)} of {plural(len(verdicts), 'run')}"
+    return Number("fullgraph=True", *(("passes", detail, "good") if all(verdicts) else ("fails", detail, "bad")))
+
+
+def _recompiles(runs: list[DynamicRun]) -> Number:
+    causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
+    most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
+    detail = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"
+    return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "good")
+
+
+def _outputs(runs: list[DynamicRun]) -> Number:
+    compared = [run.numerics for run in runs if run.numerics is not None and run.numerics.equal is not None]
+    if not compared:
+        return Number("outputs", "not compared", "compiled against eager")
+    equal = all(result.equal for result in compared)
+    return Number("outputs", "equal" if equal else "differ", "compiled against eager", "good" if equal else "bad")
+
+
+def _read(summary: Summary) -> tuple[Number, ...]:
+    found = Number(
+        "findings",
+        f"{summary.errors + summary.warnings:,}",
+        f"{plural(summary.errors, 'error')}, {plural(summary.warnings, 'warning')}, {summary.fixable:,} fixable",
+        "bad" if summary.errors else "good",
+    )
+    if summary.breaks is not None:
+        return (found,)
+    unread = f"{summary.failed:,} could not be read" if summary.failed else "all could be read"
+    return found, Number("files", f"{summary.files:,}", unread, "bad" if summary.failed else "neutral")

@@ -1,0 +1,92 @@
+"""The texts of ``graphdoctor rules`` and ``graphdoctor explain``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.report.words import gb_link
+
+if TYPE_CHECKING:
+    from graphdoctor.static.rule import Rule
+
+COLUMNS = 100
+
+#: Breaks that only a run saw have this code; it belongs to no rule file.
+RUN_ONLY = "GD000"
+_RUN_ONLY_PAGE = """\
+GD000 [graph-break]
+
+A graph break that happened in the run and that no rule predicted.
+
+What
+  Dynamo stopped tracing at this line, and the static pass had not said so. The finding carries the
+  reason and the graph-break id that Dynamo gave, and the stack of your code that led there.
+
+Fix
+  Read the reason and the hints in the finding, and the page of its graph-break id. A break in a
+  library is removed by another version or another option of it, or by a call that Dynamo knows.
+"""
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """One line a rule: code, name, severity, graph-break ids, summary."""
+    rows = [(rule.code, rule.name, rule.severity, rule.torch, " ".join(rule.gb_ids)) for rule in rules]
+    heads = ("CODE", "NAME", "SEVERITY", "TORCH", "GRAPH BREAKS")
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    lines = []
+    for row, summary in zip([heads, *rows], ["SUMMARY", *(rule.summary for rule in rules)], strict=True):
+        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        lines.append("  ".join([*cells, summary]).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def page(rule: Rule) -> str:
+    """Everything that a rule's file says about it."""
+    sections = [
+        f"{rule.code} [{rule.name}]  {rule.severity}, torch {rule.torch}",
+        _wrap(rule.summary),
+        _section("What", _wrap(rule.what, "  ")),
+        _section("Why", _wrap(rule.why, "  ")),
+        _section("Fix", _wrap(rule.how, "  ")),
+        *(_section("Breaks", textwrap.indent(example.strip("\n"), "    ")) for example in rule.breaks),
+        *(_section("Does not break", textwrap.indent(example.strip("\n"), "    ")) for example in rule.clean),
+        _section("Graph breaks", "\n".join(f"  {gb_id}  {gb_link(gb_id)}" for gb_id in rule.gb_ids)),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def explain(code: str, rules: Sequence[Rule]) -> str:
+    """The pages for ``code``: a rule's code or name, or a graph-break id (all rules that predict it).
+
+    Raises LookupError with one line for the user when no rule answers to it.
+    """
+    wanted = code.strip()
+    if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
+        return _RUN_ONLY_PAGE
+    found = [rule for rule in rules if wanted.upper() == rule.code or wanted.lower() == rule.name]
+    if not found:
+        found = [rule for rule in rules if wanted.upper() in rule.gb_ids]
+    if found:
+        return ("\n" + "-" * COLUMNS + "\n\n").join(page(rule) for rule in found)
+    if re.fullmatch(r"GB\d+", wanted.upper()):
+        raise LookupError(f"no rule predicts {wanted.upper()}; what it means: {gb_link(wanted)}")
+    known = [name for rule in rules for name in (rule.code, rule.name)]
+    close = difflib.get_close_matches(wanted, known, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`graphdoctor rules` lists all rules"
+    raise LookupError(f"no rule is called {wanted!r}; {hint}")
+
+
+def _section(title: str, body: str) -> str:
+    return f"{title}\n{body}" if body.strip() else ""
+
+
+def _wrap(text: str, indent: str = "") -> str:
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(
+        textwrap.fill(paragraph, COLUMNS, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        for paragraph in paragraphs
+    )

@@ -1,0 +1,146 @@
+"""What the fields of a diagnosis are called in every report: one wording for text, Markdown and HTML."""
+
+from __future__ import annotations
+
+from graphdoctor.model import Break, DynamicRun, Finding, Fix, FullGraph, Numerics, Recompile, Verification
+
+OUTCOMES = {
+    "ok": "ran to the end",
+    "raised": "the code raised an exception",
+    "exited": "the code ended the process",
+    "crashed": "the process crashed",
+    "timeout": "stopped at the time limit",
+    "memory": "stopped at the memory limit",
+    "no-target": "nothing to run",
+}
+STATUSES = {
+    "confirmed": "confirmed by the run",
+    "dynamic-only": "only the run saw it",
+    "refuted": "refuted: the line ran and nothing broke",
+    "not-reached": "not reached: the line did not run",
+    "static-only": "found in the source, not checked by a run",
+}
+STATUS_LABELS = {
+    "confirmed": "confirmed",
+    "dynamic-only": "run only",
+    "refuted": "refuted",
+    "not-reached": "not reached",
+    "static-only": "source only",
+}
+OWNERS = {"own": "your code", "third-party": "third-party code", "torch": "torch itself"}
+SAFETIES = {"safe": "safe", "unsafe": "may change behaviour", "manual": "by hand, no edit is offered"}
+GRADES = {
+    "general": "verified: works with the default settings",
+    "setup-required": "verified: needs a compile setting",
+    "none": "tried: it does not make the code compile",
+    "not-verified": "not verified",
+}
+_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """``1 graph``, ``2 graphs``, ``1,000 files``; ``many`` is the plural where it does not end in a plain s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def quoted(text: str) -> list[tuple[str, bool]]:
+    """``text`` cut at its backticks; True marks the parts between two of them, which are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        parts[-2:] = ["`".join(parts[-2:])]
+    return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
+
+
+def gb_link(gb_id: str) -> str:
+    """The page of a graph break id on PyTorch's graph-break site; ids look like ``GB0059``."""
+    return f"{_SITE}{gb_id.lower()}.html"
+
+
+def status(finding: Finding) -> str:
+    """``confirmed by the run (GB0059, 3 events)``, and where the code is not the user's, whose it is."""
+    text = STATUSES[finding.status]
+    if finding.events:
+        text += f" ({', '.join([*finding.gb_ids, plural(finding.events, 'event')])})"
+    if finding.whole_frame:
+        text += "; the whole function falls back to eager"
+    if finding.owner != "own":
+        text += f"; in {OWNERS[finding.owner]}"
+    return text
+
+
+def fix_kind(fix: Fix) -> str:
+    """``safe; not verified``; nothing verifies a manual fix."""
+    return SAFETIES[fix.safety] if fix.safety == "manual" else f"{SAFETIES[fix.safety]}; {GRADES[fix.grade]}"
+
+
+def share(value: float | None) -> str:
+    """A fraction from 0 to 1 as a percentage; only all of it is 100 %, only nothing is 0 %."""
+    if value is None:
+        return "unknown"
+    percent = round(100 * value)
+    if 0 < value < 1:
+        percent = min(max(percent, 1), 99)
+    return f"{percent} %"
+
+
+def run_title(run: DynamicRun) -> str:
+    """``Net, eval mode, on cpu``."""
+    return f"{run.target}, {run.mode} mode, on {run.device}"
+
+
+def run_counts(run: DynamicRun) -> str:
+    """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run."""
+    if run.outcome != "ok":
+        return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))
+    own = sum(entry.owner == "own" for entry in run.breaks)
+    where = f" ({own} in your code)" if run.breaks else ""
+    counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}{where}"
+    return counts if run.compiled_share is None else f"{counts}, {share(run.compiled_share)} compiled"
+
+
+def fullgraph(verdict: FullGraph) -> str:
+    """``passes``, ``fails at model.py:4: reason`` or ``not tried``."""
+    if verdict.passes is None:
+        return f"not tried: {verdict.error}" if verdict.error else "not tried"
+    if verdict.passes:
+        return "passes"
+    where = f" at {verdict.path}:{verdict.line}" if verdict.path else ""
+    return f"fails{where}" + (f": {verdict.error}" if verdict.error else "")
+
+
+def numerics(result: Numerics | None) -> str:
+    """Whether the compiled outputs equal the eager ones, and by how much they differ."""
+    if result is None or result.equal is None:
+        detail = result.detail if result else ""
+        return f"not compared: {detail}" if detail else "not compared"
+    facts = [] if result.max_abs_diff is None else [f"largest difference {result.max_abs_diff:.3g}"]
+    facts += [part for part in (result.tolerance and f"tolerance {result.tolerance}", result.detail) if part]
+    return ("equal" if result.equal else "differ") + (f" ({', '.join(facts)})" if facts else "")
+
+
+def recompile_place(recompile: Recompile) -> str:
+    """``model.py:12``, or nothing where Dynamo names no line."""
+    return f"{recompile.path}:{recompile.line}" if recompile.path else ""
+
+
+def recompile_effect(recompile: Recompile) -> str:
+    """``8 compilations, 2 with the remedy``; the second half only when it was measured."""
+    text = plural(recompile.compilations, "compilation")
+    if recompile.verified_compilations is not None:
+        text += f", {recompile.verified_compilations} with the remedy (measured)"
+    return text
+
+
+def break_title(entry: Break) -> str:
+    """``GB0170 Data-dependent branching``."""
+    return " ".join(part for part in (entry.gb_id, entry.gb_type) if part) or entry.reason
+
+
+def verification(result: Verification) -> str:
+    """``With 5 fixes applied: 1 graph, 0 graph breaks, fullgraph=True passes, outputs equal``."""
+    passes = {True: "passes", False: "fails", None: "was not tried"}[result.fullgraph_passes]
+    return (
+        f"with {plural(len(result.fixes), 'fix', 'fixes')} applied to a copy: "
+        f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}, fullgraph=True {passes}, "
+        f"outputs against the original's eager ones: {numerics(result.numerics)}"
+    )

@@ -1,0 +1,40 @@
+"""The numbers at the top."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.model import Diagnosis, FullGraph
+from graphdoctor.report.numbers import numbers
+
+
+def test_numbers_of_a_run(rich: Diagnosis) -> None:
+    shown = {number.label: (number.value, number.tone) for number in numbers(rich)}
+    assert shown == {
+        "graph breaks": ("3", "bad"),
+        "graphs": ("4", "neutral"),
+        "fullgraph=True": ("fails", "bad"),
+        "recompile causes": ("1", "bad"),
+        "outputs": ("equal", "good"),
+        "findings": ("5", "bad"),
+    }
+
+
+def test_numbers_of_a_static_scan(clean: Diagnosis) -> None:
+    assert [(number.label, number.value) for number in numbers(clean)] == [("findings", "0"), ("files", "1")]
+
+
+def test_no_graph_at_all_is_bad(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    nothing = replace(rich, summary=replace(rich.summary, graphs=0, breaks=0, breaks_own=0))
+    graphs = next(number for number in numbers(nothing) if number.label == "graphs")
+    assert (graphs.value, graphs.tone) == ("0", "bad")
+
+
+def test_fullgraph_passes_only_when_each_run_passes(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    passing = replace(rich.dynamic[0], fullgraph=FullGraph(True))
+    both = numbers(replace(rich, dynamic=(passing, rich.dynamic[0])))
+    assert next(number.value for number in both if number.label == "fullgraph=True") == "fails"
+    alone = numbers(replace(rich, dynamic=(passing,)))
+    assert next(number.value for number in alone if number.label == "fullgraph=True") == "passes"

@@ -1,0 +1,109 @@
+"""The wording that all reports share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from graphdoctor.model import Diagnosis, Fix, FullGraph, Grade, Numerics, Outcome, Owner, Safety, Status
+from graphdoctor.report import words
+
+
+@pytest.mark.parametrize(
+    ("names", "table"),
+    [
+        (Outcome, words.OUTCOMES),
+        (Status, words.STATUSES),
+        (Status, words.STATUS_LABELS),
+        (Owner, words.OWNERS),
+        (Safety, words.SAFETIES),
+        (Grade, words.GRADES),
+    ],
+)
+def test_every_value_of_the_model_has_a_word(names: object, table: dict[str, str]) -> None:
+    assert set(get_args(names)) == set(table)
+
+
+def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
+    printed, branch, refuted, not_reached, library, _ = rich.findings
+    assert words.status(printed) == "confirmed by the run (GB0059, 3 events)"
+    assert words.status(branch).endswith("(GB0170, 1 event); the whole function falls back to eager")
+    assert words.status(refuted) == "refuted: the line ran and nothing broke"
+    assert words.status(not_reached) == "not reached: the line did not run"
+    assert words.status(library) == "only the run saw it (GB0007, 2 events); in third-party code"
+
+
+def test_only_a_graded_fix_is_called_verified() -> None:
+    assert words.fix_kind(Fix("safe", "")) == "safe; not verified"
+    assert words.fix_kind(Fix("unsafe", "", grade="general")).startswith("may change behaviour; verified")
+    assert "verified" not in words.fix_kind(Fix("manual", ""))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "unknown"), (0.0, "0 %"), (0.001, "1 %"), (0.834, "83 %"), (0.999, "99 %"), (1.0, "100 %")],
+)
+def test_share_is_never_rounded_to_all_or_nothing(value: float | None, text: str) -> None:
+    assert words.share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (FullGraph(None), "not tried"),
+        (FullGraph(None, "timeout"), "not tried: timeout"),
+        (FullGraph(True), "passes"),
+        (FullGraph(False), "fails"),
+        (FullGraph(False, "reason", "a.py", 4), "fails at a.py:4: reason"),
+    ],
+)
+def test_fullgraph(verdict: FullGraph, text: str) -> None:
+    assert words.fullgraph(verdict) == text
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, "not compared"),
+        (Numerics(None, None, "", "outputs are not tensors"), "not compared: outputs are not tensors"),
+        (Numerics(True, 0.0, "rtol 1e-5"), "equal (largest difference 0, tolerance rtol 1e-5)"),
+        (Numerics(False, 0.5, "", "in output 1"), "differ (largest difference 0.5, in output 1)"),
+    ],
+)
+def test_numerics(result: Numerics | None, text: str) -> None:
+    assert words.numerics(result) == text
+
+
+def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    measured, stopped = rich.dynamic
+    assert words.run_counts(measured) == "4 graphs, 3 graph breaks (2 in your code), 83 % compiled"
+    assert words.run_counts(stopped) == "stopped at the time limit: stopped after 120 s"
+    assert words.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
+
+
+def test_plurals() -> None:
+    assert words.plural(1, "graph") == "1 graph"
+    assert words.plural(1000, "graph") == "1,000 graphs"
+    assert words.plural(2, "fix", "fixes") == "2 fixes"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("plain", [("plain", False)]),
+        ("call `f(x)` twice", [("call ", False), ("f(x)", True), (" twice", False)]),
+        ("`a``b`", [("a", True), ("b", True)]),
+        ("one ` alone", [("one ` alone", False)]),
+        ("`a` and ` alone", [("a", True), (" and ` alone", False)]),
+        ("", []),
+    ],
+)
+def test_code_stands_between_backticks(text: str, parts: list[tuple[str, bool]]) -> None:
+    assert words.quoted(text) == parts
+
+
+def test_gb_link() -> None:
+    assert words.gb_link("GB0059") == "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html"
