@@ -1,0 +1,51 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command line in a process of its own: ``graphdoctor("scan", path, cwd=..., env=...)``."""
+
+    def run(
+        *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None, timeout: float = 240
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "graphdoctor", *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium; skips without one, unless GRAPHDOCTOR_REQUIRE_BROWSER asks for a failure."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    if os.environ.get("GRAPHDOCTOR_REQUIRE_BROWSER"):
+        pytest.fail("no chromium on PATH, and GRAPHDOCTOR_REQUIRE_BROWSER is set")
+    pytest.skip("no chromium on PATH")

@@ -1,0 +1,192 @@
+"""scan and diff, with real Dynamo runs of small files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphdoctor import api
+from graphdoctor.model import Diagnosis, Finding
+
+MODEL = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.layer(x)
+        print("in", x.shape)
+        if x.sum() > 1e9:
+            x = x * 2.0
+        else:
+            x = x + 1.0
+        if x.shape[0] > 99:
+            print("big")
+        return x
+
+
+def graphdoctor_target():
+    torch.manual_seed(0)
+    return Net(), (torch.ones(2, 4),)
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("api") / "model.py"
+    file.write_text(MODEL)
+    return file
+
+
+@pytest.fixture(scope="module")
+def diagnosis(model: Path) -> Diagnosis:
+    return api.scan(api.ScanOptions((str(model),), mode="eval", command="scan model.py"))
+
+
+def at(diagnosis: Diagnosis, line: int) -> Finding:
+    return next(f for f in diagnosis.findings if f.location.line == line)
+
+
+def test_breaks_are_confirmed_and_the_rest_is_not_reached(diagnosis: Diagnosis) -> None:
+    assert at(diagnosis, 12).status == "confirmed" and at(diagnosis, 12).gb_ids == ("GB0059",)
+    assert at(diagnosis, 13).status == "confirmed" and at(diagnosis, 13).gb_ids == ("GB0170",)
+    assert at(diagnosis, 18).status == "not-reached"
+    assert len(diagnosis.findings) == 3
+    assert diagnosis.summary.breaks == 2 and diagnosis.summary.verdict == "not-ready"
+
+
+def test_fixes_are_verified_without_touching_the_file(diagnosis: Diagnosis, model: Path) -> None:
+    verification = diagnosis.verification
+    assert verification is not None
+    assert (verification.breaks, verification.graphs, verification.grade) == (0, 1, "general")
+    assert verification.fullgraph_passes is True
+    assert verification.numerics is not None and verification.numerics.equal is True
+    assert set(verification.fixes) == {f.fingerprint for f in diagnosis.findings}
+    grades = [f.fix.grade for f in sorted(diagnosis.findings, key=lambda f: f.location) if f.fix is not None]
+    assert grades == ["general", "general", "not-verified"]
+    assert model.read_text() == MODEL
+
+
+def test_what_the_reports_need(diagnosis: Diagnosis) -> None:
+    assert diagnosis.command == "scan model.py" and diagnosis.root
+    assert diagnosis.environment["python"] and diagnosis.environment["torch"]
+    assert set(diagnosis.timings) == {"static", "dynamic", "verify"}
+    assert all(f.snippet and f.fingerprint for f in diagnosis.findings)
+
+
+def test_diff_shows_what_fixing_would_write(diagnosis: Diagnosis) -> None:
+    text = api.diff(diagnosis, unsafe=True)
+    assert text.count("--- a/model.py") == 1 and text.count("\n+        if not torch.compiler.is_compiling():") == 1
+    assert "+        x = torch.where(x.sum() > 1e9, x * 2.0, x + 1.0)" in text
+
+
+def test_a_missing_rule_leaves_the_break_dynamic_only(model: Path) -> None:
+    result = api.scan(api.ScanOptions((str(model),), mode="eval", ignore=("GD1",), verify=False))
+    assert result.summary.breaks == 2 and result.verification is None
+    assert [f.location.line for f in result.findings] == [13]
+
+
+def test_fix_writes_and_a_second_time_finds_nothing_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(MODEL)
+    options = api.ScanOptions((str(file),), run=False, fix=True, unsafe_fixes=True)
+    first = api.scan(options)
+    assert "fixed: m.py (3 fixes written)" in first.notes
+    once = file.read_text()
+    second = api.scan(options)
+    assert second.findings == () and "fixed: nothing; there is no fix to write" in second.notes
+    assert file.read_text() == once
+
+
+def test_only_safe_fixes_are_written_unless_asked(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(MODEL.replace("x * 2.0", "x / x.sum()"))
+    api.scan(api.ScanOptions((str(file),), run=False, fix=True))
+    assert "torch.where" not in file.read_text() and file.read_text().count("is_compiling") == 2
+
+
+def test_silenced_and_selected_findings(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(MODEL.replace('print("in", x.shape)', 'print("in", x.shape)  # noqa: GD101'))
+
+    def lines(**options: tuple[str, ...]) -> list[int]:
+        result = api.scan(api.ScanOptions((str(file),), run=False, **options))
+        return sorted(f.location.line for f in result.findings)
+
+    assert lines() == [13, 18]
+    assert lines(select=("GD101",)) == [18]
+    assert lines(select=("GD",), ignore=("print-in-graph",)) == [13]
+
+
+def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plain.py").write_text("import torch\n")
+    (tmp_path / "bad.py").write_text("def (:\n")
+
+    def note(path: str, **options: bool) -> str:
+        return api.scan(api.ScanOptions((path,), **options)).notes[0]
+
+    monkeypatch.chdir(tmp_path)
+    assert note("plain.py", run=False) == "not run: --no-run was given"
+    assert note(".").startswith("not run: only a file that is given alone is run")
+    assert note("plain.py").startswith("not run: plain.py declares no sample input; add graphdoctor_target()")
+    assert note("bad.py").startswith("not run: bad.py syntax error in line 1")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (api.ScanOptions(("nowhere.py",)), "nowhere.py: no such file or folder"),
+        (api.ScanOptions((".",), run=True), "cannot run: only a file that is given alone is run"),
+        (api.ScanOptions(("plain.py",), run=True), "cannot run: plain.py declares no sample input"),
+        (api.ScanOptions((".",), target="Net"), "cannot run: only a file that is given alone is run"),
+        (api.ScanOptions(("plain.py",), inputs=("float99[2]",)), "float99"),
+        (api.ScanOptions(("plain.py",), select=("XX1",)), "'XX1' matches no rule"),
+    ],
+)
+def test_usage_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: api.ScanOptions, message: str) -> None:
+    (tmp_path / "plain.py").write_text("import torch\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(api.UsageError) as error:
+        api.scan(options)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_settings_of_the_project_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.py").write_text(MODEL)
+    (tmp_path / "pyproject.toml").write_text("[tool.graphdoctor]\nselect = ['GD2']\nexclude = ['old']\n")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "n.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    result = api.scan(api.ScanOptions((".",)))
+    assert [(f.location.path, f.location.line) for f in result.findings] == [("m.py", 13)]
+    (tmp_path / "pyproject.toml").write_text("[tool.graphdoctor]\nfoo = 1\n")
+    with pytest.raises(api.UsageError, match="unknown graphdoctor setting 'foo'"):
+        api.scan(api.ScanOptions((".",)))
+
+
+def test_a_run_that_fails_keeps_the_static_findings(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text(MODEL.replace("return Net(),", "raise SystemExit(0)\n    return Net(),"))
+    result = api.scan(api.ScanOptions((str(file),), mode="eval"))
+    assert len(result.findings) == 3 and {f.status for f in result.findings} == {"static-only"}
+    assert result.summary.verdict == "not-run" and result.verification is None
+    assert "fixes not verified: the original code did not run to its end" in result.notes
+
+
+def test_neither_torch_nor_scanned_code_is_imported(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    (tmp_path / "m.py").write_text(MODEL + f"\nopen({str(marker)!r}, 'w').close()\n")
+    code = (
+        "import sys; from graphdoctor import api;"
+        f"api.scan(api.ScanOptions(({str(tmp_path)!r},)));"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert not marker.exists()

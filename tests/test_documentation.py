@@ -1,0 +1,36 @@
+"""The documentation names only what exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from graphdoctor.cli import cli
+
+PAGES = ("README.md", "docs/design.md", "docs/samples.md", ".pre-commit-hooks.yaml", "Makefile")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_exist(root: Path, page: str) -> None:
+    shown = CliRunner().invoke(cli, ["scan", "--help"]).output
+    commands = re.findall(r"graphdoctor scan ([^`\n]*)", (root / page).read_text())
+    options = {option for command in commands for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", command)}
+    assert {option for option in options if option not in shown} == set()
+
+
+def test_the_readme_shows_each_option_that_a_user_needs_first(root: Path) -> None:
+    text = (root / "README.md").read_text()
+    assert all(option in text for option in ("--html", "--diff", "--fix", "--target", "--input", "--output-format"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/design.md", "docs/samples.md"])
+def test_links_and_paths_lead_somewhere(root: Path, page: str) -> None:
+    text = (root / page).read_text()
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    paths = re.findall(r"\b(?:fixtures|benchmarks|docs|rules|graphdoctor)/[\w./]*\w\.(?:py|md|png)", text)
+    missing = [link for link in links if not (root / page).parent.joinpath(link).exists()]
+    missing += [path for path in paths if not (root / path).exists()]
+    assert missing == []
