@@ -1,0 +1,50 @@
+"""What the tests of the static pass share: interpret a source text and look at the events inside its regions."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.source.module import parse
+from graphdoctor.static.events import Compile, Event
+from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.regions import interpret
+
+Interpret = Callable[..., list[Event]]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Interpret:
+    """``events(source, **others)``: the events of a file, ``others`` being files beside it (``helpers="..."``)."""
+
+    def run(source: str, everywhere: bool = False, **others: str) -> list[Event]:
+        for name, text in others.items():
+            target = tmp_path / f"{name.replace('__', '/')}.py"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(textwrap.dedent(text))
+        file = tmp_path / "model.py"
+        file.write_text(textwrap.dedent(source))
+        seen: list[Event] = []
+        compiles: list[Event] = []
+
+        def sink(event: Event) -> None:
+            if isinstance(event, Compile):
+                compiles.append(event)
+            seen.append(event)
+
+        module = parse(file, "model.py")
+        name, _ = package_of(file)
+        machine = Machine(Project(), sink)
+        interpret(machine, ModuleInfo(module, name, name.rpartition(".")[0], Scope("module")), compiles)
+        return seen if everywhere else [e for e in seen if e.site.compiled]
+
+    return run
+
+
+def places(found: list[Event], kind: type[Event]) -> list[int]:
+    """The lines of the events of one kind, each once."""
+    return sorted({e.site.module.location(e.node).line for e in found if type(e) is kind})

@@ -1,0 +1,84 @@
+"""The static pass over files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.static.catalog import rules
+from graphdoctor.static.engine import analyse
+
+MODEL = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x.sum().item()\n"
+
+
+def write(folder: Path, **texts: str | bytes) -> list[tuple[Path, str]]:
+    files = []
+    for name, text in texts.items():
+        file = folder / f"{name}.py"
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        files.append((file, file.name))
+    return files
+
+
+def test_findings_have_place_function_and_snippet(tmp_path):
+    found = analyse(write(tmp_path, model=MODEL)).findings
+    assert [(f.rule, f.location.line, f.location.column, f.function) for f in found] == [
+        ("GD101", 5, 9, "Net.forward"),
+        ("GD211", 6, 16, "Net.forward"),
+    ]
+    assert found[0].snippet[5 - found[0].snippet_start] == "        print(x)"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(:\n", "syntax error in line 1"),
+        (b"x = '\0'\n", "null bytes"),
+        (b"# coding: latin-1\nx = '\xe9'\n", None),
+        (b"x = '\xe9'\n", "cannot be decoded"),
+        (b"# coding: nowhere\n", "cannot be decoded"),
+        ("", None),
+        ("x = " + "(" * 300 + ")" * 300 + "\n", "nested"),
+    ],
+)
+def test_a_bad_file_costs_only_its_own_findings(tmp_path, text, reason):
+    result = analyse(write(tmp_path, bad=text, model=MODEL))
+    bad, good = result.files
+    assert (bad.status, reason is None) == ("scanned" if reason is None else "failed", bad.reason is None)
+    assert reason is None or (reason in bad.reason and "\n" not in bad.reason)
+    assert good.status == "scanned" and len(result.findings) == 2
+
+
+def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
+    def crash(event):
+        raise ZeroDivisionError("deliberate")
+
+    broken = [dataclasses.replace(r, checks={"call": crash}) if r.code == "GD101" else r for r in rules()]
+    result = analyse(write(tmp_path, model=MODEL), broken)
+    assert [f.rule for f in result.findings] == ["GD211"]
+    assert "GD101" in result.files[0].reason and "deliberate" in result.files[0].reason
+
+
+def test_a_helper_is_reported_where_it_stands_and_once(tmp_path):
+    texts = {
+        "a": "import torch\nfrom b import show\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return show(x)\n",
+        "b": "def show(x):\n    print(x)\n    return x\n",
+        "c": "import torch\nfrom b import show\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return show(x)\n",
+    }
+    files = write(tmp_path, **texts)
+    assert [(f.location.path, f.location.line) for f in analyse(files).findings] == [("b.py", 2)]
+    assert analyse([f for f in files if f[1] != "b.py"]).findings == ()
+
+
+def test_scanned_code_is_never_run(tmp_path):
+    marker = tmp_path / "marker"
+    text = f"import torch\nopen({str(marker)!r}, 'w').close()\n" + MODEL
+    analyse(write(tmp_path, model=text))
+    assert not marker.exists()
+
+
+def test_findings_do_not_depend_on_the_order_of_files(tmp_path):
+    files = write(tmp_path, model=MODEL, other=MODEL.replace("Net", "Other"))
+    assert analyse(files).findings == analyse(files[::-1]).findings

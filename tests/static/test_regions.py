@@ -1,0 +1,178 @@
+"""What is a region, and with which arguments it is entered."""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Call, Compile, Truth
+
+
+def calls(found, qualname):
+    return [e for e in found if isinstance(e, Call) and e.qualname == qualname]
+
+
+def test_every_forward_is_a_region_when_nothing_is_compiled_explicitly(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(x.shape)
+                return x
+
+        def train(net, loader):
+            for batch in loader:
+                print(net(batch))
+    """)
+    assert [e.site.function for e in calls(found, "builtins.print")] == ["Net.forward"]
+
+
+def test_an_explicit_region_leaves_other_forwards_alone(events):
+    found = events("""
+        import torch
+
+        class Other(torch.nn.Module):
+            def forward(self, x):
+                print("other")
+                return x
+
+        @torch.compile
+        def step(x):
+            print("step")
+            return x
+    """)
+    assert [e.site.function for e in calls(found, "builtins.print")] == ["step"]
+
+
+def test_compile_inside_main_is_found(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(x)
+                return x
+
+        def main():
+            model = torch.compile(Net())
+            print(model(torch.rand(2)))
+
+        if __name__ == "__main__":
+            main()
+    """)
+    assert {e.site.function for e in calls(found, "builtins.print")} == {"Net.forward"}
+
+
+def test_module_compile_and_partial_decorator_are_regions(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x.sum().item()
+
+        @torch.compile(dynamic=True)
+        def f(x):
+            return x.mean().item()
+
+        net = Net()
+        net.compile()
+        """,
+        everywhere=True,
+    )
+    assert [e.form for e in found if isinstance(e, Compile)] == ["decorator", "method"]
+    assert {e.site.function for e in calls(found, "torch.Tensor.item") if e.site.compiled} == {"f", "Net.forward"}
+
+
+def test_the_sample_gives_the_arguments(events):
+    found = events("""
+        import torch
+
+        def f(x, flag, n):
+            if flag:
+                x = x + 1
+            if n > 2:
+                x = x + 2
+            return x if x > 0 else -x
+
+        def graphdoctor_target():
+            return f, (torch.rand(1), True), {"n": 3}
+    """)
+    assert [(e.context, e.value.sure) for e in found if isinstance(e, Truth)] == [("ternary", True)]
+
+
+def test_the_kernelbench_pair_is_a_region(events):
+    found = events("""
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.linear = torch.nn.Linear(size, size)
+
+            def forward(self, x):
+                return self.linear(x).sum().item()
+
+        def get_inputs():
+            return [torch.rand(2, 4)]
+
+        def get_init_inputs():
+            return [4]
+    """)
+    assert calls(found, "torch.Tensor.item")
+
+
+def test_plain_classes_and_autograd_functions_are_no_regions(events):
+    found = events("""
+        import torch
+
+        class Plain:
+            def forward(self, x):
+                print(x)
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                print(x)
+                return x * 2
+    """)
+    assert found == []
+
+
+def test_arguments_without_annotation_need_evidence_to_be_sure(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, y, flag=False, config=None):
+                h = x.view(-1)
+                if y > 0:
+                    return h
+                if x > 0:
+                    return h
+                if flag or config:
+                    return h
+    """)
+    assert [(e.value.sure, e.site.module.location(e.node).line) for e in found if isinstance(e, Truth)] == [
+        (False, 7),
+        (True, 9),
+    ]
+
+
+def test_annotations_say_what_arguments_are(events):
+    found = events("""
+        from __future__ import annotations
+        import torch
+        from torch import Tensor
+        from typing import Optional
+
+        class Net(torch.nn.Module):
+            def forward(self, mask: Optional[Tensor], n: int, xs: list[Tensor], name: "str", z: torch.BoolTensor | None = None):
+                if mask is not None and mask > 0:
+                    n += 1
+                if n > 3 or name == "a":
+                    return xs
+                if xs[0] > 0:
+                    return n
+                return z
+    """)
+    assert [e.site.module.location(e.node).line for e in found if isinstance(e, Truth)] == [9, 13]

@@ -1,0 +1,113 @@
+"""Paths: branches, loops, error paths, with blocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.events import Call, Subscript, Truth
+
+
+def run(events, body: str):
+    source = "import torch, logging\nlogger = logging.getLogger('a')\ndef f(x, mask=None, flag=True):\n"
+    source += "".join(f"    {line}\n" for line in body.splitlines())
+    source += "def graphdoctor_target():\n    return f, (torch.rand(4, 4),)\n"
+    return events(source)
+
+
+def prints(found):
+    return [e for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(3):\n    print(i)\nreturn x",
+        "for i in range(x.shape[0]):\n    print(i)\nreturn x",
+        "i = 0\nwhile i < 3:\n    i += 1\n    print(i)\nreturn x",
+        "try:\n    print(1)\nexcept ValueError:\n    pass\nreturn x",
+        "try:\n    x = x + 1\nfinally:\n    print(1)\nreturn x",
+    ],
+)
+def test_a_break_in_a_loop_or_try_costs_the_frame(events, body):
+    assert {e.site.whole_frame for e in prints(run(events, body))} == {True}
+
+
+@pytest.mark.parametrize("body", ["with torch.no_grad():\n    print(1)\nreturn x", "print(1)\nfor i in (1, 2): x += i\nreturn x"])
+def test_straight_lines_and_grad_modes_do_not(events, body):
+    assert {e.site.whole_frame for e in prints(run(events, body))} == {False}
+
+
+def test_a_callee_in_a_loop_inherits_it(events):
+    found = events("""
+        import torch
+
+        def helper(x):
+            print(x)
+
+        def f(x):
+            for _ in range(2):
+                helper(x)
+            return x
+
+        def graphdoctor_target():
+            return f, (torch.rand(1),)
+    """)
+    assert [e.site.whole_frame for e in prints(found)] == [True]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if x.shape[0] > 9:\n    print(x)\n    raise ValueError('too long')\nreturn x",
+        "if mask is None:\n    return x\nprint(mask)\nreturn x",
+        "if not flag:\n    print(1)\nreturn x",
+        "if torch.compiler.is_compiling():\n    return x\nprint(1)\nreturn x",
+        "if not torch.compiler.is_compiling():\n    print(1)\nreturn x",
+        "try:\n    return x + 1\nexcept RuntimeError:\n    print(1)",
+        "raise ValueError(print(x))",
+        "if isinstance(x, list):\n    print(1)\nreturn x",
+        "for i in []:\n    print(i)\nreturn x",
+        "if torch.jit.is_scripting():\n    print(1)\nreturn x",
+    ],
+)
+def test_paths_a_trace_does_not_take_are_silent(events, body):
+    assert prints(run(events, body)) == []
+
+
+def test_a_condition_the_trace_decides_marks_what_is_under_it(events):
+    found = run(events, "if x.shape[0] > 2:\n    print(1)\nprint(2)\nreturn x")
+    assert [e.site.conditional for e in prints(found)] == [True, False]
+
+
+def test_tensor_conditions_are_events_wherever_they_stand(events):
+    found = run(
+        events,
+        "y = x.sum()\nif y > 0: pass\nwhile y > 0: y = y - 1\nz = 1 if y > 0 else 2\nw = y or 3\n"
+        "v = not y\nu = [i for i in range(3) if y > i]\nt = 0 < y < 3\ns = any(r > 0 for r in x)\nreturn x",
+    )
+    assert {e.context for e in found if isinstance(e, Truth)} == {
+        "if", "while", "ternary", "or", "not", "comprehension", "and", "call",
+    }  # fmt: skip
+
+
+def test_shapes_dtypes_and_none_are_no_tensor_conditions(events):
+    found = run(
+        events,
+        "if x.shape[0] > 1 and x.dtype == torch.float32 and x.ndim == 2 and len(x) > 1 and x.device.type == 'cpu': pass\n"
+        "if x is None or x.is_contiguous() or x.requires_grad or isinstance(x, torch.Tensor): pass\nreturn x",
+    )
+    assert [e for e in found if isinstance(e, Truth)] == []
+
+
+def test_tensor_data_flows_through_containers_and_objects(events):
+    found = run(
+        events,
+        "d = {'a': [x]}\nd['b'] = (x, 1)\nif d['a'][0] > 0: pass\na, *b = [1, x, x]\nif b[0] > 0: pass\n"
+        "for i, (k, v) in enumerate(zip([1], [x])):\n    if v > 0: pass\nif d.get('b')[1]: pass\nreturn x",
+    )
+    assert len([e for e in found if isinstance(e, Truth)]) == 3
+
+
+def test_mask_dtype_is_known_through_operators(events):
+    found = run(events, "m = ~((x > 0) & torch.isfinite(x))\ny = x[m]\ny[x.argmax()] = 0\nreturn y")
+    assert [(e.mode, e.index[0].dtype) for e in found if isinstance(e, Subscript)] == [("load", "bool"), ("store", "int")]

@@ -1,0 +1,56 @@
+"""Joining and narrowing abstract values."""
+
+from __future__ import annotations
+
+from graphdoctor.static.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Either,
+    Mapping,
+    Py,
+    Seq,
+    Tensor,
+    holds_tensor,
+    is_tensor,
+    join,
+    keep,
+    may_be_tensor,
+)
+
+
+def test_join_of_equal_values_is_the_value():
+    assert join(Tensor("bool"), Tensor("bool")) == Tensor("bool")
+    assert join(Const(1), Const(1)) == Const(1)
+
+
+def test_true_and_one_are_different_constants():
+    assert Const(True) != Const(1) and isinstance(join(Const(True), Const(1)), Either)
+
+
+def test_tensors_join_to_what_holds_of_both():
+    assert join(Tensor("bool", 2), Tensor("int", 2)) == Tensor(None, 2)
+    assert join(Tensor(sure=True), Tensor(sure=False)) == Tensor(sure=False)
+
+
+def test_a_tensor_or_none_may_be_a_tensor():
+    value = join(Tensor(), NONE)
+    assert may_be_tensor(value) and not is_tensor(value)
+    assert is_tensor(keep(value, lambda v: v != NONE))
+
+
+def test_many_constants_become_their_kind():
+    assert join(*(Const(i) for i in range(5))) == Py("int")
+
+
+def test_too_many_alternatives_are_unknown():
+    assert join(*(Py(f"kind{i}") for i in range(9))) == UNKNOWN
+
+
+def test_keep_never_empties_a_value():
+    assert keep(NONE, lambda v: v != NONE) == NONE
+
+
+def test_tensors_are_found_in_containers():
+    assert holds_tensor(Seq("list", (Const(1), Mapping((("a", Tensor()),)))))
+    assert not holds_tensor(Seq("list", (Const(1),)))
