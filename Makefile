@@ -9,7 +9,7 @@ REPORT ?= graphdoctor-report.html
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint picture clean
 
 # A scan ends with 1 when it found something, which the demo is there for. 2 is an error.
 demo: $(VENV)/installed-torch
@@ -34,6 +34,12 @@ $(VENV)/installed-dev: setup.cfg constraints.txt | $(BIN)/python
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+# The picture in the README, from the report that `make demo` wrote.
+picture: demo
+	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1180 \
+	    --no-first-run --disable-background-networking --user-data-dir=$$profile \
+	    --screenshot=$(abspath docs/report.png) file://$(abspath $(REPORT)); rm -rf $$profile
 
 clean:
 	rm -rf $(VENV) $(REPORT) build graphdoctor.egg-info

@@ -12,6 +12,8 @@ in the training loop. The update alone can be compiled: `torch.compile(optimizer
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import Const
@@ -29,6 +31,31 @@ SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.amp.grad_
 CLIPPERS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 
 BREAKS = (
+    """\
+import torch
+
+
+class State:
+    pass
+
+
+state = State()
+
+
+def prepare():
+    state.weight = torch.nn.Parameter(torch.ones(8))
+    state.optimizer = torch.optim.SGD([state.weight], lr=0.1)
+
+
+def f(x):
+    state.optimizer.zero_grad()  # GB0008
+    return x * state.weight
+
+
+def graphdoctor_target():
+    globals()["prepare"]()
+    return f, (torch.rand(4, 8),)
+""",
     """\
 import torch
 
@@ -91,6 +118,23 @@ def graphdoctor_target():
 )
 
 CLEAN = (
+    """\
+class State:
+    pass
+
+
+class Clock:
+    def zero_grad(self):
+        return 0
+
+
+state = State()
+state.clock = Clock()
+
+
+def f(x):
+    return x + state.clock.zero_grad()
+""",
     """\
 import torch
 import torch.nn.functional as F
@@ -164,7 +208,7 @@ def f(x):
 
 def check_call(event: Call) -> Hit | None:
     owner, _, method = event.qualname.rpartition(".")
-    of_optimizer = owner.startswith("torch.optim.") and method in OPTIMIZER_METHODS
+    of_optimizer = (owner.startswith("torch.optim.") or _named_optimizer(event)) and method in OPTIMIZER_METHODS
     strict_clip = event.qualname in CLIPPERS and event.kwargs.get("error_if_nonfinite") == Const(True)
     if not of_optimizer and owner not in SCALERS and not strict_clip:
         return None
@@ -172,5 +216,14 @@ def check_call(event: Call) -> Hit | None:
         event,
         f"{code(event)} belongs to the training loop, not to the graph: {consequence(event)}",
         "compile the forward pass and the loss, and call it outside",
-        certainty(event),
+        "likely" if owner == "?" else certainty(event),
     )
+
+
+def _named_optimizer(event: Call) -> bool:
+    """True for an object nothing is known of whose name says what it is: ``state.optimizer``, ``self.opt``."""
+    callee = event.node.func if isinstance(event.node, cst.Call) else None
+    if not event.qualname.startswith("?.") or not isinstance(callee, cst.Attribute):
+        return False
+    name = callee.value.attr if isinstance(callee.value, cst.Attribute) else callee.value
+    return isinstance(name, cst.Name) and name.value.lstrip("_") in ("opt", "optim", "optimizer")

@@ -299,5 +299,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call):
         return Refusal("The call gives a Python bool; compare as tensors first, then the branch can be rewritten.")
     if isinstance(hit.event, Truth) and hit.event.context in ("in", "call"):
-        return Refusal("The comparison is made in Python; write it as a tensor first, then the branch can be rewritten.")
+        return Refusal("The comparison is made in Python; write it as a tensor first, then rewrite the branch.")
     return rewrite_branch(hit, editor)

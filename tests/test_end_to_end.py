@@ -138,11 +138,11 @@ def test_a_scan_changes_no_file(demo: Scan) -> None:
     assert demo.unchanged
 
 
-def test_written_fixes_satisfy_dynamo(graphdoctor: Command, root: Path, demo: Scan, tmp_path: Path) -> None:
+def test_written_fixes_satisfy_dynamo(graphdoctor: Command, root: Path, tmp_path: Path) -> None:
     """The fixes on disk, judged by torch alone: no break record, one graph, the outputs of the original."""
     fixed = tmp_path / "model.py"
     shutil.copy(root / DEMO, fixed)
-    done = graphdoctor("scan", "model.py", "--fix", "--unsafe-fixes", "--mode", "eval", cwd=tmp_path)
+    done = graphdoctor("scan", "model.py", "--no-run", "--fix", "--unsafe-fixes", cwd=tmp_path)
     assert done.returncode in (0, 1), done.stderr
     for capture in captured(root, fixed):
         assert (capture["events"], capture["graphs"], capture["fullgraph"]) == ([], 1, True)
@@ -211,7 +211,7 @@ def test_when_nothing_is_compiled_explain_disagrees(loop: tuple[str, dict[str, A
     text, report = loop
     explain = report["dynamic"][0]["explain"]
     assert (explain["graphs"], explain["breaks"], explain["reasons"]) == (0, -1, 0)
-    assert explain["disagrees"] in text.replace("\n", " ")
+    assert explain["disagrees"] in " ".join(text.split())
 
 
 def test_a_kernelbench_file_runs_unchanged(graphdoctor: Command, root: Path, tmp_path: Path) -> None:
@@ -232,11 +232,11 @@ def test_clean_models_are_ready(graphdoctor: Command, root: Path, tmp_path: Path
 
 def test_the_loss_function_break_is_found_in_transformers(graphdoctor: Command, root: Path, tmp_path: Path) -> None:
     done = scan(graphdoctor, root, "fixtures/captioner/language_model.py", tmp_path / "report.html")
-    assert done.exit_code == 1
+    assert (done.exit_code, done.report["summary"]["verdict"]) == (1, "not-ready")
     [run] = done.runs
     [found] = run["breaks"]
     assert found["path"].endswith("transformers/modeling_utils.py")
     assert found["function"].endswith("loss_function")
     assert (found["gb_id"], found["owner"]) == ("GB0291", "third-party")
     assert found["events"] > 1
-    assert "GD602" in {f["rule"] for f in done.report["findings"]}
+    assert ("third-party", "GB0291") in {(f["owner"], *f["gb_ids"]) for f in done.report["findings"]}

@@ -111,12 +111,11 @@ def _repeat(first: Sample, build: Callable[[], Sample]) -> Callable[[], Sample]:
     """Fresh samples: a copy of a module is cheap and exact; other callables may hide state, so they are built again."""
     if first.module is None:
         return build
-    kept = copy.deepcopy
 
     def again() -> Sample:
         try:
-            return kept(first)
-        except Exception:  # what cannot be copied is anybody's guess: non-leaf tensors, locks, generators
+            return copy.deepcopy(first)
+        except Exception:  # a tensor that is no leaf, a lock, a generator
             seed()
             return build()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -31,8 +32,13 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _collect(value: Any, name: str, found: dict[str, Any], seen: set[int], depth: int) -> None:
+    numpy = sys.modules.get("numpy")
     if isinstance(value, (torch.Tensor, *_PLAIN)):
         found[name] = value
+    elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        # Under its own name: torch.compile may return an array where eager returns a tensor.
+        if value.dtype.kind in "biufc":
+            found[f"{name} (numpy)"] = torch.from_numpy(numpy.array(value))
     elif depth > 0 and id(value) not in seen and not isinstance(value, nn.Module) and not callable(value):
         for part, child in _children(value):
             _collect(child, name + part, found, seen | {id(value)}, depth - 1)
@@ -81,7 +87,8 @@ def clone(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     if source.layout is torch.strided and type(tensor) is torch.Tensor:
         # Tensor.clone() makes views with gaps contiguous, and Dynamo guards on strides.
         copy = torch.empty(0, dtype=source.dtype, device=source.device)
-        copy.set_(source.untyped_storage().clone(), source.storage_offset(), source.size(), source.stride())
+        storage = source.untyped_storage().clone()  # type: ignore[no-untyped-call]
+        copy.set_(storage, source.storage_offset(), source.size(), source.stride())
     else:
-        copy = source.clone()  # type: ignore[no-untyped-call]
+        copy = source.clone()
     return copy.to(device).requires_grad_(tensor.requires_grad)

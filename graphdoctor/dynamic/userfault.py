@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from graphdoctor.dynamic.message import one_line
+from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Places
 from graphdoctor.model import Outcome
 
@@ -29,16 +29,21 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
 
 def _text(error: BaseException) -> str:
     try:
-        return one_line(str(error)) or "no message"
+        message = parse(str(error))
     except Exception:  # a broken __str__ in the user's exception
         return "no message"
+    if message.gb_type:
+        return one_line(f"{message.gb_type}: {message.explanation}")
+    return message.explanation or "no message"
 
 
 def _place(error: BaseException, places: Places) -> str | None:
     """The innermost frame in the user's own code, else the innermost that is neither torch's nor this tool's."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f"{places.show(error.filename)}:{error.lineno}"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not places.is_tool(f.filename)]
+    # Errors of Dynamo carry the stack of the code that was being traced; it is deeper than the one that was running.
+    traced = getattr(error, "real_stack", None) or []
+    frames = [f for f in (*traceback.extract_tb(error.__traceback__), *traced) if not places.is_tool(f.filename)]
     for kind in ("own", "third-party"):
         for frame in reversed(frames):
             if places.kind(frame.filename) == kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphdoctor.model import Diagnosis, Finding, Recompile
-from graphdoctor.report.words import plural, recompile_effect, recompile_place
+from graphdoctor.report.words import plural, recompile_effect, recompile_place, recompiles
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,9 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
 
     Findings that the run refuted, did not reach, or that are mere information are no actions.
     """
-    recompiles = [r for run in diagnosis.dynamic or () for r in run.recompiles if r.remedy]
     actions = [_repair(finding) for finding in diagnosis.findings if _counts(finding)]
-    # One remedy is found by each run that meets the guard; recompiles come after the breaks that multiply them.
-    actions += dict.fromkeys(_remedy(recompile) for recompile in recompiles)
+    # Recompiles come after the breaks that multiply them.
+    actions += [_remedy(recompile) for recompile in recompiles(diagnosis.dynamic or ()) if recompile.remedy]
     return tuple(actions[:limit])
 
 

@@ -157,14 +157,13 @@ def _runs(runs: tuple[DynamicRun, ...]) -> str:
 def _recompiles(runs: tuple[DynamicRun, ...]) -> str:
     rows = [
         (
-            escape(words.run_title(run)),
+            escape(met),
             code(words.recompile_place(recompile) or "no line named"),
             prose(recompile.cause),
             escape(words.recompile_effect(recompile)),
             prose(recompile.remedy or ""),
         )
-        for run in runs
-        for recompile in run.recompiles
+        for recompile, met in words.recompiles(runs).items()
     ]
     return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Remedy"), rows))
 

@@ -41,15 +41,17 @@ def render(diagnosis: Diagnosis, color: bool = False) -> str:
         "\n".join(_refuted(shown, paint)),
         "\n".join(_files(shown, paint)),
         "\n".join(_runs(shown, paint)),
+        "\n".join(_recompiles(shown, paint)),
         "\n".join(_verification(shown.verification, paint)),
         "\n".join(_notes(shown, paint)),
-        closing(shown.summary),
+        closing(shown),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def closing(summary: Summary) -> str:
-    """The last line: ``Found 5 errors and 1 warning in 3 files. 4 fixable: ...``."""
+def closing(diagnosis: Diagnosis) -> str:
+    """The last line: ``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: ...``."""
+    summary = diagnosis.summary
     files = plural(summary.files, "file")
     if not summary.errors and not summary.warnings:
         return f"No errors or warnings in {files}."
@@ -57,7 +59,11 @@ def closing(summary: Summary) -> str:
     line = f"Found {found} in {files}."
     if summary.fixable:
         fixes = plural(summary.fixable, "automatic fix", "automatic fixes")
-        line += f" {fixes}: --diff shows, --fix applies."
+        unsafe = sum(
+            f.fix is not None and f.fix.safety == "unsafe" for f in diagnosis.findings if f.status != "refuted"
+        )
+        only = f" ({unsafe} only with --unsafe-fixes)" if unsafe else ""
+        line += f" {fixes}{only}: --diff shows, --fix applies."
     return line
 
 
@@ -162,13 +168,19 @@ def _run(run: DynamicRun, paint: Paint) -> Iterator[str]:
     yield from _item(f"fullgraph=True {words.fullgraph(run.fullgraph)}", 4)
     if run.explain is not None and run.explain.disagrees:
         yield from _item(f"explain disagrees: {run.explain.disagrees}", 4)
-    for recompile in run.recompiles:
-        place = words.recompile_place(recompile)
-        cause = f"{place}: {recompile.cause}" if place else recompile.cause
-        yield from _item(f"recompiles: {cause} ({words.recompile_effect(recompile)})", 4)
-        if recompile.remedy:
-            yield from _item(f"= help: {recompile.remedy}", 6)
     yield from _item(f"compiled outputs against eager: {words.numerics(run.numerics)}", 4)
+
+
+def _recompiles(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
+    found = words.recompiles(diagnosis.dynamic or ())
+    if found:
+        yield paint("Recompiles:", "bold")
+    for recompile, met in found.items():
+        place = words.recompile_place(recompile)
+        yield from _item(f"{place}: {recompile.cause}" if place else recompile.cause, 2)
+        yield from _item(f"{words.recompile_effect(recompile)}; {met}", 4)
+        if recompile.remedy:
+            yield from _item(f"= help: {recompile.remedy}", 4)
 
 
 def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphdoctor.model import Break, DynamicRun, Finding, Fix, FullGraph, Numerics, Recompile, Verification
 
 OUTCOMES = {
@@ -129,6 +131,15 @@ def recompile_effect(recompile: Recompile) -> str:
     if recompile.verified_compilations is not None:
         text += f", {recompile.verified_compilations} with the remedy (measured)"
     return text
+
+
+def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
+    """Each recompile once, with the runs that met it."""
+    met: dict[Recompile, list[str]] = {}
+    for run in runs:
+        for recompile in run.recompiles:
+            met.setdefault(recompile, []).append(run_title(run))
+    return {recompile: "; ".join(titles) for recompile, titles in met.items()}
 
 
 def break_title(entry: Break) -> str:

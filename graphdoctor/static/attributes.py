@@ -192,6 +192,10 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
     name = node.attr.value
     for option in options(receiver):
         machine.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented)
+        if isinstance(option, Returned):
+            record = machine.record(option)
+            if record is not None:
+                record.attributes.add(name)
         if isinstance(option, Instance):
             setter = option.info.lookup(name)
             if isinstance(setter, Function) and "setter" in setter.info.markers:

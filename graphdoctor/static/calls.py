@@ -15,6 +15,7 @@ from graphdoctor.static.values import (
     UNKNOWN,
     Class,
     Compiled,
+    Const,
     External,
     Function,
     Instance,
@@ -193,6 +194,9 @@ def call_function(
         return _opaque_result(machine, info, args)
     if not frame.compiled and not _worth_following(machine, info):
         return UNKNOWN
+    if info in machine.active:
+        # A counter that changes with each level of a recursion would be a new call each time.
+        names = {k: Py("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()}
     key = _key(info, function, names, frame)
     if key is not None and key in machine.memo:
         return machine.memo[key]

@@ -140,7 +140,8 @@ COMPILE_TIME = {
     "transformers.utils.is_jit_tracing": False, "transformers.utils.is_torch_fx_proxy": False,
 }  # fmt: skip
 
-#: Functions and methods whose arguments must be Python numbers: positions after the tensor ("*" from there on) and names.
+
+#: Functions and methods whose arguments must be Python numbers: positions after the tensor ("*": from there on), names.
 #: A tensor there is read on the host (GB0124, GB0033).
 NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "view": ((0, "*"), ("size",)), "reshape": ((0, "*"), ("shape",)), "expand": ((0, "*"), ("size",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static import builtin_calls, calls, facts, iterate
-from graphdoctor.static.events import Build, Call, Compile, Convert
+from graphdoctor.static.events import Call, Compile, Convert
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     NONE,
@@ -101,13 +101,11 @@ def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Valu
         return args[1]
     if qualname in ("dataclasses.replace",) and args:
         return args[0]
-    if package == "random":
+    if package == "random" and name not in ("Random", "SystemRandom"):
         return Py("float" if name in ("random", "uniform", "gauss") else "object")
     if qualname == "os.environ.get" or qualname == "os.getenv":
         return Py("object")
-    if machine.frame.function is None or not machine.frame.compiled:
-        machine.emit(Build, node, qualname=qualname, args=args, kwargs=kwargs)
-    return Returned(qualname)
+    return machine.build(node, qualname, args, kwargs)
 
 
 def _itertools(machine: Machine, name: str, args: tuple[Value, ...]) -> Value:
@@ -189,9 +187,7 @@ def _torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value
         return Py("bool" if name.startswith("is_") else "object")
     if package.startswith("torch.nn.init"):
         return args[0] if args else UNKNOWN
-    if not machine.frame.compiled:
-        machine.emit(Build, node, qualname=qualname, args=args, kwargs=kwargs)
-    return Returned(qualname)
+    return machine.build(node, qualname, args, kwargs)
 
 
 def _from_literal(value: Value) -> Tensor:
@@ -416,6 +412,9 @@ def call_returned(
     machine: Machine, node: cst.CSTNode, callee: Returned, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call what a library call gave back: a decorator, a wrapped function, a model of a library."""
+    record = machine.record(callee)
+    if record is not None:
+        record.called_with.update(kwargs)
     functions = [a for a in args if isinstance(a, (Function, Partial, Class))]
     if len(functions) == 1 and len(args) == 1:
         return functions[0]

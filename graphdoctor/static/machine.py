@@ -9,15 +9,28 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.events import Event, Site
+from graphdoctor.static.events import Build, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
-from graphdoctor.static.values import Value, join
+from graphdoctor.static.values import Returned, Value, join
 
 Names = dict[str, Value]
 
 
 class Budget(Exception):
     """The file needs more steps than a scan may take; what was found so far stands."""
+
+
+@dataclass(eq=False)
+class BuildRecord:
+    """An object of a library made outside regions, and what is done with it afterwards."""
+
+    node: cst.CSTNode
+    site: Site
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    attributes: set[str] = field(default_factory=set)
+    called_with: set[str] = field(default_factory=set)
 
 
 @dataclass(eq=False)
@@ -69,6 +82,8 @@ class Machine:
         self.reached: set[int] = set()
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
+        #: Objects of libraries made outside regions; ``Returned.build`` counts from 1.
+        self.builds: list[BuildRecord] = []
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
 
@@ -85,11 +100,14 @@ class Machine:
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
+        if not self.frame.muted:
+            self.sink(kind(node=node, site=self.site(), **fields))
+
+    def site(self) -> Site:
+        """Where the interpreter stands."""
         frame = self.frame
-        if frame.muted:
-            return
         function = frame.function
-        site = Site(
+        return Site(
             module=frame.module.source,
             function=frame.name,
             statement=frame.statement,
@@ -99,7 +117,35 @@ class Machine:
             compiled=frame.compiled,
             block=frame.block,
         )
-        self.sink(kind(node=node, site=site, **fields))
+
+    def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:
+        """The object that a library call makes. Outside regions it is remembered what is done with it."""
+        if self.frame.compiled or self.frame.muted:
+            return Returned(qualname)
+        for number, record in enumerate(self.builds, 1):
+            if record.node is node:
+                return Returned(qualname, number)
+        self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))
+        return Returned(qualname, len(self.builds))
+
+    def record(self, value: Returned) -> BuildRecord | None:
+        """What is known of an object made outside regions."""
+        return self.builds[value.build - 1] if value.build else None
+
+    def finish(self) -> None:
+        """Emit ``Build`` for the objects made outside regions, now that it is known what became of them."""
+        for made in self.builds:
+            self.sink(
+                Build(
+                    node=made.node,
+                    site=made.site,
+                    qualname=made.qualname,
+                    args=made.args,
+                    kwargs=made.kwargs,
+                    attributes=tuple(sorted(made.attributes)),
+                    called_with=tuple(sorted(made.called_with)),
+                )
+            )
 
     @contextmanager
     def path(

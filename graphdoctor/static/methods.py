@@ -28,6 +28,11 @@ from graphdoctor.static.values import (
 
 Kwargs = dict[str, Value]
 
+#: Methods of a module that give the module back.
+MODULE_CHAIN = facts.words(
+    "to cuda cpu half float double bfloat16 eval train requires_grad_ to_empty type share_memory apply"
+)
+
 
 def call_method(
     machine: Machine, node: cst.CSTNode, receiver: Value, name: str, args: tuple[Value, ...], kwargs: Kwargs, used: bool
@@ -79,6 +84,8 @@ def _tensor(
         return NONE
     if name == "new_tensor":
         return Tensor(receiver.dtype)
+    if name in ("untyped_storage", "storage"):
+        return Returned(f"torch.Tensor.{name}")
     if name in facts.META_METHODS:
         return Py(facts.META_METHODS[name])
     if name in (
@@ -133,8 +140,10 @@ def _returned(
         "mean",
     ):
         return Tensor("float")
-    if receiver.qualname == "torch.jit.script":
-        return UNKNOWN
+    if receiver.build and name in MODULE_CHAIN:
+        return receiver
+    if receiver.qualname == "contextlib.ExitStack" and name == "enter_context" and args:
+        return args[0]
     return UNKNOWN
 
 
@@ -255,21 +264,7 @@ def _object(
         is_module = not isinstance(target, Instance) or target.info.is_module
         if is_module:
             machine.emit(Call, node, qualname=f"{base}.{name}", args=args, kwargs=kwargs, receiver=target, used=used)
-            if name in (
-                "to",
-                "cuda",
-                "cpu",
-                "half",
-                "float",
-                "double",
-                "bfloat16",
-                "eval",
-                "train",
-                "requires_grad_",
-                "to_empty",
-                "type",
-                "share_memory",
-            ):
+            if name in MODULE_CHAIN:
                 return target
             if name in ("parameters", "buffers"):
                 return Seq("iterator", None, Tensor("float", owned=True))

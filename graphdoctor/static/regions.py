@@ -26,6 +26,7 @@ from graphdoctor.static.values import (
     Instance,
     Mapping,
     Py,
+    Returned,
     Seq,
     Tensor,
     Unknown,
@@ -38,6 +39,11 @@ from graphdoctor.static.values import (
 def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event]) -> None:
     """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen."""
     imports.run_module(machine, module)
+    _regions(machine, module, compiles)
+    machine.finish()
+
+
+def _regions(machine: Machine, module: ModuleInfo, compiles: list[Event]) -> None:
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
     with machine.call(frame):
         if _sample(machine, module) or _kernelbench(machine, module):
@@ -67,6 +73,9 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
     if positional is not None:
         positional = tuple(_as_arguments(value) for value in positional)
     kwargs = {name: _as_arguments(value) for name, value in kwargs.items()}
+    for option in options(target):
+        if isinstance(option, Returned):
+            calls.apply(machine, declared.info.node, option, positional or (), kwargs)
     entered = [_enter(machine, module, option, positional, kwargs) for option in options(target)]
     return any(entered)
 

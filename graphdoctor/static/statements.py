@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.source.walk import walk
 from graphdoctor.static import attributes, calls, conditions, definitions, expressions, imports, iterate, operators
-from graphdoctor.static.events import Assert, Call, Define, Enter, Import, Subscript
+from graphdoctor.static.events import Assert, Define, Enter, Import, Subscript
 from graphdoctor.static.machine import Machine, Names, merge
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -141,8 +141,7 @@ def _store_item(machine: Machine, target: cst.Subscript, value: Value) -> None:
             items = option.items if option.items is not None else (option.element,)
             updated.append(Seq(option.kind, None, join(value, *items)))
         elif isinstance(option, External):
-            name = f"{option.qualname}.__setitem__"
-            machine.emit(Call, target, qualname=name, args=(*index, value), kwargs={}, receiver=None, used=False)
+            machine.emit(Subscript, target, receiver=option, index=index, mode="store", stored=value)
             updated.append(option)
         elif isinstance(option, Instance) and option.info.lookup("__setitem__") is not None:
             calls.call_method(machine, target, option, "__setitem__", (*index, value))
@@ -219,6 +218,10 @@ def _del(machine: Machine, node: cst.Del) -> bool:
     for item in [e.value for e in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]:
         if isinstance(item, cst.Name):
             machine.frame.scope.names.pop(item.value, None)
+        elif isinstance(item, cst.Subscript):
+            receiver = expressions.evaluate(machine, item.value)
+            index = expressions.index_values(machine, item)
+            machine.emit(Subscript, item, receiver=receiver, index=index, mode="delete")
     return True
 
 
@@ -359,8 +362,9 @@ def _with(machine: Machine, node: cst.With) -> bool:
             if isinstance(option, Instance) and option.info.lookup("__enter__") is not None:
                 own = True
                 entered = calls.call_method(machine, item.item, option, "__enter__", ())
-            elif isinstance(option, Returned) and option.qualname == "contextlib.contextmanager":
-                own = True
+            elif isinstance(option, Returned):
+                entered = option
+                own = own or option.qualname == "contextlib.contextmanager"
         if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
             assign(machine, item.asname.name, entered)
     with machine.path(whole_frame=own):

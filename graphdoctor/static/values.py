@@ -112,9 +112,13 @@ class Imported(Value):
 
 @dataclass(frozen=True)
 class Returned(Value):
-    """An object made by calling something external that is not a tensor: ``Returned("logging.getLogger")``."""
+    """An object made by calling something external that is not a tensor: ``Returned("logging.getLogger")``.
+
+    ``build`` is its number among the objects made outside regions (0: not one of them).
+    """
 
     qualname: str
+    build: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,10 +161,10 @@ def test_bad_input_spec_is_rejected_before_anything_runs(project: Path) -> None:
 TARGET = "\n\ndef graphdoctor_target():\n    return f, (torch.ones(3),)\n"
 
 
-def outcome(folder: Path, body: str, **options: float) -> DynamicRun:
+def outcome(folder: Path, body: str, **options: Any) -> DynamicRun:
     file = folder / "user.py"
     file.write_text("import os, subprocess, sys, time\nimport torch\n" + body + TARGET)
-    (found,) = run(RunRequest(file, folder, **options)).runs  # type: ignore[arg-type]
+    (found,) = run(RunRequest(file, folder, **options)).runs
     assert "\n" not in found.detail
     assert alive(folder) == []
     return found
@@ -245,8 +246,10 @@ def test_nothing_to_run(tmp_path: Path) -> None:
 
 def test_what_ran_before_the_crash_is_kept(tmp_path: Path) -> None:
     body = "def f(x):\n    if torch.compiler.is_compiling():\n        os._exit(4)\n    return x + 1"
-    found = outcome(tmp_path, body)
-    assert found.target == "f"
+    found = outcome(tmp_path, body, watch=(str(tmp_path / "user.py"),))
+    assert (found.target, found.outcome) == ("f", "exited")
+    assert found.detail.startswith("the process ended with code 4 while compiling")
+    assert 6 in found.executed["user.py"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as on POSIX")

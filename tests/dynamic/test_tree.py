@@ -1,6 +1,7 @@
 from collections import namedtuple
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from graphdoctor.dynamic import tree
@@ -33,6 +34,12 @@ def test_leaves_are_named_by_their_path() -> None:
         "output['c'].name",
         "output['d'].keys[0]",
     ]
+
+
+def test_arrays_are_tensors_under_a_name_of_their_own() -> None:
+    found = tree.leaves([np.arange(3), np.float32(2), np.array(["a"])], "x")
+    assert list(found) == ["x[0] (numpy)", "x[1] (numpy)"]
+    assert found["x[0] (numpy)"].tolist() == [0, 1, 2]
 
 
 def test_modules_and_functions_are_no_leaves() -> None:

@@ -39,6 +39,12 @@ model.py:18:9: error GD101 [print-in-graph] print() breaks the graph
     )
 
 
+def test_unsafe_fixes_are_counted_apart(rich: Diagnosis) -> None:
+    finding = replace(rich.findings[0], fix=Fix("unsafe", "reason"))
+    last = text.render(replace(rich, findings=(finding,))).splitlines()[-1]
+    assert last.endswith("1 automatic fix (1 only with --unsafe-fixes): --diff shows, --fix applies.")
+
+
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
     diff = "--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,3 @@\n+import torch\n x = 1\n@@ -9,3 +10,2 @@\n y = 2\n--- z\n-w\n"
     finding = replace(rich.findings[0], fix=Fix("safe", "reason", diff=diff))
@@ -64,7 +70,7 @@ def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis)
     assert "Net, eval mode, on cpu: 4 graphs, 3 graph breaks (2 in your code), 83 % compiled" in shown
     assert "fullgraph=True fails at model.py:21: Data-dependent branching" in shown
     assert "explain disagrees: explain counts 2 breaks, the trace has 3" in shown
-    assert "recompiles: model.py:17: dimension 0 of x changed from 4 to 5" in shown
+    assert "Recompiles: model.py:17: dimension 0 of x changed from 4 to 5 8 compilations, 2 with the remedy" in shown
     assert "Net, train mode, on cpu: stopped at the time limit: stopped after 120 s" in shown
     assert "with 1 fix applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes" in shown
     assert "note: CPU run: CUDA graphs were not checked" in shown

@@ -84,6 +84,13 @@ def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
     assert words.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
 
 
+def test_a_recompile_that_two_runs_met_is_one(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    met = words.recompiles([run, replace(run, mode="train")])
+    assert met == {run.recompiles[0]: "Net, eval mode, on cpu; Net, train mode, on cpu"}
+
+
 def test_plurals() -> None:
     assert words.plural(1, "graph") == "1 graph"
     assert words.plural(1000, "graph") == "1,000 graphs"
