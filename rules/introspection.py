@@ -14,6 +14,8 @@ classes at module level, names of functions as constants.
 
 from __future__ import annotations
 
+import sys
+
 from graphdoctor.static.events import Call, Define, Import
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import Function, Method, Tensor, Value
@@ -31,6 +33,9 @@ LOOKS = frozenset((
     "importlib.reload", "inspect.stack", "inspect.currentframe", "inspect.getsource", "inspect.getsourcelines",
     "inspect.getsourcefile", "inspect.getmodule", "inspect.trace", "sys._getframe",
 ))  # fmt: skip
+
+#: What is there wherever compiled code runs.
+PRESENT = sys.stdlib_module_names | {"torch", "numpy"}
 
 BREAKS = (
     """\
@@ -177,7 +182,7 @@ def check_define(event: Define) -> Hit:
 
 
 def check_import(event: Import) -> Hit | None:
-    if not event.optional:
+    if not event.optional or all(name.partition(".")[0] in PRESENT for name in event.names):
         return None
     return _hit(
         event,

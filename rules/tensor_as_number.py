@@ -158,7 +158,7 @@ def f(x):
 
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
-    if tensor is None or tensor.numpy or event.to not in ROLES:
+    if tensor is None or tensor.numpy or tensor.constant or event.to not in ROLES:
         return None
     if event.to == "size" and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None

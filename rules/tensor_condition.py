@@ -23,7 +23,7 @@ from graphdoctor.fixes.branch import rewrite_branch
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Call, Truth
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Seq, Tensor, Value, may_be_tensor, tensor_of
+from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, may_be_tensor, options, tensor_of
 
 from ._shared import certainty, code, consequence, in_assert, only_raises
 
@@ -242,7 +242,7 @@ def check_truth(event: Truth) -> Hit | None:
         event,
         f"{WORDING[event.context]} tensor data {code(event)}: {consequence(event)}",
         SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`"),
-        "possible" if _short_circuited(event) else certainty(event, event.value),
+        "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
     )
 
 
@@ -275,6 +275,11 @@ def _sorted_tensor(value: Value) -> Tensor | None:
         found = [tensor_of(item) for item in (value.items if value.items is not None else (value.element,))]
         return next((tensor for tensor in found if tensor is not None), None)
     return tensor_of(value)
+
+
+def _maybe_flag(event: Truth) -> bool:
+    """True for a name that holds a flag on one path: ``skip = self.training and torch.rand([]) < p``."""
+    return any(isinstance(o, Py) or (isinstance(o, Const) and isinstance(o.value, bool)) for o in options(event.value))
 
 
 def _short_circuited(event: Truth) -> bool:

@@ -240,3 +240,4 @@ def test_the_loss_function_break_is_found_in_transformers(graphdoctor: Command, 
     assert (found["gb_id"], found["owner"]) == ("GB0291", "third-party")
     assert found["events"] > 1
     assert ("third-party", "GB0291") in {(f["owner"], *f["gb_ids"]) for f in done.report["findings"]}
+    assert "GD602" in {f["rule"] for f in done.report["findings"]}

@@ -32,6 +32,7 @@ from graphdoctor.static.values import (
     Value,
     holds_tensor,
     join,
+    may_be_tensor,
     options,
 )  # fmt: skip
 
@@ -193,7 +194,7 @@ def call_function(
     if info.markers & OPAQUE:
         return _opaque_result(machine, info, args)
     if not frame.compiled and not _worth_following(machine, info):
-        return UNKNOWN
+        return Returned(f"{info.module.name}.{info.qualname}")
     if info in machine.active:
         # A counter that changes with each level of a recursion would be a new call each time.
         names = {k: Py("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()}
@@ -313,8 +314,15 @@ def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]
         names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
     for param in definitions.parameters(params):
         name = param.name.value
-        if isinstance(names[name], Unknown) and param.annotation is not None:
+        if param.annotation is None:
+            continue
+        if isinstance(names[name], Unknown):
             names[name] = annotated_value(machine, info, param.annotation.annotation)
+        elif may_be_tensor(names[name]):
+            declared = annotated_value(machine, info, param.annotation.annotation)
+            if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
+                # A container where the caller's value, itself only declared, says tensor: the callee knows better.
+                names[name] = declared
     return names
 
 

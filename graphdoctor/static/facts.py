@@ -97,6 +97,9 @@ TUPLE_OPS = {
     "max_pool2d_with_indices": 2,
 }  # fmt: skip
 
+#: Elementwise functions that take Python numbers too: ``torch.div(n, 2)``.
+NUMBER_OPS = words("add sub mul div true_divide floor_divide remainder fmod pow ceil floor round sqrt")
+
 #: With an explicit dim these give (values, indices).
 PAIR_WITH_DIM = frozenset({"max", "min", "median", "nanmedian"})
 

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.static import facts, statements
-from graphdoctor.static.index import ModuleInfo, Scope, module_file, package_of
+from graphdoctor.static.index import ModuleInfo, Scope, module_file
 from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import Const, External, Imported, Value
 
@@ -91,10 +91,9 @@ def resolve(machine: Machine, pending: Imported) -> Value:
 
 def module_path(here: ModuleInfo, dotted: str) -> Path | None:
     """The file of the module ``dotted`` if it belongs to the same project as ``here``."""
-    _, root = package_of(here.source.file.resolve())
     if here.package and dotted.partition(".")[0] != here.package.partition(".")[0]:
         return None
-    return module_file(dotted, root)
+    return module_file(dotted, here.root)
 
 
 def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo | None:

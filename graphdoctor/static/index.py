@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import libcst as cst
@@ -60,6 +60,11 @@ class ModuleInfo:
     name: str
     package: str
     scope: Scope
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder that the top-level package lies in."""
+        return package_of(self.source.file.resolve())[1]
 
 
 @dataclass(eq=False)
@@ -185,6 +190,7 @@ def package_of(file: Path) -> tuple[str, Path]:
     return ".".join(parts), folder
 
 
+@lru_cache(maxsize=4096)
 def module_file(name: str, root: Path) -> Path | None:
     """The file of the module ``name`` below ``root``."""
     base = root.joinpath(*name.split("."))

@@ -208,7 +208,7 @@ def _from_literal(value: Value) -> Tensor:
         if kinds and kinds <= {"int", "float"}
         else None
     )
-    return Tensor(dtype, None if isinstance(value, Seq) else 0)
+    return Tensor(dtype, None if isinstance(value, Seq) else 0, constant=isinstance(value, (Const, Py)))
 
 
 def read_numbers(
@@ -267,7 +267,8 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
         return Seq("tuple", None, Tensor("int"))
     if name in ("qr", "triplet") or name == "unravel_index":
         return Seq("tuple", None, Tensor(dtype))
-    ndim = None
+    constant = operand is None and name in facts.NUMBER_OPS
+    ndim = 0 if constant else None
     if name in facts.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
     elif operand is not None and name in (
@@ -287,13 +288,10 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
         "sigmoid",
     ):
         ndim = operand.ndim
-    sparse = name.startswith(("to_sparse", "sparse_"))
-    return Tensor(
-        dtype,
-        ndim,
-        sure=sure,
-        sparse=sparse or bool(operand and operand.sparse and name not in ("to_dense", "mm", "matmul")),
-    )
+        constant = operand.constant
+    dense = name in ("to_dense", "mm", "matmul")
+    sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
+    return Tensor(dtype, ndim, sure=sure, sparse=sparse, constant=constant)
 
 
 def _elementwise(name: str, args: tuple[Value, ...]) -> bool:

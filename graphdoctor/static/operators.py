@@ -56,6 +56,7 @@ def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) 
         ndim=ndim,
         numpy=all(t.numpy for t in both),
         sure=any(t.sure for t in both),
+        constant=all(t.constant for t in both),
     )
 
 

@@ -232,4 +232,4 @@ _NOT_TENSORS = words(
 
 
 def _as_arguments(value: Value) -> Value:
-    return join(*(replace(o, argument=True) if isinstance(o, Tensor) else o for o in options(value)))
+    return join(*(replace(o, argument=True, constant=False) if isinstance(o, Tensor) else o for o in options(value)))

@@ -35,14 +35,14 @@ class Tensor(Value):
     ndim: int | None = None
     #: A numpy array: Dynamo traces it as a tensor (config.trace_numpy).
     numpy: bool = False
-    #: A numpy scalar (``np.random.rand()``, ``array.sum()``): also a tensor to Dynamo.
     sure: bool = True
     #: Set where the object is a leaf that the module owns (``nn.Parameter``, a buffer).
     owned: bool = False
     #: A function argument, not the result of an operator.
     argument: bool = False
-    #: Requires grad was asked for.
     sparse: bool = False
+    #: 0-d and made from Python numbers alone (``torch.tensor(3)``, ``torch.div(n, 2)``): usable as a size.
+    constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,7 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
         owned=a.owned and b.owned,
         argument=a.argument and b.argument,
         sparse=a.sparse and b.sparse,
+        constant=a.constant and b.constant,
     )
 
 
