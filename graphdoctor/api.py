@@ -23,7 +23,7 @@ from graphdoctor.fixes.verify import Verified, verify
 from graphdoctor.fixes.write import write
 from graphdoctor.model import Diagnosis, DynamicRun, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
-from graphdoctor.source.discover import Discovery, PathNotFound, discover
+from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.module import SourceError, read, text_of
 from graphdoctor.source.suppress import is_suppressed, matches, suppressions
 from graphdoctor.source.text import split_lines
@@ -57,11 +57,11 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
 
     started = time.monotonic()
     progress(f"reading {len(discovery.files)} files")
-    static = engine.analyse(discovery.files)
-    sources = _read(discovery)
+    static = engine.analyse(discovery.files, helper=_helper(discovery))
+    sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())))
     timings["static"] = time.monotonic() - started
 
-    request, reason = run_request(options, settings, discovery, static.files)
+    request, reason = run_request(options, settings, discovery, static)
     if reason:
         notes.append(reason)
     runs: tuple[DynamicRun, ...] | None = None
@@ -123,14 +123,24 @@ def _discover(options: ScanOptions, settings: config.Config) -> Discovery:
         raise UsageError(str(error)) from None
 
 
-def _read(discovery: Discovery) -> _Sources:
+def _helper(discovery: Discovery) -> engine.PathOf:
+    """A file given alone is reported with the files of its own project that it calls; of several, only they are."""
+
+    def path_of(file: Path) -> str | None:
+        own = len(discovery.files) == 1 and not {"site-packages", "dist-packages"} & set(file.parts)
+        return shown(file, discovery.root) if own else None
+
+    return path_of
+
+
+def _read(files: Sequence[tuple[Path, str]]) -> _Sources:
     texts: dict[str, str] = {}
-    for file, path in discovery.files:
+    for file, path in files:
         try:
             texts[path], _ = read(file)
         except SourceError:
             continue
-    return _Sources(texts, {path: file for file, path in discovery.files})
+    return _Sources(texts, {path: file for file, path in files})
 
 
 def _rule_texts() -> dict[str, RuleText]:

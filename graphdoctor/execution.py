@@ -13,15 +13,16 @@ from graphdoctor.model import DynamicRun, ScannedFile
 from graphdoctor.options import ScanOptions, UsageError
 from graphdoctor.source.discover import Discovery
 from graphdoctor.source.module import text_of
+from graphdoctor.static.engine import StaticResult
 
 
 def run_request(
-    options: ScanOptions, settings: config.Config, discovery: Discovery, files: Sequence[ScannedFile]
+    options: ScanOptions, settings: config.Config, discovery: Discovery, static: StaticResult
 ) -> tuple[runner.RunRequest | None, str]:
     """What to run, or None with the note that says why nothing is. Raises UsageError where a run was asked for."""
     if options.run is False:
         return None, "not run: --no-run was given"
-    problem = _run_problem(options, discovery, files)
+    problem = _run_problem(options, discovery, static.files)
     if problem:
         if options.run or options.target is not None or options.inputs:
             raise UsageError(f"cannot run: {problem}")
@@ -35,7 +36,7 @@ def run_request(
         device=options.device,
         mode=settings.mode,
         timeout=settings.timeout,
-        watch=(str(file),),
+        watch=(str(file), *map(str, static.helpers.values())),
     )
     return request, ""
 

@@ -190,3 +190,21 @@ def test_neither_torch_nor_scanned_code_is_imported(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert not marker.exists()
+
+
+def test_a_file_given_alone_is_reported_with_the_helpers_it_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "helpers.py").write_text("def show(x):\n    print(x)\n    return x\n")
+    (tmp_path / "model.py").write_text(
+        "import torch\nfrom helpers import show\n\n\nclass Net(torch.nn.Module):\n"
+        "    def forward(self, x):\n        return show(x)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    alone = api.scan(api.ScanOptions(("model.py",), run=False))
+    assert [(f.location.path, f.rule) for f in alone.findings] == [("helpers.py", "GD101")]
+    with_another = api.scan(api.ScanOptions(("model.py", "model.py"), run=False))
+    assert len(with_another.findings) == 1
+    (tmp_path / "other.py").write_text("x = 1\n")
+    assert api.scan(api.ScanOptions(("model.py", "other.py"), run=False)).findings == ()
+    assert len(api.scan(api.ScanOptions((".",), run=False)).findings) == 1

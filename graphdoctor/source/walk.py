@@ -8,14 +8,17 @@ from functools import cache
 
 import libcst as cst
 
-_SKIPPED = ("whitespace", "lpar", "rpar", "comma", "semicolon", "leading_lines", "lines_after", "lines_before", "header",
-            "footer", "trailing", "indent", "equal", "dot", "lbracket", "rbracket", "lbrace", "rbrace", "colon",
-            "default_indent", "default_newline", "has_trailing", "first_line", "asynchronous_whitespace")  # fmt: skip
+#: Fields, by how their names begin, that hold only whitespace and punctuation.
+_SKIPPED = (
+    "whitespace", "lpar", "rpar", "comma", "semicolon", "leading_lines", "lines_after", "lines_before", "header",
+    "footer", "trailing", "indent", "equal", "dot", "lbracket", "rbracket", "lbrace", "rbrace", "colon",
+    "default_indent", "default_newline", "has_trailing", "first_line", "asynchronous_whitespace",
+)  # fmt: skip
 
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if not f.name.startswith(_SKIPPED) or f.name == "equality")
+    return tuple(f.name for f in fields(kind) if not f.name.startswith(_SKIPPED))
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +22,9 @@ from graphdoctor.static.rule import Hit, Rule
 
 CONFIDENCES = get_args(Confidence)
 
+#: The path to show for a file, or None where its findings are not wanted.
+PathOf = Callable[[Path], str | None]
+
 #: Lines shown around a finding.
 CONTEXT = 3
 
@@ -32,6 +35,8 @@ class StaticResult:
 
     files: tuple[ScannedFile, ...]
     findings: tuple[Finding, ...]
+    #: Files beside the scanned ones that have findings: where they are on disk, by shown path.
+    helpers: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,15 +47,32 @@ class _Place:
     hits: tuple[Hit, ...]
 
 
-def analyse(files: Sequence[tuple[Path, str]], wanted: Iterable[Rule] | None = None) -> StaticResult:
-    """Analyse ``files``, pairs of file on disk and path to show. A file that fails costs only its own findings."""
+def analyse(
+    files: Sequence[tuple[Path, str]],
+    wanted: Iterable[Rule] | None = None,
+    helper: PathOf = lambda file: None,
+) -> StaticResult:
+    """Analyse ``files``, pairs of file on disk and path to show. A file that fails costs only its own findings.
+
+    ``helper`` says how to show a file that is not scanned but called from one that is; None keeps its findings out.
+    """
     active = tuple(wanted) if wanted is not None else rules()
     project = Project()
     shown = {file.resolve(): path for file, path in files}
+    helpers: dict[str, Path] = {}
+
+    def path_of(file: Path) -> str | None:
+        path = shown.get(file)
+        if path is None:
+            path = helper(file)
+            if path is not None:
+                helpers[path] = file
+        return path
+
     scanned: list[ScannedFile] = []
     findings: dict[tuple[str, str, int, int], Finding] = {}
     for file, path in files:
-        result, found = analyse_file(project, file, path, active, shown)
+        result, found = analyse_file(project, file, path, active, path_of)
         scanned.append(result)
         for finding in found:
             place = finding.location
@@ -58,7 +80,7 @@ def analyse(files: Sequence[tuple[Path, str]], wanted: Iterable[Rule] | None = N
             if key not in findings or _surer(finding, findings[key]):
                 findings[key] = finding
     ordered = sorted(findings.values(), key=lambda f: (f.location, f.rule))
-    return StaticResult(tuple(scanned), tuple(ordered))
+    return StaticResult(tuple(scanned), tuple(ordered), helpers)
 
 
 def _surer(one: Finding, other: Finding) -> bool:
@@ -66,7 +88,7 @@ def _surer(one: Finding, other: Finding) -> bool:
 
 
 def analyse_file(
-    project: Project, file: Path, path: str, active: tuple[Rule, ...], shown: dict[Path, str]
+    project: Project, file: Path, path: str, active: tuple[Rule, ...], path_of: PathOf
 ) -> tuple[ScannedFile, list[Finding]]:
     """Analyse one file: what became of it, and its findings."""
     try:
@@ -83,7 +105,7 @@ def analyse_file(
     hits = _hits(project, source, active, trouble)
     found = []
     for place in hits:
-        finding = _finding(place, shown, trouble)
+        finding = _finding(place, path_of, trouble)
         if finding is not None:
             found.append(finding)
     return ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None), found
@@ -144,11 +166,11 @@ def _hits(project: Project, source: SourceModule, active: tuple[Rule, ...], trou
     return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()]
 
 
-def _finding(place: _Place, shown: dict[Path, str], trouble: list[str]) -> Finding | None:
+def _finding(place: _Place, path_of: PathOf, trouble: list[str]) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan."""
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
-    path = shown.get(module.file.resolve())
+    path = path_of(module.file.resolve())
     if path is None:
         return None
     location = replace(module.location(first.place), path=path)

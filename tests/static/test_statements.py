@@ -32,7 +32,9 @@ def test_a_break_in_a_loop_or_try_costs_the_frame(events, body):
     assert {e.site.whole_frame for e in prints(run(events, body))} == {True}
 
 
-@pytest.mark.parametrize("body", ["with torch.no_grad():\n    print(1)\nreturn x", "print(1)\nfor i in (1, 2): x += i\nreturn x"])
+@pytest.mark.parametrize(
+    "body", ["with torch.no_grad():\n    print(1)\nreturn x", "print(1)\nfor i in (1, 2): x += i\nreturn x"]
+)
 def test_straight_lines_and_grad_modes_do_not(events, body):
     assert {e.site.whole_frame for e in prints(run(events, body))} == {False}
 
@@ -110,4 +112,7 @@ def test_tensor_data_flows_through_containers_and_objects(events):
 
 def test_mask_dtype_is_known_through_operators(events):
     found = run(events, "m = ~((x > 0) & torch.isfinite(x))\ny = x[m]\ny[x.argmax()] = 0\nreturn y")
-    assert [(e.mode, e.index[0].dtype) for e in found if isinstance(e, Subscript)] == [("load", "bool"), ("store", "int")]
+    assert [(e.mode, e.index[0].dtype) for e in found if isinstance(e, Subscript)] == [
+        ("load", "bool"),
+        ("store", "int"),
+    ]
