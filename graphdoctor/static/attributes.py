@@ -20,6 +20,7 @@ from graphdoctor.static.values import (
     Instance,
     Mapping,
     Method,
+    Missing,
     Partial,
     Py,
     Returned,
@@ -41,6 +42,9 @@ def read_attribute(machine: Machine, node: cst.CSTNode, receiver: Value, name: s
 def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     if isinstance(receiver, Tensor):
         return tensor_attribute(machine, node, receiver, name)
+    if isinstance(receiver, Missing):
+        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        return UNKNOWN
     if isinstance(receiver, Instance):
         return instance_attribute(machine, node, receiver, name)
     if isinstance(receiver, External):

@@ -15,13 +15,16 @@ from graphdoctor.static.values import (
     Function,
     Instance,
     Mapping,
+    Missing,
     Py,
     Seq,
     Tensor,
     TorchModule,
     Unknown,
     Value,
+    join,
     keep,
+    options,
 )  # fmt: skip
 
 
@@ -67,6 +70,20 @@ def narrow(machine: Machine, test: cst.BaseExpression, positive: bool) -> None:
         _refine(machine, test, lambda v: v != Const(None) and v != Const(False))
     elif isinstance(test, cst.NamedExpr):
         narrow(machine, test.target, positive)
+
+
+def keep_missing(machine: Machine, test: cst.BaseExpression) -> None:
+    """Behind ``if x is None and not is_compiling(): ...``, a trace goes on with the None that eager code replaces."""
+    if not isinstance(test, cst.BooleanOperation) or not isinstance(test.operator, cst.And):
+        return
+    for side in (test.left, test.right):
+        if not isinstance(side, cst.Comparison) or len(side.comparisons) != 1 or not isinstance(side.left, cst.Name):
+            continue
+        part = side.comparisons[0]
+        value = machine.frame.scope.names.get(side.left.value)
+        if isinstance(part.operator, cst.Is) and _is_none(part.comparator) and value is not None:
+            kept = [Missing(None) if option == Const(None) else option for option in options(value)]
+            machine.frame.scope.names[side.left.value] = join(*kept)
 
 
 def _is_none(node: cst.BaseExpression) -> bool:

@@ -264,6 +264,8 @@ def _if(machine: Machine, node: cst.If) -> bool:
             if run_block(machine, node.body):
                 ends.append(machine.snapshot())
     machine.restore(dict(before))
+    if verdict is False:
+        conditions.keep_missing(machine, node.test)
     if verdict is not True:
         body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
         with machine.path(conditional=verdict is None, muted=verdict is None and only_raises(body)):

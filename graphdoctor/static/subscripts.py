@@ -16,6 +16,7 @@ from graphdoctor.static.values import (
     External,
     Instance,
     Mapping,
+    Missing,
     Py,
     Returned,
     Seq,
@@ -41,6 +42,9 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
         return Tensor(
             receiver.dtype, _ndim(receiver, index), numpy=receiver.numpy, sure=receiver.sure, sparse=receiver.sparse
         )
+    if isinstance(receiver, Missing):
+        machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
+        return UNKNOWN
     if isinstance(receiver, Seq):
         return _sequence_item(machine, node, receiver, first)
     if isinstance(receiver, Mapping):

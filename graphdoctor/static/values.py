@@ -58,6 +58,11 @@ class Const(Value):
         return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
 
 
+@dataclass(frozen=True, eq=False)
+class Missing(Const):
+    """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``."""
+
+
 @dataclass(frozen=True)
 class Py(Value):
     """A Python value that is not tensor data and whose value is not known.
