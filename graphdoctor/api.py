@@ -76,7 +76,7 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
             runs, environment = result.runs, {**environment, **result.environment}
             timings["dynamic"] = time.monotonic() - started
         findings = join(findings, runs or (), _rule_texts())
-        findings = _kept(findings, settings, sources)
+        findings = _kept(findings, settings, sources, options.possible)
         findings = with_fingerprints(findings, _lines_of(findings, sources))
         if request is not None and runs is not None and options.verify:
             started = time.monotonic()
@@ -152,12 +152,16 @@ def _rule_texts() -> dict[str, RuleText]:
     return {gb_id: rules[0] for gb_id, rules in owners.items() if len(rules) == 1}
 
 
-def _kept(findings: Sequence[Finding], settings: config.Config, sources: _Sources) -> tuple[Finding, ...]:
-    """The findings that are selected, not ignored and not silenced by a comment."""
+def _kept(
+    findings: Sequence[Finding], settings: config.Config, sources: _Sources, possible: bool
+) -> tuple[Finding, ...]:
+    """The findings that are sure enough or confirmed, selected, not ignored and not silenced by a comment."""
     silenced = {path: suppressions(text) for path, text in sources.texts.items()}
 
     def is_kept(finding: Finding) -> bool:
         code, name, place = finding.rule, finding.name, finding.location
+        if finding.confidence == "possible" and finding.status != "confirmed" and not possible:
+            return False
         if settings.select and not any(matches(code, name, pattern) for pattern in settings.select):
             return False
         if any(matches(code, name, pattern) for pattern in settings.ignore):

@@ -116,6 +116,7 @@ Exit codes:
     "--select", multiple=True, callback=_codes, metavar="CODES", help="Only these rules; GD1 is all of GD1xx."
 )
 @click.option("--ignore", multiple=True, callback=_codes, metavar="CODES", help="Not these rules.")
+@click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
 @click.option("--fix", is_flag=True, help="Write the safe fixes to the files.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
@@ -136,6 +137,7 @@ def scan(
     timeout: float | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    possible: bool,
     fix: bool,
     unsafe_fixes: bool,
     show_diff: bool,
@@ -169,6 +171,7 @@ def scan(
         mode=mode,
         select=select,
         ignore=ignore,
+        possible=possible,
         timeout=timeout,
         verify=not no_verify,
         fix=fix,

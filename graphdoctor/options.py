@@ -37,6 +37,8 @@ class ScanOptions:
     verify: bool = True
     fix: bool = False
     unsafe_fixes: bool = False
+    #: Show also what may break only under settings that the source does not show.
+    possible: bool = False
     command: str = ""
 
 

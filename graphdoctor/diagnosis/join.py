@@ -76,7 +76,20 @@ def _match(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None
         ]
         if callers:
             return min(callers, key=lambda f: _distance(f, brk))
-    return None
+    return _usage_behind(brk, index)
+
+
+def _usage_behind(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding | None:
+    """A break inside a library that no line of the scanned code calls: how the library was set up may explain it."""
+    if brk.owner == "own":
+        return None
+    behind = [f for found in index.values() for f in found if is_usage(f) and brk.gb_id in f.gb_ids]
+    return behind[0] if len(behind) == 1 else None
+
+
+def is_usage(finding: Finding) -> bool:
+    """True for the rules GD6xx: they look at how a model is built and compiled, not at what is traced."""
+    return finding.rule.startswith("GD6")
 
 
 def _may_break(finding: Finding, brk: Break) -> bool:
@@ -151,7 +164,7 @@ class _Traced:
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still what the static pass alone says."""
         place = finding.location
-        if not finding.gb_ids or not self.all_ok:
+        if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding
         watched = [lines.get(place.path) for lines in self.executed]
         if not watched or any(lines is None for lines in watched):

@@ -72,5 +72,6 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     events = sum(found.events for found in breaks)
     if (count, break_count, reasons) == (graphs, events, events):
         return None
-    said = f"torch._dynamo.explain counts {break_count} graph breaks in {count} graphs and gives {reasons} reasons"
-    return f"{said}; the trace has {events} events at {len(breaks)} places, and {graphs} graphs were compiled"
+    said = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
+    traced = f"break events: {events}, places: {len(breaks)}, graphs compiled: {graphs}"
+    return f"torch._dynamo.explain counts {said}; in the trace, {traced}"

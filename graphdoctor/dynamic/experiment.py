@@ -41,7 +41,7 @@ class Experiment:
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run all steps. The user's exceptions end as outcome and detail, never as an exception."""
         run = DynamicRun(target=self.target.name, mode=self.mode, device=str(self.target.device), outcome="ok")
-        progress(f"eager run ({self.mode})")
+        progress(f"running in eager ({self.mode})")
         try:
             eager, repeated, executed = self.eager()
         except BaseException as error:
@@ -50,22 +50,22 @@ class Experiment:
         run = replace(run, executed=executed)
         update(run)
 
-        progress(f"compiling, default ({self.mode})")
+        progress(f"compiling by default ({self.mode})")
         run, compiled = self.compiled(run)
         run = replace(run, numerics=self.numerics(eager, repeated, compiled))
         update(run)
 
-        progress(f"compiling, fullgraph=True ({self.mode})")
+        progress(f"compiling with fullgraph=True ({self.mode})")
         run = replace(run, fullgraph=self.fullgraph())
         update(run)
 
         if self.request.explain:
-            progress(f"torch._dynamo.explain ({self.mode})")
+            progress(f"running torch._dynamo.explain ({self.mode})")
             run = replace(run, explain=self.explain(run))
             update(run)
 
         if self.target.variants is not None:
-            progress(f"recompiles ({self.mode})")
+            progress(f"counting recompiles ({self.mode})")
             run = self.recompiles(run)
         return run
 

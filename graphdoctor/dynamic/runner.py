@@ -228,7 +228,8 @@ class _Worker:
             elif not self._runs:
                 mode: Mode = "train" if self._request.mode == "train" else "eval"
                 name = self._request.target or self._request.file.name
-                self._runs[mode] = DynamicRun(name, mode, self._request.device, outcome, detail)
+                device = self._request.device if self._request.device != "auto" else "unknown device"
+                self._runs[mode] = DynamicRun(name, mode, device, outcome, detail)
         return RunResult(tuple(self._runs.values()), self._environment)
 
 

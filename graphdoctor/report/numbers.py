@@ -48,8 +48,9 @@ def _fullgraph(runs: list[DynamicRun]) -> Number:
     verdicts = [run.fullgraph.passes for run in runs if run.fullgraph.passes is not None]
     if not verdicts:
         return Number("fullgraph=True", "not tried", "")
-    detail = f"in {verdicts.count(True)} of {plural(len(verdicts), 'run')}"
-    return Number("fullgraph=True", *(("passes", detail, "good") if all(verdicts) else ("fails", detail, "bad")))
+    passes = all(verdicts)
+    detail = f"in {verdicts.count(passes)} of {plural(len(verdicts), 'run')}"
+    return Number("fullgraph=True", "passes" if passes else "fails", detail, "good" if passes else "bad")
 
 
 def _recompiles(runs: list[DynamicRun]) -> Number:

@@ -269,8 +269,8 @@ def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
 
 def _key(info: FunctionInfo, function: Function, names: dict[str, Value], frame: Frame) -> object | None:
     try:
-        parts = tuple(names.items())
-        key = (id(info), id(function.cells), parts, frame.compiled, frame.muted, frame.whole_frame, frame.conditional)
+        path = frame.compiled, frame.muted, frame.whole_frame, frame.conditional
+        key = (id(info), id(function.cells), tuple(names.items()), path)
         hash(key)
     except TypeError:
         return None
@@ -318,7 +318,7 @@ def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]
             continue
         if isinstance(names[name], Unknown):
             names[name] = annotated_value(machine, info, param.annotation.annotation)
-        elif may_be_tensor(names[name]):
+        elif any(isinstance(o, Tensor) and not o.sure for o in options(names[name])):
             declared = annotated_value(machine, info, param.annotation.annotation)
             if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
                 # A container where the caller's value, itself only declared, says tensor: the callee knows better.

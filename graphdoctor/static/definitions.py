@@ -26,6 +26,7 @@ from graphdoctor.static.values import (
     TorchModule,
     Unknown,
     Value,
+    assumed,
     join,
     options,
 )  # fmt: skip
@@ -239,13 +240,13 @@ def _generic(machine: Machine, node: cst.Subscript) -> Value:
     if name == "Union":
         return _union([annotation(machine, part) for part in inner])
     if name in ("list", "List", "Sequence", "Iterable", "set", "frozenset") and inner:
-        return Seq("list", None, annotation(machine, inner[0]))
+        return Seq("list", None, assumed(annotation(machine, inner[0])))
     if name in ("tuple", "Tuple") and inner:
         if isinstance(inner[-1], cst.Ellipsis):
             return Seq("tuple", None, annotation(machine, inner[0]))
         return Seq("tuple", tuple(annotation(machine, part) for part in inner))
     if name in ("dict", "Dict", "Mapping") and len(inner) == 2:
-        return Mapping((), annotation(machine, inner[1]))
+        return Mapping((), assumed(annotation(machine, inner[1])))
     if name in ("Annotated", "Final", "ClassVar", "Required", "Unpack") and inner:
         return annotation(machine, inner[0]) if name != "Unpack" else UNKNOWN
     if isinstance(base, External) and base.qualname.startswith("jaxtyping.") and inner:

@@ -114,5 +114,7 @@ def run_module(machine: Machine, module: ModuleInfo) -> ModuleInfo:
     machine.main = machine.main or module
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
     with machine.call(frame):
-        statements.run_statements(machine, module.source.tree.body)
+        for statement in module.source.tree.body:
+            # One by one: what stands behind a raise or an exit at the top level is still there to be imported.
+            statements.run_statements(machine, [statement])
     return module

@@ -149,7 +149,12 @@ class Machine:
 
     @contextmanager
     def path(
-        self, *, conditional: bool = False, muted: bool = False, whole_frame: bool = False, trying: bool = False
+        self,
+        *,
+        conditional: bool = False,
+        muted: bool = False,
+        whole_frame: bool = False,
+        trying: bool = False,
     ) -> Iterator[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
         frame = self.frame
