@@ -43,7 +43,8 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
     if isinstance(receiver, Tensor):
         return tensor_attribute(machine, node, receiver, name)
     if isinstance(receiver, Missing):
-        machine.emit(GetAttr, node, receiver=receiver, name=name)
+        if machine.is_first_use(receiver):
+            machine.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
     if isinstance(receiver, Instance):
         return instance_attribute(machine, node, receiver, name)

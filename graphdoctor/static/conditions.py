@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from graphdoctor.static import expressions
+from graphdoctor.source.walk import walk
+from graphdoctor.static import expressions, facts
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     Class,
@@ -76,14 +77,21 @@ def keep_missing(machine: Machine, test: cst.BaseExpression) -> None:
     """Behind ``if x is None and not is_compiling(): ...``, a trace goes on with the None that eager code replaces."""
     if not isinstance(test, cst.BooleanOperation) or not isinstance(test.operator, cst.And):
         return
-    for side in (test.left, test.right):
+    for side, other in ((test.left, test.right), (test.right, test.left)):
+        if not _asks_for_compile(machine, other):
+            continue
         if not isinstance(side, cst.Comparison) or len(side.comparisons) != 1 or not isinstance(side.left, cst.Name):
             continue
         part = side.comparisons[0]
         value = machine.frame.scope.names.get(side.left.value)
         if isinstance(part.operator, cst.Is) and _is_none(part.comparator) and value is not None:
-            kept = [Missing(None) if option == Const(None) else option for option in options(value)]
+            kept = [Missing(None, id(test)) if option == Const(None) else option for option in options(value)]
             machine.frame.scope.names[side.left.value] = join(*kept)
+
+
+def _asks_for_compile(machine: Machine, test: cst.BaseExpression) -> bool:
+    """True when ``test`` calls ``is_compiling()`` or the like."""
+    return any(machine.callees.get(id(node)) in facts.COMPILE_TIME for node in walk(test))
 
 
 def _is_none(node: cst.BaseExpression) -> bool:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from graphdoctor.static.events import Build, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
-from graphdoctor.static.values import Returned, Value, join
+from graphdoctor.static.values import Missing, Returned, Value, join
 
 Names = dict[str, Value]
 
@@ -82,6 +82,7 @@ class Machine:
         self.reached: set[int] = set()
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
+        self.used_missing: set[int] = set()
         #: Objects of libraries made outside regions; ``Returned.build`` counts from 1.
         self.builds: list[BuildRecord] = []
         #: The expression whose value nobody uses (an expression statement).
@@ -127,6 +128,14 @@ class Machine:
                 return Returned(qualname, number)
         self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))
         return Returned(qualname, len(self.builds))
+
+    def is_first_use(self, value: Missing) -> bool:
+        """Whether a None left over from one test is used for the first time; behind that the trace does not go on."""
+        if self.frame.muted or not self.frame.compiled:
+            return False
+        first = value.origin not in self.used_missing
+        self.used_missing.add(value.origin)
+        return first
 
     def record(self, value: Returned) -> BuildRecord | None:
         """What is known of an object made outside regions."""

@@ -43,7 +43,8 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
             receiver.dtype, _ndim(receiver, index), numpy=receiver.numpy, sure=receiver.sure, sparse=receiver.sparse
         )
     if isinstance(receiver, Missing):
-        machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
+        if machine.is_first_use(receiver):
+            machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
         return UNKNOWN
     if isinstance(receiver, Seq):
         return _sequence_item(machine, node, receiver, first)

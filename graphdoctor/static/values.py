@@ -60,7 +60,12 @@ class Const(Value):
 
 @dataclass(frozen=True, eq=False)
 class Missing(Const):
-    """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``."""
+    """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
+
+    ``origin`` tells the tests apart: what stands behind the first use of such a None is never reached.
+    """
+
+    origin: int = 0
 
 
 @dataclass(frozen=True)

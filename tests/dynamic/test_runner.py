@@ -213,7 +213,7 @@ def test_timeout_and_children_that_outlive_the_worker(tmp_path: Path) -> None:
     )
     started = time.monotonic()
     found = outcome(tmp_path, body, timeout=15)
-    assert (found.outcome, found.detail) == ("timeout", "no result after 15 s, while eager run (eval)")
+    assert (found.outcome, found.detail) == ("timeout", "no result after 15 s, while running in eager (eval)")
     assert time.monotonic() - started < 25
 
 
