@@ -237,7 +237,7 @@ def explain(code: str) -> None:
     """Explain a rule or a graph break.
 
     Shows what the rule finds, why it matters, how to fix it, and examples. CODE is the code or the name of a rule, or
-    the id of a graph break, for which the rules that predict it are shown.
+    the id that Dynamo gives a graph break, for which the rules that predict it are listed.
 
     \b
     Examples:
@@ -245,11 +245,12 @@ def explain(code: str) -> None:
       graphdoctor explain print-in-graph
       graphdoctor explain GB0059
     """
+    from graphdoctor import registry
     from graphdoctor.report.rules import explain as page
     from graphdoctor.static.catalog import rules as catalog
 
     try:
-        click.echo(page(code, catalog()), nl=False)
+        click.echo(page(code, catalog(), registry.load()), nl=False)
     except LookupError as error:
         raise _OneLine(str(error)) from None
 

@@ -117,7 +117,7 @@ def test_select_and_ignore_take_lists_and_prefixes(folder: Path) -> None:
         (["scan", "clean.py", "--output", "."], r"graphdoctor: \. is a directory"),
         (["scan", "clean.py", "--fix", "--diff"], r"graphdoctor: --fix writes .*"),
         (["scan", "clean.py", "--select", "GD999"], r"graphdoctor: 'GD999' matches no rule.*"),
-        (["explain", "GB9999"], r"graphdoctor: no rule predicts GB9999.*"),
+        (["explain", "GB9999"], r"graphdoctor: GB9999 is none of the .*"),
     ],
 )
 def test_wrong_usage_is_one_line_on_stderr_and_exit_2(folder: Path, arguments: list[str], message: str) -> None:

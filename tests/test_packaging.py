@@ -87,6 +87,13 @@ def test_a_file_with_a_sample_is_not_run_without_torch(installed: Path, root: Pa
     assert "graphdoctor[torch]" in note
 
 
+def test_a_graph_break_is_explained_without_torch(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed / "graphdoctor"), "explain", "GB0347"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("GB0347  autograd.Function.apply: _materialize_non_diff_grads mutation\n")
+
+
 @pytest.fixture(scope="module")
 def thousand(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of 995 files with one break each, and the 5 broken ones."""
@@ -133,6 +140,12 @@ def imported(arguments: list[str], root: Path) -> set[str]:
 def test_a_static_scan_imports_no_torch_where_it_is_installed(root: Path) -> None:
     modules = imported(["scan", "--no-run", "fixtures/demo"], root)
     assert "libcst" in modules
+    assert "torch" not in modules
+
+
+def test_explain_imports_no_torch_where_it_is_installed(root: Path) -> None:
+    modules = imported(["explain", "GB0170"], root)
+    assert "graphdoctor.registry" in modules
     assert "torch" not in modules
 
 

@@ -13,19 +13,34 @@ from graphdoctor.dynamic.message import Message, one_line
 
 @dataclass(frozen=True)
 class Words:
-    """What to say of a break whose text matches ``pattern``; ``{0}`` in ``reason`` is the pattern's first group."""
+    """What to say of a break whose text matches ``pattern``.
+
+    ``{0}`` in ``reason`` is the pattern's first group; ``{explanation}`` is Dynamo's own text, for the ids whose text
+    in the registry is made at run time.
+    """
 
     reason: str
     hint: str
     pattern: str = ""
 
+    @property
+    def general(self) -> str:
+        """The reason where there is no message, with ``...`` for what only a message knows."""
+        return self.reason.format("...", explanation="...").removesuffix(": ...")
+
 
 _GUARD = "Guard it with `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
+_EAGER = "Run the same inputs in eager and mend the error that shows up there."
+_FAKE = (
+    "Give a custom operator a fake implementation (torch.library.register_fake); call one of torch's own outside the "
+    "compiled code."
+)
 _TRAINING_LOOP = "Compile the forward pass and the loss only; leave this call to the eager training loop."
 
 #: By GB id (torch/_dynamo/graph_break_registry.json); the first entry whose pattern is found in the message holds.
 WORDS: dict[str, tuple[Words, ...]] = {
+    "GB0002": (Words("an assertion on sizes fails while the code is traced", _EAGER),),
     "GB0007": (
         Words("warnings.warn() is a side effect that cannot be part of a graph", _GUARD, r"`warnings\.warn`|`warn`"),
         Words(
@@ -43,6 +58,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words("torch keeps `{0}` out of graphs on purpose", _TRAINING_LOOP, r"(\w*[zZ]ero_grad|Optimizer\.\w+)"),
         Words("`{0}` is marked as not to be traced", _OUTSIDE, r"qualname: ([\w.<>]+)"),
     ),
+    "GB0010": (Words("a variable is read after it was deleted", _EAGER),),
     "GB0014": (
         Words(
             "nn.LSTM, nn.GRU and nn.RNN are not traced",
@@ -69,6 +85,20 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"Operator `([\w.]+)`",
         ),
     ),
+    "GB0043": (Words("a custom operator is not fit for torch.compile: {explanation}", _FAKE),),
+    "GB0049": (
+        Words(
+            "an operator of torch.ops cannot be looked up: {explanation}",
+            "Import the library that registers it before the compiled call, and check the spelling.",
+        ),
+    ),
+    "GB0055": (
+        Words(
+            "an argument of a torch function cannot be recorded in a graph",
+            "Pass tensors, numbers, or lists and dicts of them; for other objects call the function outside the "
+            "compiled code.",
+        ),
+    ),
     "GB0059": (
         Words("print() is a side effect that cannot be part of a graph", _GUARD, r"builtin operator `print`"),
         Words("open() reads the disk, which cannot be part of a graph", _OUTSIDE, r"builtin operator `open`"),
@@ -78,6 +108,15 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"builtin operator `([^`]+)`",
         ),
     ),
+    "GB0064": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
+    "GB0081": (Words("an attribute or method is missing while the code is traced: {explanation}", _EAGER),),
+    "GB0083": (
+        Words(
+            "backward hooks of a module are not traced",
+            "Register hooks on eager modules only, or set torch._dynamo.config.compiled_autograd.",
+        ),
+    ),
+    "GB0087": (Words("an operator has no implementation for tensors without data: {explanation}", _FAKE),),
     "GB0088": (
         Words(
             "an exception is raised here while tracing and not caught in the traced code: {0}",
@@ -90,6 +129,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Run the model with fullgraph=True to see the exception.",
         ),
     ),
+    "GB0090": (Words("an operator has no implementation for tensors without data", _FAKE),),
     "GB0098": (
         Words(
             "the called function is excluded with torch.compiler.disable",
@@ -103,6 +143,8 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Index the tensor instead, or let the caller pass Python numbers.",
         ),
     ),
+    "GB0111": (Words("a TypeError is raised while the code is traced: {explanation}", _EAGER),),
+    "GB0112": (Words("an operator is called with arguments that it does not take", _EAGER),),
     "GB0123": (Words("backward() is called inside the compiled code", _TRAINING_LOOP),),
     "GB0124": (
         Words(
@@ -111,6 +153,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0142": (Words("the context manager cannot be traced", "Enter it outside the compiled code."),),
+    "GB0149": (Words("a transform of torch.func cannot be traced here: {explanation}", _OUTSIDE),),
     "GB0156": (Words("the method `{0}` cannot be traced", _OUTSIDE, r"method `([^`]+)`"),),
     "GB0170": (
         Words(
@@ -119,6 +162,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             'a check that raises becomes `assert condition, "literal message"`.',
         ),
     ),
+    "GB0196": (Words("a dict has no such key while the code is traced: {explanation}", _EAGER),),
     "GB0206": (
         Words("requires_grad is set on a tensor inside the compiled code", "Set it outside the compiled code."),
     ),
@@ -131,12 +175,26 @@ WORDS: dict[str, tuple[Words, ...]] = {
     ),
     "GB0291": (Words("a logger call is a side effect that cannot be part of a graph", _GUARD),),
     "GB0569": (Words("repr() of a tensor needs its data, which is not known while tracing", _GUARD),),
+    "GB2922": (Words("a value that the code needs cannot be computed while it is traced", _EAGER),),
     "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
+    "GB4315": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
+    "GB5173": (
+        Words(
+            "tensors on different devices meet in one operation: {explanation}",
+            "Move inputs, parameters and buffers to one device; create tensors with `device=x.device`.",
+        ),
+    ),
     "GB7000": (
         Words(
             "a graph break inside a loop: the whole function runs uncompiled",
             "Remove the break, or move the loop body that breaks out of the compiled function.",
+        ),
+    ),
+    "GB7324": (
+        Words(
+            "requires_grad_() is called on a tensor that the compiled code returns: {explanation}",
+            "Let the caller set requires_grad on the result.",
         ),
     ),
     "GB8985": (
@@ -155,5 +213,5 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     for words in WORDS.get(message.gb_id or "", ()):
         match = re.search(words.pattern, text)
         if match:
-            return words.reason.format(*match.groups()), (words.hint,)
+            return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (words.hint,)
     return one_line(message.explanation) or message.gb_type or "unknown reason", message.hints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphdoctor.model import Diagnosis, Finding, Recompile
-from graphdoctor.report.words import plural, recompile_effect, recompile_place, recompiles
+from graphdoctor.report.words import plural, recompile_effect, recompile_place, recompiles, remedy
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """
     actions = [_repair(finding) for finding in diagnosis.findings if _counts(finding)]
     # Recompiles come after the breaks that multiply them.
-    actions += [_remedy(recompile) for recompile in recompiles(diagnosis.dynamic or ()) if recompile.remedy]
+    actions += [_remedy(recompile) for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile)]
     return tuple(actions[:limit])
 
 
@@ -46,4 +46,4 @@ def _effect(finding: Finding) -> str:
 
 
 def _remedy(recompile: Recompile) -> Action:
-    return Action(recompile.remedy or "", recompile_place(recompile), f"recompiles: {recompile_effect(recompile)}")
+    return Action(remedy(recompile), recompile_place(recompile), f"recompiles: {recompile_effect(recompile)}")

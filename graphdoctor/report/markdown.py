@@ -161,7 +161,7 @@ def _recompiles(runs: tuple[DynamicRun, ...]) -> str:
             code(words.recompile_place(recompile) or "no line named"),
             prose(recompile.cause),
             escape(words.recompile_effect(recompile)),
-            prose(recompile.remedy or ""),
+            prose(words.remedy(recompile)),
         )
         for recompile, met in words.recompiles(runs).items()
     ]

@@ -8,12 +8,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.registry import Registry
+from graphdoctor.report import breaks
+from graphdoctor.report.pages import joined, section, wrap
 from graphdoctor.report.words import gb_link
 
 if TYPE_CHECKING:
     from graphdoctor.static.rule import Rule
-
-COLUMNS = 100
 
 #: Breaks that only a run saw have this code; it belongs to no rule file.
 RUN_ONLY = "GD000"
@@ -44,49 +45,40 @@ def table(rules: Sequence[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(rule: Rule) -> str:
-    """Everything that a rule's file says about it."""
+def page(rule: Rule, registry: Registry) -> str:
+    """Everything that a rule's file says about it, and the types of its graph breaks."""
     sections = [
         f"{rule.code} [{rule.name}]  {rule.severity}, torch {rule.torch}",
-        _wrap(rule.summary),
-        _section("What", _wrap(rule.what, "  ")),
-        _section("Why", _wrap(rule.why, "  ")),
-        _section("Fix", _wrap(rule.how, "  ")),
-        *(_section("Breaks", textwrap.indent(example.strip("\n"), "    ")) for example in rule.breaks),
-        *(_section("Does not break", textwrap.indent(example.strip("\n"), "    ")) for example in rule.clean),
-        _section("Graph breaks", "\n".join(f"  {gb_id}  {gb_link(gb_id)}" for gb_id in rule.gb_ids)),
+        wrap(rule.summary),
+        section("What", wrap(rule.what, "  ")),
+        section("Why", wrap(rule.why, "  ")),
+        section("Fix", wrap(rule.how, "  ")),
+        *(section("Breaks", textwrap.indent(example.strip("\n"), "    ")) for example in rule.breaks),
+        *(section("Does not break", textwrap.indent(example.strip("\n"), "    ")) for example in rule.clean),
+        section("Graph breaks", "\n".join(_graph_break(gb_id, registry) for gb_id in rule.gb_ids)),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return joined(sections)
 
 
-def explain(code: str, rules: Sequence[Rule]) -> str:
-    """The pages for ``code``: a rule's code or name, or a graph-break id (all rules that predict it).
+def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
+    """The page for ``code``: a rule's code or name, or a graph-break id.
 
-    Raises LookupError with one line for the user when no rule answers to it.
+    Raises LookupError with one line for the user when there is no such rule or graph break.
     """
     wanted = code.strip()
     if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
         return _RUN_ONLY_PAGE
-    found = [rule for rule in rules if wanted.upper() == rule.code or wanted.lower() == rule.name]
-    if not found:
-        found = [rule for rule in rules if wanted.upper() in rule.gb_ids]
-    if found:
-        return ("\n" + "-" * COLUMNS + "\n\n").join(page(rule) for rule in found)
-    if re.fullmatch(r"GB\d+", wanted.upper()):
-        raise LookupError(f"no rule predicts {wanted.upper()}; what it means: {gb_link(wanted)}")
+    for rule in rules:
+        if wanted.upper() == rule.code or wanted.lower() == rule.name:
+            return page(rule, registry)
+    if re.fullmatch(r"GB\d+", wanted.upper(), re.ASCII):
+        return breaks.page(wanted.upper(), registry, rules)
     known = [name for rule in rules for name in (rule.code, rule.name)]
     close = difflib.get_close_matches(wanted, known, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "`graphdoctor rules` lists all rules"
     raise LookupError(f"no rule is called {wanted!r}; {hint}")
 
 
-def _section(title: str, body: str) -> str:
-    return f"{title}\n{body}" if body.strip() else ""
-
-
-def _wrap(text: str, indent: str = "") -> str:
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(
-        textwrap.fill(paragraph, COLUMNS, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        for paragraph in paragraphs
-    )
+def _graph_break(gb_id: str, registry: Registry) -> str:
+    entry = registry.get(gb_id)
+    return f"  {gb_id}  {f'{entry.gb_type}  ' if entry else ''}{gb_link(gb_id)}"

@@ -52,7 +52,7 @@ def render(diagnosis: Diagnosis, color: bool = False) -> str:
 def closing(diagnosis: Diagnosis) -> str:
     """The last line: ``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: ...``."""
     summary = diagnosis.summary
-    files = plural(summary.files, "file")
+    files = plural(summary.files - summary.failed, "file")
     if not summary.errors and not summary.warnings:
         return f"No errors or warnings in {files}."
     found = f"{plural(summary.errors, 'error')} and {plural(summary.warnings, 'warning')}"
@@ -179,8 +179,8 @@ def _recompiles(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
         place = words.recompile_place(recompile)
         yield from _item(f"{place}: {recompile.cause}" if place else recompile.cause, 2)
         yield from _item(f"{words.recompile_effect(recompile)}; {met}", 4)
-        if recompile.remedy:
-            yield from _item(f"= help: {recompile.remedy}", 4)
+        if remedy := words.remedy(recompile):
+            yield from _item(f"= help: {remedy}", 4)
 
 
 def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:

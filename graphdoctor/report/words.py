@@ -91,13 +91,18 @@ def run_title(run: DynamicRun) -> str:
 
 
 def run_counts(run: DynamicRun) -> str:
-    """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run."""
+    """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run.
+
+    The detail of a run that went well is what stopped the variants behind it.
+    """
     if run.outcome != "ok":
         return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))
     own = sum(entry.owner == "own" for entry in run.breaks)
     where = f" ({own} in your code)" if run.breaks else ""
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}{where}"
-    return counts if run.compiled_share is None else f"{counts}, {share(run.compiled_share)} compiled"
+    if run.compiled_share is not None:
+        counts += f", {share(run.compiled_share)} compiled"
+    return counts + (f"; recompiles not counted: {run.detail}" if run.detail else "")
 
 
 def fullgraph(verdict: FullGraph) -> str:
@@ -131,6 +136,13 @@ def recompile_effect(recompile: Recompile) -> str:
     if recompile.verified_compilations is not None:
         text += f", {recompile.verified_compilations} with the remedy (measured)"
     return text
+
+
+def remedy(recompile: Recompile) -> str:
+    """What to try against a recompile; nothing when it was measured and saves no compilation."""
+    tried = recompile.verified_compilations
+    helps = tried is None or tried < recompile.compilations
+    return recompile.remedy or "" if helps else ""
 
 
 def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:

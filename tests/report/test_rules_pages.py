@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.report.rules import RUN_ONLY, explain, page, table
+from graphdoctor import registry
+from graphdoctor.report import rules as pages
+from graphdoctor.report.rules import RUN_ONLY, table
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.rule import Rule
+
+KNOWN = registry.load()
+
+
+def page(rule: Rule) -> str:
+    return pages.page(rule, KNOWN)
+
+
+def explain(code: str, catalog: tuple[Rule, ...]) -> str:
+    return pages.explain(code, catalog, KNOWN)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +52,18 @@ def test_explain_by_code_and_name(catalog: tuple[Rule, ...], spelling: str) -> N
     assert explain(spelling, catalog).startswith("GD101 [print-in-graph]")
 
 
+def test_a_page_has_the_type_of_each_graph_break(catalog: tuple[Rule, ...]) -> None:
+    for rule in catalog:
+        shown = page(rule).partition("\nGraph breaks\n")[2].splitlines()
+        assert [line.partition("  https")[0] for line in shown] == [
+            f"  {gb_id}  {KNOWN[gb_id].gb_type}" for gb_id in rule.gb_ids
+        ]
+
+
+def test_a_graph_break_that_no_registry_has_is_shown_without_a_type(catalog: tuple[Rule, ...]) -> None:
+    assert f"  {catalog[0].gb_ids[0]}  https" in pages.page(catalog[0], {})
+
+
 def test_explain_by_graph_break_id_shows_each_rule_that_predicts_it(catalog: tuple[Rule, ...]) -> None:
     owners = [rule for rule in catalog if "GB0170" in rule.gb_ids]
     assert len(owners) > 1
@@ -56,7 +80,7 @@ def test_explain_a_break_that_only_the_run_saw(catalog: tuple[Rule, ...], spelli
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        ("GB9999", "no rule predicts GB9999; what it means: https://meta-pytorch.github.io/"),
+        ("gb9999", "GB9999 is none of the "),
         ("print-in-grap", "no rule is called 'print-in-grap'; did you mean print-in-graph"),
         ("zzz", "no rule is called 'zzz'; `graphdoctor rules` lists all rules"),
     ],

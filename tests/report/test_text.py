@@ -16,7 +16,7 @@ from graphdoctor.report.visible import width
 def test_first_line_is_the_headline_and_last_the_summary(rich: Diagnosis) -> None:
     lines = text.render(rich).splitlines()
     assert lines[0] == rich.summary.headline
-    assert lines[-1] == "Found 3 errors and 2 warnings in 3 files. 1 automatic fix: --diff shows, --fix applies."
+    assert lines[-1] == "Found 3 errors and 2 warnings in 2 files. 1 automatic fix: --diff shows, --fix applies."
 
 
 def test_a_finding_looks_like_a_compiler_error(rich: Diagnosis) -> None:
@@ -78,6 +78,11 @@ def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis)
 
 def test_a_clean_scan_is_two_lines(clean: Diagnosis) -> None:
     assert text.render(clean) == "No graph breaks found in the source\n\nNo errors or warnings in 1 file.\n"
+
+
+def test_an_unreadable_file_is_not_called_clean(clean: Diagnosis) -> None:
+    shown = text.render(replace(clean, summary=replace(clean.summary, failed=1)))
+    assert shown.endswith("No errors or warnings in 0 files.\n")
 
 
 def test_carets_stand_under_wide_characters(rich: Diagnosis) -> None:

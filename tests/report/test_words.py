@@ -84,6 +84,21 @@ def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
     assert words.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
 
 
+def test_a_variant_that_raised_is_named(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], detail="KeyError in a variant: 'v'")
+    assert words.run_counts(run).endswith("83 % compiled; recompiles not counted: KeyError in a variant: 'v'")
+
+
+@pytest.mark.parametrize(("tried", "offered"), [(None, True), (2, True), (8, False), (9, False)])
+def test_a_remedy_that_was_measured_to_save_nothing_is_not_offered(
+    rich: Diagnosis, tried: int | None, offered: bool
+) -> None:
+    assert rich.dynamic is not None
+    recompile = replace(rich.dynamic[0].recompiles[0], verified_compilations=tried)
+    assert (words.remedy(recompile) == recompile.remedy) is offered
+
+
 def test_a_recompile_that_two_runs_met_is_one(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = rich.dynamic[0]

@@ -1,0 +1,62 @@
+"""The page of ``graphdoctor explain`` for a graph-break id of Dynamo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.dynamic.plain import WORDS
+from graphdoctor.registry import Registry
+from graphdoctor.report.families import KINDS, family
+from graphdoctor.report.pages import items, joined, section, wrap
+from graphdoctor.report.words import gb_link
+
+if TYPE_CHECKING:
+    from graphdoctor.static.rule import Rule
+
+
+def page(gb_id: str, registry: Registry, rules: Sequence[Rule]) -> str:
+    """What the break is, why it happens, how to fix it, and which rules predict it.
+
+    Raises LookupError with one line for the user when the registry has no such id.
+    """
+    entry = registry.get(gb_id)
+    if entry is None:
+        raise LookupError(
+            f"{gb_id} is none of the {len(registry)} known graph breaks; "
+            f"if a newer torch has it, its page is {gb_link(gb_id)}"
+        )
+    cause = family(entry)
+    known = WORDS.get(gb_id, ())
+    what = [_sentence(words.general) for words in known] or [cause.what]
+    # Different reasons may have the same hint.
+    fix = list(dict.fromkeys(words.hint for words in known)) or [cause.fix]
+    return joined(
+        (
+            f"{gb_id}  {entry.gb_type}",
+            section("What", items(what)),
+            section("Why", items([" ".join((cause.why, *(KINDS[kind] for kind in entry.kinds)))])),
+            section("Fix", items(fix)),
+            section(f"Dynamo says (torch {entry.torch})", items([entry.explanation] if entry.explanation else [])),
+            section("Dynamo's hints", items(entry.hints)),
+            section("Rules that predict it", _rules([rule for rule in rules if gb_id in rule.gb_ids])),
+            section("Read more", f"  {gb_link(gb_id)}"),
+        )
+    )
+
+
+def _rules(predicting: Sequence[Rule]) -> str:
+    if not predicting:
+        return items(["None: only a run shows it, as GD000."])
+    names = [f"{rule.code} [{rule.name}]" for rule in predicting]
+    width = max(map(len, names))
+    return "\n".join(
+        wrap(f"{name:{width}}  {rule.summary}", "  ", " " * (width + 4))
+        for name, rule in zip(names, predicting, strict=True)
+    )
+
+
+def _sentence(words: str) -> str:
+    """With a capital, unless it begins with a name of the code, and a full stop."""
+    capital = words[0].upper() if words.split()[0].isalpha() else words[0]
+    return f"{capital}{words[1:].removesuffix('.')}."
