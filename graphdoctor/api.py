@@ -56,8 +56,8 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
     notes: list[str] = []
 
     started = time.monotonic()
-    progress(f"reading {len(discovery.files)} files")
-    static = engine.analyse(discovery.files, helper=_helper(discovery))
+    progress(f"reading {len(discovery.files)} {'file' if len(discovery.files) == 1 else 'files'}")
+    static = engine.analyse(discovery.files, helper=_helper(discovery), target=options.target)
     sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())))
     timings["static"] = time.monotonic() - started
 
@@ -87,14 +87,16 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
             timings["verify"] = time.monotonic() - started
     if verified is not None:
         findings = verified.findings
+    fixed = 0
     if options.fix:
-        notes.extend(_write_fixes(findings, sources, options.unsafe_fixes))
+        fixed, written = _write_fixes(findings, sources, options.unsafe_fixes)
+        notes.extend(written)
     findings = rank(_with_snippet(f, sources) for f in findings)
     return Diagnosis(
         tool_version=graphdoctor.__version__,
         environment=environment,
         command=options.command,
-        summary=summarise(static.files, findings, runs),
+        summary=replace(summarise(static.files, findings, runs), fixed=fixed),
         files=static.files,
         findings=findings,
         dynamic=runs,
@@ -176,19 +178,21 @@ def _usable(findings: Sequence[Finding]) -> list[Finding]:
     return [f for f in findings if f.status != "refuted" and f.fix is not None and f.fix.grade != "none"]
 
 
-def _write_fixes(findings: Sequence[Finding], sources: _Sources, unsafe: bool) -> list[str]:
-    """Write the fixes, file by file; one note for each file."""
+def _write_fixes(findings: Sequence[Finding], sources: _Sources, unsafe: bool) -> tuple[int, list[str]]:
+    """Write the fixes, file by file: how many were written, and one note for each file."""
     chosen, overlapping = select_fixes(_usable(findings), unsafe)
     notes = []
+    written = 0
     for path, text in fixed_texts(sources.texts, chosen).items():
         count = sum(f.location.path == path for f in chosen)
         try:
             write(sources.files[path], sources.texts[path], text)
+            written += count
             notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
         except SourceError as error:
             notes.append(f"not fixed: {path} {error}")
     notes.extend(f"not fixed: {f.location.path}:{f.location.line} {f.rule} overlaps another fix" for f in overlapping)
-    return notes or ["fixed: nothing; there is no fix to write"]
+    return written, notes or ["fixed: nothing; there is no fix to write"]
 
 
 def _with_snippet(finding: Finding, sources: _Sources) -> Finding:

@@ -212,9 +212,12 @@ class Summary:
     breaks: int | None
     breaks_own: int | None
     graphs: int | None
+    #: Findings with edits that can be applied.
     fixable: int
     files: int
     failed: int
+    #: Fixes that this scan wrote to the files.
+    fixed: int = 0
 
 
 @dataclass(frozen=True)

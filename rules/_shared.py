@@ -21,7 +21,8 @@ def consequence(event: Event) -> str:
     """What a break at ``event`` costs, as the end of a sentence."""
     function = event.site.function or "this code"
     if event.site.whole_frame:
-        return f"`{function}` runs uncompiled as a whole, because Dynamo cannot split a loop, try or with block"
+        whole = event.site.whole_frame
+        return f"`{whole}` runs uncompiled as a whole, because Dynamo cannot split its loop, try or with block"
     return f"this splits the graph; the rest of `{function}` is compiled separately"
 
 

@@ -13,6 +13,9 @@ True`.
 
 from __future__ import annotations
 
+import libcst as cst
+
+from graphdoctor.source.walk import walk
 from graphdoctor.static.events import SetAttr
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import Const, Instance, Py, Value, options
@@ -39,9 +42,35 @@ class Net(nn.Module):
         self.step += 1  # flagged
         return x * self.step
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.position = 0
+
+    def forward(self, x):
+        self.position = self.position + x.shape[1]  # flagged
+        return x * self.position
+""",
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.width = 0
+
+    def forward(self, x):
+        self.width = x.shape[1]
+        return x * self.width
+""",
     """\
 import torch
 import torch.nn as nn
@@ -102,7 +131,7 @@ class Net(nn.Module):
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not event.augmented or not isinstance(event.receiver, Instance) or not _is_number(event.value):
+    if not isinstance(event.receiver, Instance) or not _is_number(event.value) or not _counts(event):
         return None
     return Hit(
         event,
@@ -112,10 +141,23 @@ def check_setattr(event: SetAttr) -> Hit | None:
     )
 
 
+def _counts(event: SetAttr) -> bool:
+    """True where the new value is made from the old one: `self.n += 1`, `self.n = self.n + 1`."""
+    statement = event.site.statement
+    if event.augmented or not isinstance(statement, cst.SimpleStatementLine):
+        return event.augmented
+    assigned = [s.value for s in statement.body if isinstance(s, cst.Assign)]
+    return any(node.deep_equals(event.node) for value in assigned for node in walk(value) if _is_attribute(node))
+
+
+def _is_attribute(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Attribute)
+
+
 def _is_number(value: Value) -> bool:
     def numeric(option: Value) -> bool:
         if isinstance(option, Const):
             return type(option.value) in (int, float)
-        return isinstance(option, Py) and option.kind in ("int", "float") and not option.shape
+        return isinstance(option, Py) and option.kind in ("int", "float")
 
     return all(numeric(option) for option in options(value))

@@ -181,6 +181,11 @@ class _Traced:
         place = finding.location
         if (place.path, _last(finding.function)) in self.dropped:
             return True
+        function = _last(finding.function)
+        before = [b for b in self.places if b.path == place.path and b.line <= place.end_line]
+        if any(_last(b.function) == function and b.gb_id not in finding.gb_ids for b in before):
+            # What is left of a function behind a break is not traced when it has no tensor.
+            return True
         return any(b.path == place.path and b.column is None and _contains(place, b.line, None) for b in self.places)
 
 

@@ -153,8 +153,14 @@ def _from_tuple(value: Any) -> Sample:
         raise NoTarget(
             "graphdoctor_target() must return (model_or_function, args) or (model_or_function, args, kwargs)"
         )
+    if isinstance(value[0], type) and issubclass(value[0], nn.Module):
+        name = value[0].__name__
+        raise NoTarget(f"graphdoctor_target() returned the class {name}; return an object of it, {name}(...)")
+    keywords = value[2] if len(value) == 3 and value[2] is not None else {}
+    if not isinstance(keywords, dict):
+        raise NoTarget("the third thing that graphdoctor_target() returns must be a dict of keyword arguments")
     args, kwargs = _positional(value[1])
-    return Sample(_uncompiled(value[0]), args, {**kwargs, **(value[2] if len(value) == 3 else {})})
+    return Sample(_uncompiled(value[0]), args, {**kwargs, **keywords})
 
 
 def _from_attributes(module: ModuleType) -> Callable[[], Sample] | None:

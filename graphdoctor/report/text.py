@@ -57,7 +57,9 @@ def closing(diagnosis: Diagnosis) -> str:
         return f"No errors or warnings in {files}."
     found = f"{plural(summary.errors, 'error')} and {plural(summary.warnings, 'warning')}"
     line = f"Found {found} in {files}."
-    if summary.fixable:
+    if summary.fixed:
+        line += f" {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
+    elif summary.fixable:
         fixes = plural(summary.fixable, "automatic fix", "automatic fixes")
         unsafe = sum(
             f.fix is not None and f.fix.safety == "unsafe" for f in diagnosis.findings if f.status != "refuted"

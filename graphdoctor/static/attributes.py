@@ -71,6 +71,9 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
         return Method(receiver, name)
     if isinstance(receiver, TorchModule):
         return module_attribute(receiver, name)
+    if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in facts.FIELDS:
+        items, position = receiver.items, facts.FIELDS[name]
+        return receiver.element if items is None else items[position] if position < len(items) else UNKNOWN
     if isinstance(receiver, (Seq, Mapping, Const, Py, Function, Partial)):
         return Method(receiver, name)
     return UNKNOWN
@@ -208,10 +211,7 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
             before = option.attrs.get(name)
             # A compiled call runs many times: what an attribute held before is still possible.
             option.attrs[name] = value if before is None or not machine.frame.compiled else join(before, value)
-    scope = machine.frame.scope
-    refinement = f"{_text(node)}"
-    for known in [n for n in scope.names if n == refinement or n.startswith(refinement + ".")]:
-        del scope.names[known]
+    machine.frame.scope.forget(_text(node))
 
 
 def _text(node: cst.BaseExpression) -> str:

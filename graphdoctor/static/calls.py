@@ -143,11 +143,14 @@ def call_compiled(
 ) -> Value:
     """Call a compiled object: what it runs is a region."""
     frame = machine.frame
-    frame.compiled, saved = True, frame.compiled
+    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
+    if not frame.compiled:
+        # A loop, an if or a try around the call is not in the graph.
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, "", False, False
     try:
         return join(*(apply(machine, node, option, args, kwargs) for option in options(callee.target)))
     finally:
-        frame.compiled = saved
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
 
 
 def call_method(

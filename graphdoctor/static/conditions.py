@@ -112,6 +112,7 @@ def _refine(machine: Machine, node: cst.BaseExpression, test: Callable[[Value], 
     narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
     if narrowed is not value:
         machine.frame.scope.names[name] = narrowed
+        machine.frame.scope.narrowed.add(name.partition(".")[0])
 
 
 def dotted(node: cst.BaseExpression) -> str | None:

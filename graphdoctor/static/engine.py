@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
@@ -27,6 +29,9 @@ PathOf = Callable[[Path], str | None]
 
 #: Lines shown around a finding.
 CONTEXT = 3
+
+#: Python frames that the static pass may nest.
+RECURSION = 10_000
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,12 @@ def analyse(
     files: Sequence[tuple[Path, str]],
     wanted: Iterable[Rule] | None = None,
     helper: PathOf = lambda file: None,
+    target: str | None = None,
 ) -> StaticResult:
     """Analyse ``files``, pairs of file on disk and path to show. A file that fails costs only its own findings.
 
     ``helper`` says how to show a file that is not scanned but called from one that is; None keeps its findings out.
+    ``target`` names what the files declare and the user compiles, in place of the regions that the files show.
     """
     active = tuple(wanted) if wanted is not None else rules()
     project = Project()
@@ -72,7 +79,7 @@ def analyse(
     scanned: list[ScannedFile] = []
     findings: dict[tuple[str, str, int, int], Finding] = {}
     for file, path in files:
-        result, found = analyse_file(project, file, path, active, path_of)
+        result, found = analyse_file(project, file, path, active, path_of, target)
         scanned.append(result)
         for finding in found:
             place = finding.location
@@ -88,7 +95,12 @@ def _surer(one: Finding, other: Finding) -> bool:
 
 
 def analyse_file(
-    project: Project, file: Path, path: str, active: tuple[Rule, ...], path_of: PathOf
+    project: Project,
+    file: Path,
+    path: str,
+    active: tuple[Rule, ...],
+    path_of: PathOf,
+    target: str | None = None,
 ) -> tuple[ScannedFile, list[Finding]]:
     """Analyse one file: what became of it, and its findings."""
     try:
@@ -102,12 +114,14 @@ def analyse_file(
         return ScannedFile(path, 0, "failed", str(error)), []
     project.add(source)
     trouble: list[str] = []
-    hits = _hits(project, source, active, trouble)
+    editors: dict[SourceModule, Editor | None] = {}
     found = []
-    for place in hits:
-        finding = _finding(place, path_of, trouble)
-        if finding is not None:
-            found.append(finding)
+    with _deep_recursion():
+        for place in _hits(project, source, active, target, trouble):
+            with _contained(trouble):
+                finding = _finding(place, path_of, editors, trouble)
+                if finding is not None:
+                    found.append(finding)
     return ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None), found
 
 
@@ -125,7 +139,9 @@ def _check_syntax(text: str) -> None:
         raise SourceError(str(error)) from None
 
 
-def _hits(project: Project, source: SourceModule, active: tuple[Rule, ...], trouble: list[str]) -> list[_Place]:
+def _hits(
+    project: Project, source: SourceModule, active: tuple[Rule, ...], target: str | None, trouble: list[str]
+) -> list[_Place]:
     places: dict[tuple[str, int], list[Hit]] = {}
     by_code = {rule.code: rule for rule in active}
     checks: dict[str, list[tuple[Rule, object]]] = {}
@@ -147,9 +163,7 @@ def _hits(project: Project, source: SourceModule, active: tuple[Rule, ...], trou
                 hit = check(event)  # type: ignore[operator]
             except Exception as error:
                 broken.add(rule.code)
-                trouble.append(
-                    f"rule {rule.code} failed here ({type(error).__name__}: {error}); its findings are missing"
-                )
+                trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
                 continue
             if hit is not None:
                 places.setdefault((rule.code, id(hit.place)), []).append(hit)
@@ -157,32 +171,64 @@ def _hits(project: Project, source: SourceModule, active: tuple[Rule, ...], trou
     name, _ = package_of(source.file.resolve())
     package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
     machine = Machine(project, sink)
+    with _contained(trouble):
+        interpret(machine, ModuleInfo(source, name, package, Scope("module")), compiles, target)
+    return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()]
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Allow what ``_check_syntax`` lets through: calls that nest inside deep expressions.
+
+    Python's limit stands while files are parsed, since it keeps ``ast`` and libcst from overflowing the C stack.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, RECURSION))
     try:
-        interpret(machine, ModuleInfo(source, name, package, Scope("module")), compiles)
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@contextmanager
+def _contained(trouble: list[str]) -> Iterator[None]:
+    """Note what goes wrong inside, a defect of graphdoctor too: it costs neither other files nor what was found."""
+    try:
+        yield
     except Budget:
         trouble.append("too large to analyse completely; what was found so far is reported")
     except RecursionError:
         trouble.append("too deeply nested to analyse completely; what was found so far is reported")
-    return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()]
+    except Exception as error:
+        trouble.append(f"internal error ({_one_line(error)}); what was found so far is reported")
 
 
-def _finding(place: _Place, path_of: PathOf, trouble: list[str]) -> Finding | None:
-    """The finding for a place, or None where the file is not part of the scan."""
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _finding(
+    place: _Place, path_of: PathOf, editors: dict[SourceModule, Editor | None], trouble: list[str]
+) -> Finding | None:
+    """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far."""
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
-    path = path_of(module.file.resolve())
-    if path is None:
+    if module not in editors:
+        path = path_of(module.file.resolve())
+        editors[module] = None if path is None else Editor(module, path)
+    editor = editors[module]
+    if editor is None:
         return None
-    location = replace(module.location(first.place), path=path)
+    location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
     severity = first.severity or rule.severity
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
     fix = None
     try:
-        fix = suggest(rule, first, Editor(module, path))
+        fix = suggest(rule, first, editor)
     except Exception as error:
-        trouble.append(f"the fix of rule {rule.code} failed here ({type(error).__name__}: {error})")
+        trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
     start = max(location.line - CONTEXT, 1)
     return Finding(
         rule=rule.code,
@@ -195,7 +241,7 @@ def _finding(place: _Place, path_of: PathOf, trouble: list[str]) -> Finding | No
         why=rule.why,
         suggestion=first.suggestion,
         gb_ids=first.gb_ids or rule.gb_ids,
-        whole_frame=any(h.event.site.whole_frame for h in place.hits),
+        whole_frame=any(bool(h.event.site.whole_frame) for h in place.hits),
         fix=fix,
         snippet=module.lines[start - 1 : location.end_line + CONTEXT],
         snippet_start=start,

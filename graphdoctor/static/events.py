@@ -28,7 +28,7 @@ class Site:
     #: The function's node; None at module level.
     function_node: cst.FunctionDef | cst.Lambda | None
     #: In a for/while loop, or a try, or a user context manager: a break here drops the whole frame (GB7000, GB0066).
-    whole_frame: bool
+    whole_frame: str
     #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.

@@ -97,6 +97,13 @@ TUPLE_OPS = {
     "max_pool2d_with_indices": 2,
 }  # fmt: skip
 
+#: Fields of the named tuples that torch gives, by position: `torch.max(x, 1).values`, `torch.linalg.svd(x).S`.
+FIELDS = {
+    "values": 0, "indices": 1, "U": 0, "S": 1, "V": 2, "Vh": 2, "Q": 0, "R": 1, "P": 0, "L": 1,
+    "eigenvalues": 0, "eigenvectors": 1, "sign": 0, "logabsdet": 1, "mantissa": 0, "exponent": 1, "solution": 0,
+    "min": 0, "max": 1,
+}  # fmt: skip
+
 #: Elementwise functions that take Python numbers too: ``torch.div(n, 2)``.
 NUMBER_OPS = words("add sub mul div true_divide floor_divide remainder fmod pow ceil floor round sqrt")
 

@@ -24,6 +24,8 @@ class Scope:
     parent: Scope | None = None
     #: Names declared ``global`` or ``nonlocal`` here.
     outer: set[str] = field(default_factory=set)
+    #: Names of which an attribute was ever narrowed here (``x`` of ``x.mask``): few, so that others are bound quickly.
+    narrowed: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> Value | None:
         """The value of ``name`` here or in the scopes around, as Python looks it up (class bodies are skipped)."""
@@ -42,6 +44,12 @@ class Scope:
             while scope is not None and name not in scope.names and scope.parent is not None:
                 scope = scope.parent
         (scope or self).names[name] = value
+
+    def forget(self, dotted: str) -> None:
+        """Drop what is known of ``dotted`` and its attributes by narrowing, now that it is bound anew."""
+        if dotted.partition(".")[0] in self.narrowed:
+            for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
+                del self.names[name]
 
     @property
     def module(self) -> Scope:
@@ -148,8 +156,9 @@ class Project:
 
     def __init__(self) -> None:
         self._sources: dict[Path, SourceModule | None] = {}
-        #: Lines of helper trees kept at a time: a libcst tree takes 15 MB per 1,000 lines.
-        self._limit = 40_000
+        #: Lines of trees kept at a time: a libcst tree takes about 2.5 MB per 1,000 lines, and what one model of
+        #: transformers imports has 42,000.
+        self._limit = 100_000
 
     def add(self, source: SourceModule) -> None:
         """Make an already parsed file known."""
@@ -158,7 +167,10 @@ class Project:
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""
         file = file.resolve()
-        if file not in self._sources:
+        if file in self._sources:
+            # Back to the end: the first ones are those that were not asked for the longest.
+            self._sources[file] = self._sources.pop(file)
+        else:
             found: SourceModule | None = None
             if file.is_file():
                 try:

@@ -46,7 +46,8 @@ class Frame:
     yields: list[Value] = field(default_factory=list)
     #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
     exits: list[Names] = field(default_factory=list)
-    whole_frame: bool = False
+    #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
+    whole_frame: str = ""
     conditional: bool = False
     #: On a path that only ends in a raise, or in an except handler: taken when things go wrong, so nothing is said.
     muted: bool = False
@@ -85,6 +86,8 @@ class Machine:
         self.used_missing: set[int] = set()
         #: Objects of libraries made outside regions; ``Returned.build`` counts from 1.
         self.builds: list[BuildRecord] = []
+        #: Their numbers, by the id of the node.
+        self.build_numbers: dict[int, int] = {}
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
 
@@ -123,11 +126,10 @@ class Machine:
         """The object that a library call makes. Outside regions it is remembered what is done with it."""
         if self.frame.compiled or self.frame.muted:
             return Returned(qualname)
-        for number, record in enumerate(self.builds, 1):
-            if record.node is node:
-                return Returned(qualname, number)
-        self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))
-        return Returned(qualname, len(self.builds))
+        known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
+        if known > len(self.builds):
+            self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))
+        return Returned(qualname, known)
 
     def is_first_use(self, value: Missing) -> bool:
         """Whether a None left over from one test is used for the first time; behind that the trace does not go on."""
@@ -170,7 +172,8 @@ class Machine:
         before = frame.conditional, frame.muted, frame.whole_frame, frame.trying
         frame.conditional |= conditional
         frame.muted |= muted
-        frame.whole_frame |= whole_frame
+        if whole_frame:
+            frame.whole_frame = frame.name
         frame.trying |= trying
         try:
             yield

@@ -36,16 +36,23 @@ from graphdoctor.static.values import (
 )  # fmt: skip
 
 
-def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event]) -> None:
-    """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen."""
+def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
+    """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen.
+
+    ``target`` names the function, class or object that is compiled, where the user says so.
+    """
     imports.run_module(machine, module)
-    _regions(machine, module, compiles)
+    _regions(machine, module, compiles, target)
     machine.finish()
 
 
-def _regions(machine: Machine, module: ModuleInfo, compiles: list[Event]) -> None:
+def _regions(machine: Machine, module: ModuleInfo, compiles: list[Event], target: str | None) -> None:
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
     with machine.call(frame):
+        named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
+        entered = [_enter(machine, module, option) for option in options(named)]
+        if any(entered):
+            return
         if _sample(machine, module) or _kernelbench(machine, module):
             return
         mentions = "compile" in module.source.text

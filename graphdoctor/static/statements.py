@@ -110,8 +110,7 @@ def assign(machine: Machine, target: cst.BaseExpression, value: Value) -> None:
     """Bind ``target``, a name, attribute, subscript or a tuple of these, to ``value``."""
     if isinstance(target, cst.Name):
         scope = machine.frame.scope
-        for name in [n for n in scope.names if n.startswith(target.value + ".")]:
-            del scope.names[name]
+        scope.forget(target.value)
         scope.assign(target.value, value)
     elif isinstance(target, cst.Attribute):
         attributes.write_attribute(machine, target, expressions.evaluate(machine, target.value), value, augmented=False)

@@ -33,7 +33,8 @@ def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> Non
     assert states == ["refuted", "refuted", "confirmed"]
     other = build.finding(rule="GD211", gb_ids=("GB0124",))
     joined = join([other, build.finding()], [build.run(build.brk())], RULES)
-    assert [f.status for f in joined] == ["refuted", "confirmed"]
+    # Behind a break for another reason the rest of the function may never have been traced.
+    assert [f.status for f in joined] == ["static-only", "confirmed"]
 
 
 def test_multi_line_ranges_and_inner_columns(build: Any) -> None:
@@ -52,7 +53,7 @@ def test_a_jump_left_of_the_condition_needs_the_expected_id(build: Any) -> None:
     (found,) = join([condition], [build.run(build.brk(column=5, gb_id="GB0170"))], RULES)
     assert found.status == "confirmed"
     joined = join([condition], [build.run(build.brk(column=5, gb_id="GB0059"))], RULES)
-    assert [f.status for f in joined] == ["refuted", "dynamic-only"]
+    assert [f.status for f in joined] == ["static-only", "dynamic-only"]
 
 
 @pytest.mark.parametrize("gb_id", ["GB7000", "GB0066", None])

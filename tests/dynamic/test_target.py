@@ -74,6 +74,8 @@ def test_target_and_inputs(text: str, name: str | None, specs: tuple[str, ...]) 
         (NET.replace("width=4", "width"), "Net", ("float32[3,4]",), "does not build"),
         (NET + "class Other(Net): pass", None, ("float32[3,4]",), "Net, Other"),
         ("def graphdoctor_target(): return 3", None, (), "must return"),
+        ("import torch\ndef graphdoctor_target(): return torch.nn.ReLU, (1,)", None, (), "return an object of it"),
+        ("import torch\ndef graphdoctor_target(): return torch.nn.ReLU(), (1,), 3", None, (), "must be a dict"),
     ],
 )
 def test_nothing_to_run_is_one_clear_line(text: str, name: str | None, specs: tuple[str, ...], words: str) -> None:

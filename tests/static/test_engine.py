@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
+from graphdoctor.static import expressions
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.engine import analyse
 
@@ -59,6 +61,37 @@ def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
     result = analyse(write(tmp_path, model=MODEL), broken)
     assert [f.rule for f in result.findings] == ["GD211"]
     assert "GD101" in result.files[0].reason and "deliberate" in result.files[0].reason
+
+
+def test_an_internal_error_costs_only_what_comes_behind_it(tmp_path, monkeypatch):
+    def crash(machine, node):
+        raise ZeroDivisionError("deliberate\nin two lines")
+
+    monkeypatch.setitem(expressions.HANDLERS, cst.Lambda, crash)
+    text = MODEL.replace("return", "f = lambda: x\n        return")
+    result = analyse(write(tmp_path, bad=text, model=MODEL))
+    assert [(f.location.path, f.rule) for f in result.findings] == [
+        ("bad.py", "GD101"),
+        ("model.py", "GD101"),
+        ("model.py", "GD211"),
+    ]
+    bad, good = result.files
+    assert bad.status == "scanned" and good.reason is None
+    assert bad.reason.startswith("internal error (ZeroDivisionError: deliberate in two lines)")
+
+
+@pytest.mark.parametrize(
+    "expression", ["x" + ".abs()" * 900, " + ".join(["x"] * 2_000), "torch.abs(" * 150 + "x" + ")" * 150]
+)
+def test_deep_expressions_are_analysed(tmp_path, expression):
+    result = analyse(write(tmp_path, model=MODEL.replace("x.sum()", f"({expression})")))
+    assert result.files[0].reason is None
+    assert [f.rule for f in result.findings] == ["GD101", "GD211"]
+
+
+def test_what_overflows_the_parser_is_refused(tmp_path):
+    result = analyse(write(tmp_path, model=MODEL.replace("x.sum()", "x" + ".abs()" * 20_000)))
+    assert (result.files[0].status, result.files[0].reason) == ("failed", "too deeply nested to parse")
 
 
 def test_a_helper_is_reported_where_it_stands_and_once(tmp_path):

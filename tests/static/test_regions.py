@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphdoctor.static.engine import analyse
 from graphdoctor.static.events import Call, Compile, Truth
 
 
@@ -176,3 +177,17 @@ def test_annotations_say_what_arguments_are(events):
                 return z
     """)
     assert [e.site.module.location(e.node).line for e in found if isinstance(e, Truth)] == [9, 13]
+
+
+def test_a_named_target_is_the_region(tmp_path):
+    file = tmp_path / "fn.py"
+    file.write_text(
+        "import torch\n\ndef generate(x):\n    print(x.shape)\n    return x\n\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
+    )
+
+    def lines(target):
+        return [f.location.line for f in analyse([(file, "fn.py")], target=target).findings]
+
+    assert lines("generate") == [4]
+    assert lines("Net") == lines(None) == lines("nothing") == [9]

@@ -29,14 +29,14 @@ def prints(found):
     ],
 )
 def test_a_break_in_a_loop_or_try_costs_the_frame(events, body):
-    assert {e.site.whole_frame for e in prints(run(events, body))} == {True}
+    assert {e.site.whole_frame for e in prints(run(events, body))} == {"f"}
 
 
 @pytest.mark.parametrize(
     "body", ["with torch.no_grad():\n    print(1)\nreturn x", "print(1)\nfor i in (1, 2): x += i\nreturn x"]
 )
 def test_straight_lines_and_grad_modes_do_not(events, body):
-    assert {e.site.whole_frame for e in prints(run(events, body))} == {False}
+    assert {e.site.whole_frame for e in prints(run(events, body))} == {""}
 
 
 def test_a_callee_in_a_loop_inherits_it(events):
@@ -54,7 +54,38 @@ def test_a_callee_in_a_loop_inherits_it(events):
         def graphdoctor_target():
             return f, (torch.rand(1),)
     """)
-    assert [e.site.whole_frame for e in prints(found)] == [True]
+    assert [(e.site.function, e.site.whole_frame) for e in prints(found)] == [("helper", "f")]
+
+
+def test_a_loop_around_the_call_of_a_compiled_model_is_not_in_the_graph(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                print(x)
+                return x
+
+        def main(loader):
+            net = torch.compile(Net())
+            for batch in loader:
+                try:
+                    net(torch.rand(2))
+                except RuntimeError:
+                    pass
+
+        main([1, 2])
+    """)
+    assert {(e.site.whole_frame, e.site.conditional) for e in prints(found)} == {("", False)}
+
+
+def test_fields_of_torchs_named_tuples_are_tensor_data(events):
+    found = run(
+        events,
+        "a = x.max(-1).values\nif a[0] > 0: pass\nb = torch.linalg.svd(x).S\nif b[0] > 0: pass\n"
+        "if x.topk(1).indices[0] > 0: pass\nreturn x",
+    )
+    assert len([e for e in found if isinstance(e, Truth)]) == 3
 
 
 @pytest.mark.parametrize(
