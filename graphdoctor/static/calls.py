@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static import definitions, expressions, iterate, library, methods, statements
+from graphdoctor.static import definitions, expressions, iterate, library, methods, statements, torch_calls
 from graphdoctor.static.events import Call
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
@@ -108,7 +108,7 @@ def apply(
         machine.emit(
             Call, node, qualname=f"{callee.qualname}.forward", args=args, kwargs=kwargs, receiver=callee, used=used
         )
-        return library.call_module(machine, node, callee, args, kwargs)
+        return torch_calls.call_module(machine, node, callee, args, kwargs)
     if isinstance(callee, External):
         machine.callees[id(node)] = callee.qualname
         return library.call_external(machine, node, callee.qualname, args, kwargs, used)
@@ -132,7 +132,7 @@ def call_instance(
         if callee.info.lookup(name) is not None:
             return call_method(machine, node, callee, name, args, kwargs)
     if "#children" in callee.attrs:
-        return library.call_module(
+        return torch_calls.call_module(
             machine, node, TorchModule("torch.nn.Sequential", callee.attrs["#children"]), args, kwargs
         )
     return UNKNOWN

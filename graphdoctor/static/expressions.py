@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static import (
+    assignments,
     attributes,
     calls,
     conditions,
@@ -15,7 +16,6 @@ from graphdoctor.static import (
     imports,
     iterate,
     operators,
-    statements,
     subscripts,
 )
 from graphdoctor.static.events import Convert, Truth
@@ -276,7 +276,7 @@ def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.Gene
         else:
             rounds = tuple(items)
         for value in rounds:
-            statements.assign(machine, part.target, value)
+            assignments.assign(machine, part.target, value)
             verdicts = []
             for test in part.ifs:
                 verdicts.append(conditions.ask(machine, test.test, "comprehension", node))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static import calls, facts, iterate, library, statements
+from graphdoctor.static import assignments, calls, facts, iterate, torch_calls
 from graphdoctor.static.events import Call, Compile
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -107,8 +107,8 @@ def _tensor(
             else None
         )
         return Tensor(dtype, receiver.ndim, numpy=receiver.numpy, sure=receiver.sure)
-    library.read_numbers(machine, node, f"torch.Tensor.{name}", args, kwargs, method=True)
-    result = library.tensor_call(name, (receiver, *args), kwargs, function=False)
+    torch_calls.read_numbers(machine, node, f"torch.Tensor.{name}", args, kwargs, method=True)
+    result = torch_calls.tensor_call(name, (receiver, *args), kwargs, function=False)
     if receiver.numpy and isinstance(result, Tensor):
         return Tensor(result.dtype, result.ndim, numpy=True, sure=result.sure)
     return result
@@ -182,7 +182,7 @@ def _grow(machine: Machine, node: cst.CSTNode, receiver: Seq, name: str, args: t
         grown = Seq(receiver.kind, None, element)
     else:
         grown = Seq(receiver.kind, None, join(element, *(known if known is not None else (receiver.element,))))
-    statements.put_back(machine, node.func.value, grown)
+    assignments.put_back(machine, node.func.value, grown)
 
 
 def _mapping(
@@ -222,7 +222,7 @@ def _mapping(
             else:
                 rest = UNKNOWN
         items.update(kwargs)
-        statements.put_back(machine, node.func.value, Mapping(tuple(items.items()), rest))
+        assignments.put_back(machine, node.func.value, Mapping(tuple(items.items()), rest))
         return NONE
     return UNKNOWN
 
@@ -291,7 +291,7 @@ def _container(
             items = iterate.elements(machine, None, args[0])[1] if name == "extend" else args[-1]
             known = children.items if children.items is not None else (children.element,)
             grown = Seq("list", None, join(items, *known)) if known else Seq("list", None, items)
-            statements.put_back(machine, node.func.value, TorchModule(receiver.qualname, grown))
+            assignments.put_back(machine, node.func.value, TorchModule(receiver.qualname, grown))
         return NONE
     return None
 

@@ -1,0 +1,210 @@
+"""Compound statements: which paths are taken, and what is known on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static import assignments, calls, conditions, definitions, expressions, iterate, statements
+from graphdoctor.static.events import Define, Enter
+from graphdoctor.static.machine import Machine, Names, merge
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Instance,
+    Returned,
+    Value,
+    may_be_tensor,
+    options,
+)  # fmt: skip
+
+
+def only_raises(block: cst.BaseSuite | None) -> bool:
+    """True when every path through the block ends in a raise: it runs only when the program fails."""
+    if block is None or not block.body:
+        return False
+    last = block.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], cst.Raise)
+    if isinstance(last, cst.Raise):
+        return True
+    if isinstance(last, cst.If):
+        other = last.orelse
+        if isinstance(other, cst.Else):
+            return only_raises(last.body) and only_raises(other.body)
+        return isinstance(other, cst.If) and only_raises(last.body) and only_raises(cst.IndentedBlock(body=[other]))
+    return False
+
+
+def _if(machine: Machine, node: cst.If) -> bool:
+    verdict = conditions.ask(machine, node.test, "if", node)
+    before = machine.snapshot()
+    ends: list[Names] = []
+    if verdict is not False:
+        with machine.path(conditional=verdict is None, muted=verdict is None and only_raises(node.body)):
+            conditions.narrow(machine, node.test, positive=True)
+            if statements.run_block(machine, node.body):
+                ends.append(machine.snapshot())
+    machine.restore(dict(before))
+    if verdict is False:
+        conditions.keep_missing(machine, node.test)
+    if verdict is not True:
+        body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
+        with machine.path(conditional=verdict is None, muted=verdict is None and only_raises(body)):
+            conditions.narrow(machine, node.test, positive=False)
+            if isinstance(node.orelse, cst.If):
+                frame = machine.frame
+                frame.statement = node.orelse
+                falls = _if(machine, node.orelse)
+                frame.statement = node
+            else:
+                falls = body is None or statements.run_block(machine, body)
+            if falls:
+                ends.append(machine.snapshot())
+    if not ends:
+        return False
+    machine.restore(merge(*ends))
+    return True
+
+
+def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None]) -> bool:
+    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next)."""
+    frame = machine.frame
+    saved, frame.exits = frame.exits, []
+    rounds = bind if bind != [None] else [None, None]
+    with machine.path(whole_frame=True):
+        for value in rounds:
+            before = machine.snapshot()
+            if isinstance(node, cst.For) and value is not None:
+                assignments.assign(machine, node.target, value)
+            if isinstance(node, cst.While):
+                conditions.ask(machine, node.test, "while", node)
+                conditions.narrow(machine, node.test, positive=True)
+            falls = statements.run_block(machine, node.body)
+            ends = [machine.snapshot()] if falls else []
+            machine.restore(merge(before, *ends, *frame.exits))
+            frame.exits = []
+    frame.exits = saved
+    if node.orelse is not None:
+        return statements.run_block(machine, node.orelse.body)
+    return True
+
+
+def _for(machine: Machine, node: cst.For) -> bool:
+    items, element = iterate.elements(machine, node.iter, expressions.evaluate(machine, node.iter))
+    if items is not None and not items:
+        return node.orelse is None or statements.run_block(machine, node.orelse.body)
+    if items is not None and len(items) <= 8:
+        return _loop(machine, node, list(items))
+    return _loop(machine, node, [element, element])
+
+
+def _while(machine: Machine, node: cst.While) -> bool:
+    falls = _loop(machine, node, [None])
+    endless = isinstance(node.test, cst.Name) and node.test.value == "True"
+    return falls and not (endless and not _has_break(node.body))
+
+
+def _has_break(block: cst.BaseSuite) -> bool:
+    inner = (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
+    return any(isinstance(node, cst.Break) for node in walk(block, stop=inner))
+
+
+def _try(machine: Machine, node: cst.Try) -> bool:
+    before = machine.snapshot()
+    with machine.path(whole_frame=True, trying=True):
+        falls = statements.run_block(machine, node.body)
+    after = machine.snapshot()
+    ends: list[Names] = []
+    if falls:
+        falls = node.orelse is None or statements.run_block(machine, node.orelse.body)
+        if falls:
+            ends.append(machine.snapshot())
+    for handler in node.handlers:
+        machine.restore(merge(before, after))
+        with machine.path(muted=True, conditional=True):
+            if handler.name is not None:
+                assignments.assign(machine, handler.name.name, UNKNOWN)
+            if statements.run_block(machine, handler.body):
+                ends.append(machine.snapshot())
+    machine.restore(merge(*ends) if ends else after)
+    if node.finalbody is not None:
+        with machine.path(whole_frame=True):
+            if not statements.run_block(machine, node.finalbody.body):
+                return False
+    return bool(ends)
+
+
+def _with(machine: Machine, node: cst.With) -> bool:
+    own = False
+    for item in node.items:
+        value = expressions.evaluate(machine, item.item)
+        qualname = machine.callees.get(id(item.item))
+        machine.emit(Enter, item.item, value=value, qualname=qualname)
+        entered: Value = UNKNOWN
+        for option in options(value):
+            if isinstance(option, Instance) and option.info.lookup("__enter__") is not None:
+                own = True
+                entered = calls.call_method(machine, item.item, option, "__enter__", ())
+            elif isinstance(option, Returned):
+                entered = option
+                own = own or option.qualname == "contextlib.contextmanager"
+        if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
+            assignments.assign(machine, item.asname.name, entered)
+    with machine.path(whole_frame=own):
+        return statements.run_block(machine, node.body)
+
+
+def _match(machine: Machine, node: cst.Match) -> bool:
+    subject = expressions.evaluate(machine, node.subject)
+    if may_be_tensor(subject) and any(isinstance(c.pattern, cst.MatchValue) for c in node.cases):
+        expressions.truth(machine, node.subject, subject, "match", node)
+    before = machine.snapshot()
+    ends: list[Names] = [] if _exhaustive(node) else [before]
+    for case in node.cases:
+        machine.restore(dict(before))
+        with machine.path(conditional=True, muted=only_raises(case.body)):
+            for name in _captures(case.pattern):
+                assignments.assign(machine, name, subject if isinstance(case.pattern, cst.MatchAs) else UNKNOWN)
+            if case.guard is not None:
+                conditions.ask(machine, case.guard, "if", case)
+            if statements.run_block(machine, case.body):
+                ends.append(machine.snapshot())
+    machine.restore(merge(*ends) if ends else before)
+    return bool(ends)
+
+
+def _exhaustive(node: cst.Match) -> bool:
+    last = node.cases[-1]
+    return isinstance(last.pattern, cst.MatchAs) and last.pattern.pattern is None and last.guard is None
+
+
+def _captures(pattern: cst.CSTNode) -> list[cst.Name]:
+    found: list[cst.Name] = []
+    if isinstance(pattern, (cst.MatchAs, cst.MatchStar)) and pattern.name is not None:
+        found.append(pattern.name)
+    for child in pattern.children:
+        found += _captures(child)
+    return found
+
+
+def _function(machine: Machine, node: cst.FunctionDef) -> bool:
+    machine.frame.scope.assign(node.name.value, definitions.define_function(machine, node))
+    return True
+
+
+def _class(machine: Machine, node: cst.ClassDef) -> bool:
+    if machine.frame.function is not None:
+        machine.emit(Define, node, name=node.name.value)
+    machine.frame.scope.assign(node.name.value, definitions.define_class(machine, node))
+    return True
+
+
+#: What runs each compound statement; each returns True when control can go on behind it.
+COMPOUND: dict[type, Callable[[Machine, Any], bool]] = {
+    cst.If: _if, cst.For: _for, cst.While: _while, cst.Try: _try,
+    cst.TryStar: _try, cst.With: _with,
+    cst.FunctionDef: _function, cst.ClassDef: _class, cst.Match: _match,
+}  # fmt: skip

@@ -1,0 +1,262 @@
+"""Calls into torch: what its functions and modules give back, and which arguments they read as Python numbers."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static import calls, facts, iterate
+from graphdoctor.static.events import Convert
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Const,
+    Mapping,
+    Partial,
+    Py,
+    Returned,
+    Seq,
+    Tensor,
+    TorchModule,
+    Value,
+    join,
+    may_be_tensor,
+    options,
+    tensor_of,
+    walk,
+)  # fmt: skip
+
+Kwargs = dict[str, Value]
+
+
+def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    name = qualname.rpartition(".")[2]
+    if facts.is_torch_module(qualname):
+        return _torch_module(qualname, args)
+    if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
+        return Tensor("float", owned=True)
+    if qualname in ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential") and args:
+        inner = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
+        return join(*(calls.apply(machine, node, option, args[1:], inner) for option in options(args[0])))
+    if qualname == "torch.cond" and len(args) >= 3:
+        operands = iterate.elements(machine, None, args[3])[0] if len(args) > 3 else []
+        with machine.path(conditional=True):
+            return join(*(calls.apply(machine, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
+    if (
+        qualname
+        in (
+            "torch.jit.script",
+            "torch.jit.ignore",
+            "torch.compiler.allow_in_graph",
+            "torch.compiler.nonstrict_trace",
+            "torch._dynamo.allow_in_graph",
+        )
+        and args
+    ):
+        return Returned(qualname) if qualname == "torch.jit.script" else args[0]
+    if qualname in ("torch.compiler.disable", "torch._dynamo.disable") and args:
+        return Returned("torch.compiler.disable")
+    if qualname in ("torch.vmap", "torch.func.vmap", "torch.func.grad", "torch.func.functional_call"):
+        return Partial(args[0]) if qualname.endswith("vmap") and args else UNKNOWN
+    if qualname in ("torch.func.jacrev", "torch.func.jacfwd", "torch.func.vjp", "torch.func.jvp"):
+        return UNKNOWN
+    if qualname == "torch.is_tensor" and args:
+        return Const(True) if isinstance(args[0], Tensor) and args[0].sure else Py("bool")
+    if qualname.startswith("torch.distributions."):
+        return Returned(qualname)
+    if qualname == "torch.no_grad" and args:
+        return args[0]
+    package = qualname[: -len(name) - 1]
+    if package in ("torch", "torch._C", "torch._VF"):
+        if name in ("tensor", "as_tensor", "asarray") and args and "dtype" not in kwargs:
+            return _from_literal(args[0])
+        if name in facts.TORCH_PYTHON:
+            return Returned(qualname) if facts.TORCH_PYTHON[name] == "object" else Py(facts.TORCH_PYTHON[name])
+        read_numbers(machine, node, qualname, args, kwargs)
+        return tensor_call(name, args, kwargs, function=True)
+    if qualname.startswith(facts.TENSOR_NAMESPACES):
+        read_numbers(machine, node, qualname, args, kwargs)
+        if name == "matrix_rank":
+            return Tensor("int", 0)
+        if (
+            package == "torch.nn.functional"
+            and name.startswith(("max_pool", "adaptive_max_pool"))
+            and "return_indices" in kwargs
+        ):
+            return Seq("tuple", (Tensor("float"), Tensor("int")))
+        return tensor_call(name, args, kwargs, function=True)
+    if qualname == "torch.nn.utils.clip_grad_norm_":
+        return Tensor("float", 0)
+    if package in ("torch.cuda", "torch.backends.cuda", "torch.distributed", "torch.mps", "torch.xpu"):
+        return Py("bool" if name.startswith("is_") else "object")
+    if package.startswith("torch.nn.init"):
+        return args[0] if args else UNKNOWN
+    return machine.build(node, qualname, args, kwargs)
+
+
+def _from_literal(value: Value) -> Tensor:
+    """``torch.tensor([True, False])``: the dtype follows from the elements."""
+    if isinstance(value, Tensor):
+        return Tensor(value.dtype, value.ndim)
+    kinds = {
+        type(v.value).__name__ if isinstance(v, Const) else getattr(v, "kind", "?")
+        for v in walk(value)
+        if not isinstance(v, (Seq, Tensor))
+    }
+    dtype = (
+        "bool"
+        if kinds == {"bool"}
+        else "int"
+        if kinds == {"int"}
+        else "float"
+        if kinds and kinds <= {"int", "float"}
+        else None
+    )
+    return Tensor(dtype, None if isinstance(value, Seq) else 0, constant=isinstance(value, (Const, Py)))
+
+
+def read_numbers(
+    machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs, method: bool = False
+) -> None:
+    """Emit ``Convert`` for tensors passed where Python numbers are needed. ``args`` of a method omit its tensor."""
+    name = qualname.rpartition(".")[2]
+    short = qualname.removeprefix("torch.")
+    spec, offset = facts.NUMBER_ARGS_FUNCTIONS.get(short), 0
+    if method or spec is None:
+        spec, offset = facts.NUMBER_ARGS.get(name), 0 if method else 1
+    if spec is None:
+        return
+    positions, names = spec
+    wanted: list[Value] = [kwargs[k] for k in names if k in kwargs]
+    last = 0
+    for position in positions:
+        if position == "*":
+            wanted += args[last + offset + 1 :]
+        elif isinstance(position, int):
+            last = position
+            if position + offset < len(args):
+                wanted.append(args[position + offset])
+    for value in wanted:
+        if any(isinstance(v, Tensor) for v in walk(value, 2)) and not (
+            name == "split" and isinstance(value, Tensor) and value.numpy
+        ):
+            machine.emit(Convert, node, value=_first_tensor(value), to="size", how=name)
+            return
+
+
+def _first_tensor(value: Value) -> Value:
+    return value if may_be_tensor(value) else next(v for v in walk(value, 2) if isinstance(v, Tensor))
+
+
+def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bool) -> Value:
+    """The result of a torch function or tensor method ``name``; ``args[0]`` is the tensor."""
+    operand = tensor_of(args[0]) if args else None
+    if operand is None:
+        operand = next((t for a in args for t in walk(a, 2) if isinstance(t, Tensor)), None)
+    sure = operand.sure if operand is not None and not function else True
+    dtype = _result_dtype(name, operand, kwargs)
+    if name in facts.TUPLE_OPS or (
+        name in facts.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
+    ):
+        length = facts.TUPLE_OPS.get(name, 2)
+        one = Tensor(dtype, sure=sure)
+        if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin") or name in facts.PAIR_WITH_DIM:
+            return Seq("tuple", (one, Tensor("int", one.ndim, sure=sure)))
+        return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
+    if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
+        return Seq("tuple", None, Tensor(dtype, sure=sure))
+    if name == "where" and len(args) == 1:
+        return Seq("tuple", None, Tensor("int"))
+    if name == "nonzero" and kwargs.get("as_tuple") == Const(True):
+        return Seq("tuple", None, Tensor("int"))
+    if name in ("qr", "triplet") or name == "unravel_index":
+        return Seq("tuple", None, Tensor(dtype))
+    constant = operand is None and name in facts.NUMBER_OPS
+    ndim = 0 if constant else None
+    if name in facts.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
+        ndim = 0
+    elif operand is not None and name in (
+        "clone",
+        "detach",
+        "contiguous",
+        "to",
+        "float",
+        "bool",
+        "long",
+        "int",
+        "abs",
+        "isnan",
+        "isinf",
+        "exp",
+        "relu",
+        "sigmoid",
+    ):
+        ndim = operand.ndim
+        constant = operand.constant
+    dense = name in ("to_dense", "mm", "matmul")
+    sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
+    return Tensor(dtype, ndim, sure=sure, sparse=sparse, constant=constant)
+
+
+def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
+    """``torch.max(a, b)`` with two tensors is elementwise."""
+    return name in ("max", "min") and len(args) > 1 and may_be_tensor(args[1])
+
+
+def _result_dtype(name: str, operand: Tensor | None, kwargs: Kwargs) -> str | None:
+    if "dtype" in kwargs:
+        return None
+    if name in facts.BOOL_OPS:
+        return "bool"
+    if name in facts.INT_OPS:
+        return "int"
+    if name in facts.FLOAT_OPS:
+        return "float"
+    if operand is not None and name in facts.SAME_DTYPE_OPS:
+        return operand.dtype
+    if name in ("sum", "prod", "cumsum") and operand is not None:
+        return "int" if operand.dtype in ("bool", "int") else operand.dtype
+    if name.startswith("bitwise_") and operand is not None:
+        return operand.dtype
+    return None
+
+
+def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
+    name = qualname.rpartition(".")[2]
+    if name == "ModuleList":
+        return TorchModule(qualname, args[0] if args else Seq("list", None, UNKNOWN))
+    if name == "Sequential":
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            return TorchModule(qualname, Seq("list", tuple(v for _, v in args[0].items)))
+        unknown = any(isinstance(a, Seq) and a.kind == "star" for a in args)
+        return TorchModule(
+            qualname,
+            Seq("list", None, join(*(a.element if isinstance(a, Seq) else a for a in args)))
+            if unknown
+            else Seq("list", args),
+        )
+    if name in ("ModuleDict", "ParameterDict"):
+        return TorchModule(qualname, args[0] if args else Mapping((), UNKNOWN))
+    if name == "Module":
+        return TorchModule(qualname)
+    return TorchModule(qualname)
+
+
+def call_module(
+    machine: Machine, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """The result of calling one of torch's own modules; the children of a container are followed."""
+    name = module.qualname.rpartition(".")[2]
+    if name == "Sequential" and module.children is not None:
+        items, element = iterate.elements(machine, None, module.children)
+        value = args[0] if args else UNKNOWN
+        for child in items if items is not None else [element]:
+            value = join(*(calls.apply(machine, node, option, (value,), {}) for option in options(child)))
+        return value
+    if name == "Identity":
+        return args[0] if args else UNKNOWN
+    if name in facts.TUPLE_MODULES:
+        state = Tensor("float")
+        return Seq("tuple", (state, Seq("tuple", (state, state)) if name == "LSTM" else state))
+    if name in ("ModuleList", "ModuleDict", "Module"):
+        return UNKNOWN
+    return Tensor("float")
