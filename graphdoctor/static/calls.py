@@ -31,6 +31,7 @@ from graphdoctor.static.values import (
     Unknown,
     Value,
     holds_tensor,
+    is_sure_tensor,
     join,
     may_be_tensor,
     options,
@@ -321,10 +322,10 @@ def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]
             continue
         if isinstance(names[name], Unknown):
             names[name] = annotated_value(machine, info, param.annotation.annotation)
-        elif any(isinstance(o, Tensor) and not o.sure for o in options(names[name])):
+        elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
             declared = annotated_value(machine, info, param.annotation.annotation)
             if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
-                # A container where the caller's value, itself only declared, says tensor: the callee knows better.
+                # A container where the caller's value may be a tensor among other things: the callee knows better.
                 names[name] = declared
     return names
 

@@ -152,6 +152,8 @@ _KINDS = {
 
 def _fits_external(value: Value, qualname: str) -> bool | None:
     name = qualname.rpartition(".")[2]
+    if isinstance(value, Const) and value.value is None:
+        return name in ("NoneType", "object")
     if isinstance(value, Tensor):
         if name in ("ndarray", "generic"):
             return value.numpy if value.sure else None

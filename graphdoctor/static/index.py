@@ -9,7 +9,8 @@ from pathlib import Path
 
 import libcst as cst
 
-from graphdoctor.source.module import SourceError, SourceModule, parse
+from graphdoctor.source import syntax
+from graphdoctor.source.module import SourceError, SourceModule, parse, text_of
 from graphdoctor.source.walk import walk
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value
@@ -174,6 +175,7 @@ class Project:
             found: SourceModule | None = None
             if file.is_file():
                 try:
+                    syntax.check(text_of(file))
                     found = parse(file, file.as_posix())
                 except SourceError:
                     found = None

@@ -31,6 +31,10 @@ Kwargs = dict[str, Value]
 def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     name = qualname.rpartition(".")[2]
     if facts.is_torch_module(qualname):
+        frame = machine.frame
+        if frame.compiled and frame.function is not None and frame.function.name == "__init__":
+            # Dynamo gives a constructor up at the first layer it builds, and does not look at the rest.
+            frame.muted = True
         return _torch_module(qualname, args)
     if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
         return Tensor("float", owned=True)

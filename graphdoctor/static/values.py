@@ -275,6 +275,11 @@ def is_tensor(value: Value) -> bool:
     return all(isinstance(o, Tensor) for o in options(value))
 
 
+def is_sure_tensor(value: Value) -> bool:
+    """True when ``value`` is tensor data and nothing else, and not only by assumption."""
+    return isinstance(value, Tensor) and value.sure
+
+
 def may_be_tensor(value: Value) -> bool:
     """True when some alternative is tensor data."""
     return any(isinstance(o, Tensor) for o in options(value))

@@ -234,3 +234,23 @@ def test_imports_only_for_type_checking_are_not_loaded(events):
         helpers="def read(v):\n    return v.item()\n",
     )
     assert found == []
+
+
+def test_only_the_first_layer_of_a_constructor_is_met(events):
+    found = events("""
+        import torch
+
+        class Inner(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q = torch.nn.Linear(4, 4)
+                self.k = torch.nn.Linear(4, 4)
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                Inner()
+                return x.sum().item()
+    """)
+    made = [e for e in found if isinstance(e, Call) and e.qualname == "torch.nn.Linear"]
+    assert [e.site.module.location(e.node).line for e in made] == [7]
+    assert items(found) == ["Net.forward"]

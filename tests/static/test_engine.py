@@ -89,9 +89,11 @@ def test_deep_expressions_are_analysed(tmp_path, expression):
     assert [f.rule for f in result.findings] == ["GD101", "GD211"]
 
 
-def test_what_overflows_the_parser_is_refused(tmp_path):
-    result = analyse(write(tmp_path, model=MODEL.replace("x.sum()", "x" + ".abs()" * 20_000)))
+def test_what_overflows_the_parser_is_refused_in_helpers_too(tmp_path):
+    deep = "x = y" + ".abs()" * 20_000
+    result = analyse(write(tmp_path, deep=deep, model="from deep import x\n" + MODEL))
     assert (result.files[0].status, result.files[0].reason) == ("failed", "too deeply nested to parse")
+    assert [f.rule for f in result.findings] == ["GD101", "GD211"]
 
 
 def test_a_helper_is_reported_where_it_stands_and_once(tmp_path):
