@@ -43,7 +43,7 @@ def _store_item(machine: Machine, target: cst.Subscript, value: Value) -> None:
     receiver = expressions.evaluate(machine, target.value)
     index = expressions.index_values(machine, target)
     if may_be_tensor(receiver):
-        machine.emit(Subscript, target, receiver=receiver, index=index, mode="store", stored=value)
+        machine.emit(Subscript, target, receiver=receiver, index=index, mode="store")
         return
     updated: list[Value] = []
     for option in options(receiver):
@@ -57,7 +57,7 @@ def _store_item(machine: Machine, target: cst.Subscript, value: Value) -> None:
             items = option.items if option.items is not None else (option.element,)
             updated.append(Seq(option.kind, None, join(value, *items)))
         elif isinstance(option, External):
-            machine.emit(Subscript, target, receiver=option, index=index, mode="store", stored=value)
+            machine.emit(Subscript, target, receiver=option, index=index, mode="store")
             updated.append(option)
         elif isinstance(option, Instance) and option.info.lookup("__setitem__") is not None:
             calls.call_method(machine, target, option, "__setitem__", (*index, value))

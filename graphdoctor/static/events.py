@@ -25,16 +25,12 @@ class Site:
     function: str
     #: The statement that is being executed.
     statement: cst.CSTNode
-    #: The function's node; None at module level.
-    function_node: cst.FunctionDef | cst.Lambda | None
     #: In a for/while loop, or a try, or a user context manager: a break here drops the whole frame (GB7000, GB0066).
     whole_frame: str
     #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.
     compiled: bool
-    #: Statements that run before this one in the same block, for fixes that need them.
-    block: tuple[cst.BaseStatement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,8 +97,6 @@ class Subscript(Event):
     receiver: Value
     index: tuple[Value, ...]
     mode: Literal["load", "store", "augment", "delete"]
-    #: The value stored, for store and augment.
-    stored: Value | None = None
 
 
 @dataclass(frozen=True)

@@ -180,9 +180,6 @@ NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] 
     ("negative_slope",)),
 }  # fmt: skip
 
-#: torch classes whose construction gives an nn.Module live in these packages.
-MODULE_NAMESPACES = ("torch.nn.", "torch.ao.nn.", "torch.nn.modules.")
-
 #: Modules whose call gives a tuple whose first element is a tensor.
 TUPLE_MODULES = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss"})
 

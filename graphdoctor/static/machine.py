@@ -41,7 +41,6 @@ class Frame:
     module: ModuleInfo
     scope: Scope
     statement: cst.CSTNode
-    block: tuple[cst.BaseStatement, ...] = ()
     returns: list[Value] = field(default_factory=list)
     yields: list[Value] = field(default_factory=list)
     #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
@@ -110,16 +109,13 @@ class Machine:
     def site(self) -> Site:
         """Where the interpreter stands."""
         frame = self.frame
-        function = frame.function
         return Site(
             module=frame.module.source,
             function=frame.name,
             statement=frame.statement,
-            function_node=function.node if function is not None else None,
             whole_frame=frame.whole_frame,
             conditional=frame.conditional,
             compiled=frame.compiled,
-            block=frame.block,
         )
 
     def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:

@@ -25,25 +25,24 @@ def run_block(machine: Machine, block: cst.BaseSuite) -> bool:
 def run_statements(machine: Machine, body: Sequence[Any]) -> bool:
     """Interpret statements in order."""
     frame = machine.frame
-    saved = frame.statement, frame.block
-    statements: Any = tuple(body)
+    saved = frame.statement
     try:
         for statement in body:
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
-                frame.statement, frame.block = statement, statements
+                frame.statement = statement
                 for small in statement.body:
                     if not _simple(machine, small):
                         return False
             elif kind in blocks.COMPOUND:
-                frame.statement, frame.block = statement, statements
+                frame.statement = statement
                 if not blocks.COMPOUND[kind](machine, statement):
                     return False
             elif not _simple(machine, statement):
                 return False
         return True
     finally:
-        frame.statement, frame.block = saved
+        frame.statement = saved
 
 
 def _simple(machine: Machine, node: Any) -> bool:
@@ -83,7 +82,7 @@ def _augmented(machine: Machine, node: cst.AugAssign) -> bool:
         index = expressions.index_values(machine, node.target)
         value = expressions.evaluate(machine, node.value)
         if may_be_tensor(receiver):
-            machine.emit(Subscript, node.target, receiver=receiver, index=index, mode="augment", stored=value)
+            machine.emit(Subscript, node.target, receiver=receiver, index=index, mode="augment")
         return True
     before = expressions.evaluate(machine, node.target)
     value = expressions.evaluate(machine, node.value)
