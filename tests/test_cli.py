@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphdoctor import __version__, api, cli
+from graphdoctor.commands.scan import exit_code
 from graphdoctor.model import Diagnosis, DynamicRun, ScannedFile, Summary
 
 NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -311,4 +312,4 @@ def _diagnosis(verdict: str, failed: int = 0, **run: object) -> Diagnosis:
     ],
 )
 def test_exit_codes(diagnosis: Diagnosis, code: int) -> None:
-    assert cli.exit_code(diagnosis) == code
+    assert exit_code(diagnosis) == code

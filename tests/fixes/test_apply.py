@@ -113,7 +113,7 @@ def every_plan(text: str) -> list[FixPlan]:
     editor = Editor(SourceModule("m.py", Path("m.py"), text, "utf-8"))
     plans = []
     for node in walk(editor.module.tree):
-        site = events.Site(editor.module, "f", node, None, False, False, True)
+        site = events.Site(editor.module, "f", node, "", False, True)
         if isinstance(node, cst.Call):
             hit = Hit(events.Call(node, site, "", (), {}), "", "")
             plans += [guard_statement(hit, editor), rewrite_branch(hit, editor)]

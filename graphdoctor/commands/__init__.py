@@ -1,0 +1,1 @@
+"""The commands, one a file: options in, report out."""

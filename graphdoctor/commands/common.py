@@ -1,0 +1,61 @@
+"""What several commands share: exit codes, one-line problems, and where text goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
+
+
+class OneLine(click.ClickException):
+    """A problem that the user can mend; shown as one line."""
+
+    exit_code = FAILURE
+
+    def show(self, file: Any = None) -> None:
+        complain(self.format_message())
+
+
+def complain(message: str) -> int:
+    """Say ``message`` on stderr, in one line and without control characters. Gives the exit code of a failure."""
+    from graphdoctor.report.visible import one_line, visible
+
+    click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)
+    return FAILURE
+
+
+def codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The callback of options that take rule codes: ``("GD101,GD2", "GD3")`` is ``("GD101", "GD2", "GD3")``."""
+    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
+
+
+def check_writable(*files: str | None) -> None:
+    """Refuse before the work what cannot be written after it. Raises OneLine."""
+    from graphdoctor.report.write import problem
+
+    for file in filter(None, files):
+        if (reason := problem(file)) is not None:
+            raise OneLine(reason)
+
+
+def emit(text: str, file: str | None) -> None:
+    """To stdout, or to ``file`` with a line on stderr that says so. Raises OneLine."""
+    from graphdoctor.report.write import write
+
+    if file is None or file == "-":
+        click.echo(text, nl=False, color=True)
+        return
+    try:
+        write(file, text)
+    except OSError as error:
+        raise OneLine(f"{file} cannot be written: {error.strerror}") from None
+    click.echo(f"graphdoctor: wrote {file}", err=True)
+
+
+def wants_color() -> bool:
+    """Colour only on a terminal that can show it, and never against https://no-color.org."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
