@@ -1,8 +1,8 @@
-"""A Python counter on the module changes in the forward pass.
+"""A Python counter changes in compiled code.
 
-What: `self.step += 1` on an int or float attribute of a module, in compiled code.
+What: `self.step += 1` on an int or float attribute of a module or class, or on a global, in compiled code.
 
-Why: Dynamo guards on the value of the attribute, so each call finds a changed value and compiles again; after
+Why: Dynamo guards on the value, so each call finds a changed value and compiles again; after
 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not
 help: numbers on modules are constants.
 
@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.counters import count_in_buffer
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.source.walk import walk
 from graphdoctor.static.events import SetAttr
-from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Const, Instance, Py, Value, options
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Class, Const, Instance, Py, Returned, Value, options
 
 from ._shared import code
 
@@ -54,6 +57,24 @@ class Net(nn.Module):
     def forward(self, x):
         self.position = self.position + x.shape[1]  # flagged
         return x * self.position
+""",
+    """\
+class Seen:
+    batches = 0
+
+
+def f(x):
+    Seen.batches += 1  # flagged
+    return x * 2
+""",
+    """\
+CALLS = 0
+
+
+def f(x):
+    global CALLS
+    CALLS += 1  # flagged
+    return x * 2
 """,
 )
 
@@ -127,11 +148,27 @@ class Net(nn.Module):
     def forward(self, x):
         return x * 2
 """,
+    """\
+LAST = None
+
+
+def f(x):
+    global LAST
+    LAST = x.shape[0]
+    return x * 2
+""",
+    """\
+def f(x):
+    calls = 0
+    for row in x:
+        calls += 1
+    return x * calls
+""",
 )
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not isinstance(event.receiver, Instance) or not _is_number(event.value) or not _counts(event):
+    if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event):
         return None
     return Hit(
         event,
@@ -141,17 +178,18 @@ def check_setattr(event: SetAttr) -> Hit | None:
     )
 
 
+def _outlives(receiver: Value) -> bool:
+    """An object, a class, or the globals of a module."""
+    return isinstance(receiver, (Class, Instance)) or receiver == Returned("builtins.globals")
+
+
 def _counts(event: SetAttr) -> bool:
     """True where the new value is made from the old one: `self.n += 1`, `self.n = self.n + 1`."""
     statement = event.site.statement
     if event.augmented or not isinstance(statement, cst.SimpleStatementLine):
         return event.augmented
     assigned = [s.value for s in statement.body if isinstance(s, cst.Assign)]
-    return any(node.deep_equals(event.node) for value in assigned for node in walk(value) if _is_attribute(node))
-
-
-def _is_attribute(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Attribute)
+    return any(node.deep_equals(event.node) for value in assigned for node in walk(value))
 
 
 def _is_number(value: Value) -> bool:
@@ -161,3 +199,7 @@ def _is_number(value: Value) -> bool:
         return isinstance(option, Py) and option.kind in ("int", "float")
 
     return all(numeric(option) for option in options(value))
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, count_in_buffer)

@@ -13,8 +13,11 @@ For derivatives inside the model use `torch.func.grad`.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.static.events import Call, GetAttr, SetAttr
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Tensor, TorchModule, Value, may_be_tensor, options
 
 from ._shared import certainty, code, consequence
@@ -292,3 +295,7 @@ def _turns_off(event: Call) -> bool:
 def _has_parameters(value: Value) -> bool:
     """True for a module and for a parameter, whose requires_grad is True, so that turning it off changes it."""
     return any(isinstance(o, TorchModule) or (isinstance(o, Tensor) and o.owned) for o in options(value))
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, grad_flag_in_eager)

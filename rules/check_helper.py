@@ -15,8 +15,11 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
+from graphdoctor.fixes.checks import check_in_graph
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor
 
 from ._shared import certainty, code, consequence
@@ -110,3 +113,9 @@ def _message_has_closure(call: cst.CSTNode) -> bool:
         return False
     lambdas = [arg.value for arg in call.args if isinstance(arg.value, cst.Lambda)]
     return any(m.findall(each.body, m.Name()) for each in lambdas)
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call) and not any(may_be_tensor(condition) for condition in hit.event.args[:1]):
+        return Refusal("The condition is no tensor: what has to change is the message, to a constant string.")
+    return first_fit(hit, editor, check_in_graph)

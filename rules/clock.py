@@ -11,8 +11,11 @@ Fix: Measure around the call of the compiled model, with `torch.utils.benchmark`
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.host import guard_host
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, within
 
@@ -119,3 +122,7 @@ def check_call(event: Call) -> Hit | None:
         "measure around the call of the compiled function",
         certainty(event),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host)

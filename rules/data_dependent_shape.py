@@ -13,9 +13,13 @@ with a fixed length in place of `bincount`. Otherwise compute it outside the com
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_shapes
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.masks import reduce_masked
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Const, Value, may_be_tensor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Const, Value, holds_tensor, may_be_tensor
 
 from ._shared import certainty, code, consequence
 
@@ -35,6 +39,7 @@ SUGGESTIONS = {
     "combinations": "compute the index pairs once, in `__init__`",
     "lstsq": "use `torch.linalg.pinv(a) @ b`, or compute it outside the compiled function",
     "ctc_loss": "compute the loss outside the compiled function",
+    "pack_sequence": "pad with `pad_sequence` and mask in place of packing",
     "pack_padded_sequence": "mask the padding in place of packing",
 }
 
@@ -172,7 +177,7 @@ def check_call(event: Call) -> Hit | None:
     if package not in PACKAGES or name not in SUGGESTIONS:
         return None
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
-    if not operands or not may_be_tensor(operands[0]) or not _depends_on_data(name, operands, event.kwargs):
+    if not operands or not _holds_data(name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
         return None
     return Hit(
         event,
@@ -182,6 +187,10 @@ def check_call(event: Call) -> Hit | None:
     )
 
 
+def _holds_data(name: str, value: Value) -> bool:
+    return holds_tensor(value) if name == "pack_sequence" else may_be_tensor(value)
+
+
 def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
     if name == "repeat_interleave":
         repeats = kwargs.get("repeats", operands[1] if len(operands) > 1 else operands[0])
@@ -189,3 +198,7 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
     if name == "one_hot":
         return kwargs.get("num_classes", operands[1] if len(operands) > 1 else Const(-1)) == Const(-1)
     return True
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, reduce_masked, capture_shapes)

@@ -12,8 +12,10 @@ runs a module with other parameters. Read the fields of a dataclass by name.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.conversions import clone_tensor
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.copies import call_with_copies, clone_tensor, plain_dict
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.hoist import hoist_constant
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Class, Instance, Mapping, TorchModule, Value, holds_tensor, walk
@@ -190,4 +192,4 @@ def _is_module(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return clone_tensor(hit, editor)
+    return first_fit(hit, editor, clone_tensor, call_with_copies, plain_dict, hoist_constant)

@@ -13,8 +13,11 @@ of the model.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.host import guard_host
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
 
@@ -28,7 +31,8 @@ TORCH = ">=2.6"
 QUERIES = frozenset((
     "torch.cuda.device_count", "torch.cuda.memory_allocated", "torch.cuda.max_memory_allocated",
     "torch.cuda.memory_reserved", "torch.cuda.max_memory_reserved", "torch.cuda.is_bf16_supported",
-    "torch.backends.mps.is_available", "torch.backends.cuda.is_built", "torch.backends.cudnn.is_available",
+    "torch.backends.mps.is_available", "torch.mps.is_available", "torch.cpu.is_available", "torch.set_flush_denormal",
+    "torch.backends.openmp.is_available", "torch.backends.cuda.is_built", "torch.backends.cudnn.is_available",
     "torch.backends.mkldnn.is_available", "torch.backends.cuda.flash_sdp_enabled",
     "torch.backends.cuda.mem_efficient_sdp_enabled", "torch.backends.cuda.math_sdp_enabled",
     "torch.get_num_threads", "torch.set_num_threads", "torch.get_num_interop_threads", "torch.get_default_device",
@@ -155,3 +159,7 @@ def check_call(event: Call) -> Hit | None:
         "ask once, in `__init__` or at module level, and keep the answer",
         certainty(event),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host)

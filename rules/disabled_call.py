@@ -13,8 +13,12 @@ implementation. Use the plain module in place of the scripted one: compiling rep
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.layers import compile_too, plain_module
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
 
@@ -181,3 +185,7 @@ def check_call(event: Call) -> Hit | None:
         SUGGESTIONS[name],
         certainty(event),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host, compile_too, plain_module)

@@ -16,8 +16,14 @@ from __future__ import annotations
 
 import sys
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.definitions import hoist_definition
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.hoist import hoist_constant
+from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.spellings import always_callable, own_name, read_global
 from graphdoctor.static.events import Call, Define, Import
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Function, Method, Tensor, Value
 
 from ._shared import certainty, code, consequence
@@ -31,7 +37,7 @@ TORCH = ">=2.6"
 LOOKS = frozenset((
     "builtins.globals", "builtins.exec", "builtins.__import__", "builtins.compile", "importlib.import_module",
     "importlib.reload", "inspect.stack", "inspect.currentframe", "inspect.getsource", "inspect.getsourcelines",
-    "inspect.getsourcefile", "inspect.getmodule", "inspect.trace", "sys._getframe",
+    "inspect.getsourcefile", "inspect.getfile", "inspect.getdoc", "inspect.trace", "sys._getframe",
 ))  # fmt: skip
 
 #: What is there wherever compiled code runs.
@@ -199,3 +205,7 @@ def _hit(event: Call | Define | Import, what: str, suggestion: str, sure: bool =
 def _is_nested(value: Value) -> bool:
     """A function that was defined inside another; the signature of one at module level is traced."""
     return isinstance(value, Function) and getattr(value.cells, "kind", "") == "function"
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host, hoist_constant, read_global, own_name, always_callable, hoist_definition)

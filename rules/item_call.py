@@ -13,8 +13,11 @@ If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_numbers
+from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.conversions import keep_tensor
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.experts import loop_over_all
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor
@@ -113,4 +116,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return keep_tensor(hit, editor)
+    return first_fit(hit, editor, keep_tensor, loop_over_all, capture_numbers)

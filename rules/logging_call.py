@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 
+from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.guard import guard_statement
+from graphdoctor.fixes.host import guard_host
 from graphdoctor.static.events import Call, GetAttr
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Returned
@@ -160,6 +162,9 @@ def check_call(event: Call) -> Hit | None:
     name = event.qualname
     if not (LOGGER.match(name) or ROOT.match(name) or RANK_ZERO.search(name)) or name.startswith("torch."):
         return None
+    if name == "logging.getLogger" and not event.args and not event.kwargs:
+        # The root logger is an object that exists.
+        return None
     return Hit(
         event,
         f"{code(event)} calls a logger: {consequence(event)}",
@@ -181,4 +186,4 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return guard_statement(hit, editor)
+    return first_fit(hit, editor, guard_statement, guard_host)

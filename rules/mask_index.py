@@ -12,8 +12,12 @@ Fix: Keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or sums weig
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_shapes
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.masks import reduce_masked, write_masked
 from graphdoctor.static.events import Subscript
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, options
 
 from ._shared import certainty, code, consequence
@@ -151,3 +155,7 @@ def _is_bool(value: Value) -> bool:
     return (isinstance(value, Const) and isinstance(value.value, bool)) or (
         isinstance(value, Py) and value.kind == "bool"
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, write_masked, reduce_masked, capture_shapes)

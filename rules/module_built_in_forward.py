@@ -14,8 +14,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.gradients import plain_constant
+from graphdoctor.fixes.layers import build_in_init
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Instance, Tensor, TorchModule, Value, options
 
 from ._shared import certainty, code, consequence
@@ -218,3 +222,7 @@ def _changes_dtype(event: Call, name: str) -> bool:
 def _is_narrow(arg: cst.Arg) -> bool:
     """``torch.bfloat16`` spelled out; the dtype of a tensor is most often the one that the module has."""
     return isinstance(arg.value, cst.Attribute) and arg.value.attr.value in NARROW_DTYPES
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, plain_constant, build_in_init)

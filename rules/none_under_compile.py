@@ -11,8 +11,11 @@ Fix: Drop `and not is_compiling()` where the default can be traced, which nearly
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.defaults import make_default
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import GetAttr, Subscript
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Missing, Value, options
 
 from ._shared import code, consequence
@@ -118,3 +121,7 @@ def _hit(event: GetAttr | Subscript, receiver: Value) -> Hit | None:
         "make the default while compiling too: drop `and not is_compiling()`",
         "likely",
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, make_default)

@@ -13,8 +13,12 @@ Fix: Work with the mask: `torch.where(mask, a, b)`, `masked_fill`, sums weighted
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_shapes
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.experts import loop_over_all
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor
 
 from ._shared import certainty, code, consequence
@@ -111,3 +115,7 @@ def check_call(event: Call) -> Hit | None:
         "work with the mask (`torch.where` with three arguments, `masked_fill`) or use `torch.nonzero_static`",
         certainty(event, operand),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, loop_over_all, capture_shapes)

@@ -11,6 +11,8 @@ Comparisons give tensors; select with `torch.where`.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_numbers
+from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.conversions import keep_tensor
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Convert
@@ -126,4 +128,4 @@ def check_convert(event: Convert) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return keep_tensor(hit, editor)
+    return first_fit(hit, editor, keep_tensor, capture_numbers)

@@ -15,8 +15,11 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.conversions import python_product, torch_reduction
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Call, Convert
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import tensor_of
 
 from ._shared import certainty, code, consequence
@@ -185,3 +188,7 @@ def _is_folded(node: cst.CSTNode) -> bool:
     """True for ``int(np.ceil(number))`` and the like, spelled in one expression."""
     function = m.Attribute(attr=m.OneOf(*(m.Name(name) for name in FOLDED)))
     return m.matches(node, m.Call(args=[m.Arg(value=m.Call(func=function, args=[m.Arg()]))]))
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, python_product, torch_reduction)

@@ -12,8 +12,14 @@ Fix: Do it in `__init__` or in the code that calls the model, and keep the resul
 
 from __future__ import annotations
 
+import libcst as cst
+
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.hoist import hoist_constant
+from graphdoctor.fixes.host import guard_host
 from graphdoctor.static.events import Call, Subscript
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import External
 
 from ._shared import certainty, code, consequence, within
@@ -26,19 +32,23 @@ TORCH = ">=2.6"
 
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 OUTSIDE = frozenset((
-    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "pickle", "shutil", "glob", "tempfile",
+    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "pickle", "shutil", "glob",
+    "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.TemporaryFile",
+    "tempfile.TemporaryDirectory", "tempfile.SpooledTemporaryFile",
     "subprocess", "socket", "psutil", "getpass", "marshal", "shelve", "torch.save", "torch.load", "torch.hub",
     "numpy.save", "numpy.load", "numpy.savez", "sys.getsizeof", "os.getcwd", "os.getpid", "os.getppid", "os.cpu_count",
     "os.putenv", "os.unsetenv", "os.makedirs", "os.mkdir", "os.listdir", "os.scandir", "os.walk", "os.remove",
     "os.unlink", "os.rename", "os.replace", "os.rmdir", "os.system", "os.popen", "os.urandom", "os.stat", "os.chdir",
-    "os.kill", "os.fork", "os.environ.pop", "os.environ.update", "os.environ.clear", "os.path.exists", "os.path.isfile",
+    "os.kill", "os.fork", "os.getuid", "os.getgid", "os.times", "os.uname",
+    "os.environ.setdefault", "os.environ.pop", "os.environ.update", "os.environ.clear", "os.path.exists",
+    "os.path.isfile",
     "os.path.isdir", "os.path.islink", "os.path.abspath", "os.path.realpath", "os.path.getsize", "os.path.getmtime",
 ))  # fmt: skip
 
 #: Methods of ``pathlib.Path`` that ask the file system; joining and splitting paths is traced.
 PATH_METHODS = frozenset((
     "exists", "is_file", "is_dir", "read_text", "read_bytes", "write_text", "write_bytes", "open", "stat", "resolve",
-    "absolute", "mkdir", "unlink", "iterdir", "glob", "rglob", "touch",
+    "absolute", "cwd", "home", "mkdir", "unlink", "iterdir", "glob", "rglob", "touch",
 ))  # fmt: skip
 
 BREAKS = (
@@ -175,3 +185,10 @@ def _hit(event: Call | Subscript) -> Hit:
         "do it in `__init__` or in the code that calls the model",
         certainty(event),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(editor.parent(hit.place), cst.WithItem):
+        # Entering it is what breaks, wherever it was made.
+        return first_fit(hit, editor, guard_host)
+    return first_fit(hit, editor, guard_host, hoist_constant)

@@ -55,9 +55,27 @@ def f(x):
     pprint(x.shape)  # GB0156
     return x * 2
 """,
+    """\
+def f(x):
+    try:
+        scale = {"a": 1}["b"]
+    except KeyError:
+        print("no scale")  # GB0059
+        scale = 2
+    return x * scale
+""",
 )
 
 CLEAN = (
+    """\
+def f(x):
+    try:
+        scale = {"a": 1}["a"]
+    except KeyError:
+        print("no scale")
+        scale = 2
+    return x * scale
+""",
     """\
 import torch
 

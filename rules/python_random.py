@@ -13,8 +13,13 @@ Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.ran
 
 from __future__ import annotations
 
+from graphdoctor.fixes.branch import branch_of
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.draws import traced_draw
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.host import guard_host
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
 
@@ -172,3 +177,9 @@ def _numpy(event: Call) -> bool:
         return True
     shaped = "size" in event.kwargs or len(event.args) > (0 if name in SHAPE_ONLY else 2)
     return not shaped
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if branch_of(hit.place, editor) is not None:
+        return Refusal("The number decides a branch, which breaks even when the draw is traced.")
+    return first_fit(hit, editor, traced_draw, guard_host)

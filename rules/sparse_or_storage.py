@@ -13,8 +13,11 @@ shape; use `x.new_empty(size)` or `reshape` in place of `resize_`.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Tensor, Value, may_be_tensor, options
 
 from ._shared import certainty, code, consequence
@@ -22,7 +25,10 @@ from ._shared import certainty, code, consequence
 CODE = "GD509"
 NAME = "sparse-or-storage"
 SEVERITY = "error"
-GB_IDS = ("GB0007", "GB0015", "GB0055", "GB0087", "GB0117", "GB0126", "GB0127", "GB0156", "GB0208", "GB0277")
+GB_IDS = (
+    "GB0007", "GB0015", "GB0055", "GB0087", "GB0117", "GB0126", "GB0127", "GB0156", "GB0208", "GB0277",
+    "GB0090", "GB0247",
+)  # fmt: skip
 TORCH = ">=2.6"
 
 METHODS = {
@@ -39,7 +45,11 @@ METHODS = {
     "apply_": "use torch operators",
     "map_": "use torch operators",
 }
-SPARSE = ("torch.sparse_coo_tensor", "torch.sparse_csr_tensor", "torch.sparse_compressed_tensor")
+SPARSE = (
+    "torch.sparse_coo_tensor", "torch.sparse_csr_tensor", "torch.sparse_compressed_tensor",
+    "torch.nested.nested_tensor",
+    "torch.nested.as_nested_tensor",
+)  # fmt: skip
 
 BREAKS = (
     """\
@@ -106,9 +116,42 @@ def f(x):
     x.share_memory_()  # GB0117
     return x * 2
 """,
+    """\
+import torch
+
+
+def f(x):
+    rows = torch.nested.nested_tensor([x[0], x[1]])  # GB0090
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    out = torch.empty(0)
+    torch.add(x, 1, out=out)  # GB0247
+    return x * 2
+""",
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    out = torch.empty(4, 8)
+    torch.add(x, 1, out=out)
+    return out
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.nn.utils.rnn.pad_sequence([x[0], x[1]])
+""",
     """\
 def f(x):
     return x.to_dense() * 2 if not x.is_sparse else x
@@ -198,6 +241,8 @@ def check_call(event: Call) -> Hit | None:
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
         return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
+    if package.startswith("torch") and _grows(event.kwargs.get("out"), operands):
+        return _hit(event, "resizes its `out=`", "make the tensor for `out=` with the shape of the result")
     if package.startswith("torch") and any(_is_sparse(o) for o in operands):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense")
     return None
@@ -207,5 +252,15 @@ def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) ->
     return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
 
 
+def _grows(out: Value | None, operands: tuple[Value, ...]) -> bool:
+    """An empty tensor as ``out=`` of operands that are not empty."""
+    filled = any(isinstance(o, Tensor) and (o.sizes is None or 0 not in o.sizes) for o in operands)
+    return filled and isinstance(out, Tensor) and out.sizes is not None and 0 in out.sizes
+
+
 def _is_sparse(value: Value) -> bool:
     return any(isinstance(o, Tensor) and o.sparse for o in options(value))
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, reshape, size_of_memory, stay_dense)

@@ -13,8 +13,10 @@ the model.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.guard import guard_statement
+from graphdoctor.fixes.wrappers import plain_iterable
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -29,6 +31,7 @@ TORCH = ">=2.6"
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 WRITERS = frozenset((
     "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__", "traceback.print_stack", "traceback.format_stack",
+    "traceback.print_exc", "traceback.print_exception",
     "traceback.extract_stack", "click.echo", "click.secho", "tqdm", "builtins.breakpoint", "builtins.input",
     "pdb.set_trace", "ipdb.set_trace",
 ))  # fmt: skip
@@ -125,4 +128,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return guard_statement(hit, editor)
+    return first_fit(hit, editor, guard_statement, plain_iterable)

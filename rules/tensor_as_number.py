@@ -1,7 +1,7 @@
 """A tensor stands where torch or Python needs a number.
 
 What: Tensor data as a size, slice bound, index of a list, count of `range`, padding, number of chunks, `k` of
-`topk`, `p` of `dropout`, `alpha=`; a 0-d integer tensor computed in the function as an index.
+`topk`, `p` of `dropout`, `alpha=`; a 0-d integer tensor computed in the function as an index, or a list of them.
 
 Why: Without a conversion in sight, the value is read on the host: the graph ends here, and on a GPU the
 device is waited for. Integer tensors kept in buffers do this to innocent-looking arithmetic.
@@ -13,9 +13,12 @@ index with `torch.index_select` or `torch.gather`.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_numbers
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Convert, Subscript
-from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Tensor, options, tensor_of
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Seq, Tensor, Value, options, tensor_of
 
 from ._shared import certainty, code, consequence
 
@@ -28,7 +31,10 @@ TORCH = ">=2.6"
 ROLES = {"index": "an index or slice bound", "range": "a count of `range`", "size": "a number"}
 
 #: Arguments that are floats: a tensor is read there even when it is an input of the function.
-FLOAT_ARGUMENTS = ("add", "sub", "dropout", "leaky_relu", "tensor_split")
+FLOAT_ARGUMENTS = (
+    "add", "sub", "dropout", "leaky_relu", "tensor_split", "clamp", "clip", "addcmul", "addcdiv", "uniform_", "normal_",
+    "elu", "celu", "hardtanh", "threshold", "softplus", "bernoulli",
+)  # fmt: skip
 
 BREAKS = (
     """\
@@ -85,6 +91,52 @@ def f(x, p):
 
 def graphdoctor_target():
     return f, (torch.rand(4, 8), torch.tensor(0.5))
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x[torch.arange(4)[1]]  # GB0033
+""",
+    """\
+import torch
+
+
+def f(x):
+    limit = torch.tensor(3)
+    return x[:, :limit]  # GB0124
+""",
+    """\
+import torch
+
+
+def f(x):
+    rounds = torch.tensor(3)
+    for step in range(rounds):  # GB0059
+        x = x + step
+    return x
+""",
+    """\
+def f(x):
+    return x.clamp(0, x.mean())  # GB0033
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.elu(x, x.mean())  # GB0033
+""",
+    """\
+def f(x):
+    rows = x[0].argsort()
+    return x[[rows[0] % 4, rows[1] % 4]]  # GB0033
+""",
+    """\
+def f(x):
+    columns = x[0].argsort()
+    return x[:, [columns[0], columns[1]]]  # raises
 """,
 )
 
@@ -153,12 +205,62 @@ def f(x):
 def f(x):
     return sum(row * 2 for row in x)
 """,
+    """\
+import torch
+
+
+def f(x):
+    row = torch.tensor(1)
+    x[row] = 0.0
+    return x[row] + torch.zeros(row, 8)
+""",
+    """\
+def f(x):
+    return x.clamp(x.min(), x.mean()) + x.clamp(max=x.mean())
+""",
+    """\
+import torch
+
+
+def f(x):
+    return [row + i for row, i in zip(x, torch.arange(4))]
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x[torch.arange(4)] + x[:, torch.tensor([1])]
+""",
+    """\
+def f(x):
+    for row in x:
+        x = x + row[3]
+    return x
+""",
+    """\
+import torch
+
+
+def f(x):
+    order = x[0].argsort()
+    return x[:, torch.stack([order[0], order[1]])]
+""",
+    """\
+def f(x):
+    return x[:, [0, x.shape[1] // 2]]
+""",
+    """\
+def f(x):
+    middle = x.shape[1] // 2
+    return x[:, :middle] + x[:, middle].unsqueeze(1)
+""",
 )
 
 
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
-    if tensor is None or tensor.numpy or tensor.constant or event.to not in ROLES:
+    if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and event.to == "size"):
         return None
     if event.to == "size" and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None
@@ -172,17 +274,41 @@ def check_convert(event: Convert) -> Hit | None:
 
 def check_subscript(event: Subscript) -> Hit | None:
     for index in event.index:
-        for option in options(index):
-            if isinstance(option, Tensor) and option.ndim == 0 and option.dtype == "int" and not option.argument:
-                return Hit(
-                    event,
-                    f"{code(event)} is indexed by a number that was computed in the graph: {consequence(event)}",
-                    "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
-                    certainty(event, index),
-                )
+        if any(_computed(option) or _list_of_tensors(option, event) for option in options(index)):
+            return Hit(
+                event,
+                f"{code(event)} is indexed by a number that was computed in the graph: {consequence(event)}",
+                "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
+                certainty(event, index if isinstance(index, Tensor) else None),
+            )
     return None
+
+
+def _computed(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.ndim == 0 and value.dtype == "int" and not _given(value)
+
+
+def _list_of_tensors(value: Value, event: Subscript) -> bool:
+    """A list of tensors, which torch reads one by one. A tuple that is the whole index is as many indices."""
+    if not isinstance(value, Seq) or (value.kind == "tuple" and len(event.index) == 1):
+        return False
+    items = value.items if value.items is not None else (value.element,)
+    return any(isinstance(item, Tensor) and item.sure and not item.numpy and not _given(item) for item in items)
+
+
+def _given(tensor: Tensor) -> bool:
+    """An input of the function, or made from Python numbers: as an index it is no break."""
+    return tensor.argument or tensor.constant
 
 
 def _symbolic(tensor: Tensor) -> bool:
     """A 0-d integer tensor that is an input on the CPU is traced as a symbolic number, and is no break."""
     return tensor.argument and tensor.dtype in ("int", None) and tensor.ndim in (0, None)
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Subscript):
+        return Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
+    if isinstance(hit.event, Convert) and hit.event.to == "range":
+        return Refusal("How often a loop runs has to be known, so recording the number does not help.")
+    return first_fit(hit, editor, capture_numbers)

@@ -20,7 +20,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.fixes.branch import rewrite_branch
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.cond import choose_with_cond
+from graphdoctor.fixes.conversions import keep_truth
+from graphdoctor.fixes.defaults import default_for_none
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.loops import keep_looping
+from graphdoctor.fixes.purity import called
+from graphdoctor.fixes.sorting import sort_in_graph
+from graphdoctor.fixes.while_loop import loop_in_graph
 from graphdoctor.static.events import Call, Truth
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, may_be_tensor, options, tensor_of
@@ -30,7 +38,7 @@ from ._shared import certainty, code, consequence, in_assert, only_raises
 CODE = "GD201"
 NAME = "tensor-condition"
 SEVERITY = "error"
-GB_IDS = ("GB0170", "GB0033", "GB0124", "GB0207")
+GB_IDS = ("GB0170", "GB0033", "GB0124", "GB0207", "GB0193", "GB0059")
 TORCH = ">=2.6"
 
 #: Functions and methods that compare tensors and give a Python bool.
@@ -138,9 +146,78 @@ def f(x):
             break
     return x
 """,
+    """\
+def f(x):
+    return max(x.unbind(0), key=lambda row: row.sum())  # GB0193
+""",
+    """\
+def f(x):
+    best = max([(x[0].sum(), 1), (x[1].sum(), 2)])  # GB0059
+    return x * 2
+""",
+    """\
+def f(x):
+    rows = list(filter(lambda row: row.sum() > 1, x))  # GB0170
+    return rows[0]
+""",
+    """\
+from collections import namedtuple
+
+Point = namedtuple("Point", "x y")
+
+
+def f(x):
+    point = Point(x.sum(), 2)
+    if point.x > 0:  # GB0170
+        return x * point.y
+    return x
+""",
+    """\
+class Score:
+    def __init__(self, values):
+        self.values = values
+
+    def __lt__(self, other):
+        return self.values.sum() < other.values.sum()
+
+
+def f(x):
+    if Score(x) < Score(x * 2):  # GB0170
+        return x
+    return x * 2
+""",
 )
 
 CLEAN = (
+    """\
+def f(x):
+    return max(x.sum(), x.mean()) * max([2, 1])
+""",
+    """\
+def f(x):
+    return sorted(x.unbind(0), key=lambda row: row.shape[0])[0]
+""",
+    """\
+from collections import namedtuple
+
+Point = namedtuple("Point", "x y")
+
+
+def f(x):
+    point = Point(x, 2)
+    return point.x * 2 if point.y > 1 else point.x
+""",
+    """\
+def f(x):
+    return (1, x)[1] if (1, x.sum()) < (2, x.sum()) else x
+""",
+    """\
+def f(x):
+    found = {}
+    for name, value in {"a": x, "b": x * 2}.items():
+        found[name] = value.shape[0]
+    return x if found["a"] > 2 else x * 2
+""",
     """\
 import torch
 
@@ -301,8 +378,8 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    if isinstance(hit.event, Call):
-        return Refusal("The call gives a Python bool; compare as tensors first, then the branch can be rewritten.")
-    if isinstance(hit.event, Truth) and hit.event.context in ("in", "call"):
-        return Refusal("The comparison is made in Python; write it as a tensor first, then rewrite the branch.")
-    return rewrite_branch(hit, editor)
+    if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
+        return first_fit(hit, editor, sort_in_graph)
+    return first_fit(
+        hit, editor, rewrite_branch, choose_with_cond, keep_looping, default_for_none, keep_truth, loop_in_graph
+    )

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from graphdoctor.static.events import Call, Convert
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import may_be_tensor, tensor_of
+from graphdoctor.static.values import holds_tensor, may_be_tensor
 
 from ._shared import certainty, code, consequence
 
 CODE = "GD216"
 NAME = "text-of-tensor"
 SEVERITY = "error"
-GB_IDS = ("GB0033", "GB0059", "GB0208", "GB0569")
+GB_IDS = ("GB0033", "GB0055", "GB0059", "GB0088", "GB0156", "GB0208", "GB0569", "GB3934", "GB4880", "GB9648")
 TORCH = ">=2.6"
 
 BREAKS = (
@@ -48,6 +48,45 @@ def f(x):
 def f(x):
     text = f"{x!r}"  # GB0569
     return x * 2
+""",
+    """\
+def f(x):
+    text = str([x.mean()])  # GB0059
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    return x * len(text)  # GB0088
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    shout = text.upper()  # GB0156
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    longer = text + "!"  # GB3934
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    first = text[0]  # GB4880
+    return x * 2
+""",
+    """\
+def f(x):
+    text = "mean {}".format(x.mean())
+    same = text == "mean"  # GB9648
+    return x * 2
+""",
+    """\
+def f(x):
+    number = hash(x)
+    return x + number  # GB0055
 """,
 )
 
@@ -83,13 +122,58 @@ def f(x):
         raise ValueError("got " + str(x))
     return x * 2
 """,
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    longer = f"{text}!"
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    notes = {text: 1}
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"shape {x.shape}"
+    return x * len(text)
+""",
+    """\
+def f(x):
+    text = "shape {}".format(tuple(x.shape)).upper()
+    return x * 2
+""",
+    """\
+def f(x):
+    text = str(x.dtype).split(".")[-1]
+    return x * 2
+""",
+    """\
+def f(x):
+    number = hash(x)
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"mean {x.mean()}"
+    x = x * 3
+    return x * 2
+""",
 )
 
 
 def check_convert(event: Convert) -> Hit | None:
     if event.to == "format" and event.how != "%":
         return None
-    if event.to not in ("str", "repr", "format") or (tensor_of(event.value) is None and event.to != "format"):
+    if event.to == "use":
+        return Hit(
+            event,
+            f"{code(event)} needs text or a hash of tensor data while tracing: {consequence(event)}",
+            "make it outside the compiled function",
+            certainty(event),
+        )
+    if event.to not in ("str", "repr", "format") or not holds_tensor(event.value):
         return None
     return _hit(event)
 

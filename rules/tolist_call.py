@@ -11,8 +11,12 @@ Fix: Index or iterate over the tensor itself, which Dynamo unrolls; pass sizes s
 
 from __future__ import annotations
 
+from graphdoctor.fixes.capture import capture_numbers
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.conversions import keep_list
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor, tensor_of
 
 from ._shared import certainty, code, consequence
@@ -92,3 +96,7 @@ def check_call(event: Call) -> Hit | None:
         + ("; `fullgraph=True` accepts integers" if passes else ""),
         certainty(event, event.receiver),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, keep_list, capture_numbers)

@@ -15,8 +15,13 @@ in place of `with torch.device(...)`, and use `torch.nn.attention.sdpa_kernel` i
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.contexts import skip_context
+from graphdoctor.fixes.devices import device_arguments
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.layers import plain_property
 from graphdoctor.static.events import Call, Enter, GetAttr
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Returned, options
 
 from ._shared import code, within
@@ -41,7 +46,7 @@ CONTEXTS = frozenset((
 #: Methods that act like a ``with`` statement.
 BY_HAND = frozenset((
     "threading.Lock.acquire", "threading.Lock.release", "threading.RLock.acquire", "threading.RLock.release",
-    "contextlib.ExitStack.enter_context",
+    "contextlib.ExitStack.enter_context", "torch.autograd.set_detect_anomaly",
 ))  # fmt: skip
 
 BREAKS = (
@@ -306,3 +311,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
         f"`{event.site.function}` runs uncompiled as a whole",
         "compute it in `__init__`; a tensor belongs into a buffer",
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, skip_context, device_arguments, plain_property)

@@ -14,26 +14,54 @@ that is pure and returns constants can be marked with `torch.compiler.assume_con
 
 from __future__ import annotations
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.hoist import hoist_constant
+from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.layers import plain_module
+from graphdoctor.fixes.spellings import power
 from graphdoctor.static.events import Call
-from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import may_be_tensor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import Instance, TorchModule, may_be_tensor
 
 from ._shared import certainty, code, consequence, within
 
 CODE = "GD405"
 NAME = "untraceable-call"
 SEVERITY = "error"
-GB_IDS = ("GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299")
+GB_IDS = (
+    "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
+    "GB0124", "GB0208", "GB0294", "GB0467",
+)  # fmt: skip
 TORCH = ">=2.6"
 
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 UNTRACED = frozenset((
-    "hashlib", "uuid", "ctypes", "gc", "bisect", "heapq", "statistics", "zlib", "base64", "binascii", "secrets",
+    "hashlib", "uuid", "ctypes", "gc", "bisect", "zlib", "base64", "binascii", "secrets", "csv", "unicodedata",
     "cmath", "array", "signal", "atexit", "locale", "resource", "tracemalloc", "decimal.Decimal", "decimal.getcontext",
-    "urllib.parse.quote", "ast.literal_eval", "types.SimpleNamespace", "threading.get_ident",
-    "threading.current_thread", "threading.Thread", "threading.Lock", "threading.RLock", "queue.Queue",
-    "concurrent.futures", "string.Template.substitute", "contextvars.ContextVar", "torch.utils.dlpack.to_dlpack",
+    "statistics.mean", "statistics.stdev", "statistics.mode", "statistics.variance", "statistics.pstdev",
+    "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
+    "heapq.nsmallest", "urllib.parse.quote", "ast.literal_eval", "ast.parse", "types.SimpleNamespace",
+    "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
+    "threading.Lock", "threading.RLock", "threading.Event", "multiprocessing.cpu_count", "queue.Queue",
+    "concurrent.futures", "string.Template.substitute", "string.Formatter", "contextvars.ContextVar",
+    "contextvars.copy_context", "weakref.proxy", "functools.cmp_to_key", "functools.lru_cache", "functools.cache",
+    "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
+    "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
+    "sys.gettrace", "builtins.object", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
+    "numpy.isscalar", "numpy.vectorize", "numpy.interp", "numpy.datetime64", "numpy.testing", "numpy.allclose",
+    "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "numpy.set_printoptions", "numpy.frombuffer",
+    "numpy.fromiter", "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
+    "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
+    "torch.nn.init.trunc_normal_", "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
+    "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
 ))  # fmt: skip
+
+#: Methods of a module that put a hook on it.
+HOOKS = (
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+)  # fmt: skip
 
 BREAKS = (
     """\
@@ -103,6 +131,58 @@ import string
 def f(x):
     text = string.Template("$a").substitute(a=1)  # GB0092 GB0299
     return x * 2
+""",
+    """\
+def f(x):
+    return x.clone().random_(0, 3)  # GB0107
+""",
+    """\
+def f(x):
+    signed = x.is_signed()  # GB0208
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.cov(x)  # GB0033
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * torch.nn.init.trunc_normal_(torch.empty(8))  # GB0124
+""",
+    """\
+import torch
+
+
+def f(x):
+    bits = torch.frombuffer(bytearray(16), dtype=torch.float32)  # GB0055 GB0059
+    return x * 2
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    middle = np.interp(0.5, [0, 1], [0, 2])  # GB0294
+    return x * 2
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.layer.register_forward_hook(lambda module, args, output: output * 2)  # GB0467
+        return self.layer(x)
 """,
 )
 
@@ -195,12 +275,69 @@ def f(x):
     hashlib = {"md5": 2}
     return x * hashlib["md5"]
 """,
+    """\
+import statistics
+import sys
+
+
+def f(x):
+    return x * statistics.median([1, 2, 3]) + sys.getrecursionlimit()
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.layer.register_forward_hook(lambda module, args, output: output * 2)
+
+    def forward(self, x):
+        return self.layer(x)
+""",
+    """\
+def f(x):
+    return x.clone().uniform_(0, 3) + x.is_contiguous() + x.is_floating_point()
+""",
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    return x + torch.from_numpy(np.arange(8)) + np.clip(1.5, 0, 1)
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.nn.init.normal_(torch.empty(8)) + torch.nn.init.xavier_uniform_(torch.empty(4, 8)) + x
+""",
+    """\
+import heapq
+
+
+def f(x):
+    heapq.merge([1], [2])
+    return x * 2
+""",
+    """\
+class Base:
+    def forward(self, x):
+        return x * 2
+
+
+def f(x):
+    return Base().forward(x)
+""",
 )
 
 
 def check_call(event: Call) -> Hit | None:
     power = event.qualname == "builtins.pow" and any(may_be_tensor(arg) for arg in event.args)
-    if not power and not within(event.qualname, UNTRACED):
+    if not power and not within(event.qualname, UNTRACED) and not _registers_hook(event):
         return None
     return Hit(
         event,
@@ -208,3 +345,14 @@ def check_call(event: Call) -> Hit | None:
         "write it with the operator `**`" if power else "call it in `__init__` or at module level and keep the result",
         certainty(event),
     )
+
+
+def _registers_hook(event: Call) -> bool:
+    """A hook put on a module while tracing; one that was there before is traced."""
+    receiver = event.receiver
+    is_module = isinstance(receiver, TorchModule) or (isinstance(receiver, Instance) and receiver.info.is_module)
+    return is_module and event.qualname.rpartition(".")[2] in HOOKS
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host, hoist_constant, power, plain_module)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "build", "dist", "site-packages"})
+from graphdoctor.source.gitignore import GitIgnore
+from graphdoctor.source.patterns import PathPattern
+
+#: Folders that hold what tools made or installed.
+_SKIPPED = frozenset({"__pycache__", "node_modules", "build", "dist", "site-packages", "__pypackages__"})
 
 
 class PathNotFound(Exception):
-    """A path that was given does not exist; the text is one line for the user."""
+    """There is nothing to scan at a path that was given; the text is one line for the user."""
 
 
 @dataclass(frozen=True)
@@ -23,30 +26,36 @@ class Discovery:
     root: Path
 
 
-def discover(paths: Sequence[str], exclude: Sequence[str] = ()) -> Discovery:
+def discover(paths: Sequence[str], exclude: Sequence[PathPattern] = ()) -> Discovery:
     """The Python files of ``paths``: files as they are, folders with what is below them.
 
-    Hidden folders, virtual environments and build products are passed over; ``exclude`` holds glob patterns of shown
-    paths or folder names. Files that are given by name are always taken. Raises PathNotFound.
+    Below a folder, hidden folders, virtual environments, build products, what .gitignore files name and what
+    ``exclude`` names are passed over. What is given by name is always taken, and a file that has two names once.
+    Raises PathNotFound.
     """
     given = [Path(os.path.abspath(path)) for path in paths]
     for path, text in zip(given, paths, strict=True):
-        if not path.exists():
+        if not os.path.exists(path):
             raise PathNotFound(f"{text}: no such file or folder")
     root = _root(given)
-    found: dict[Path, str] = {}
+    found: dict[str, Path] = {}
     for path in given:
-        if path.is_dir():
-            for file in _walk(path, root, exclude):
-                found.setdefault(file, shown(file, root))
-        else:
-            found.setdefault(path, shown(path, root))
-    return Discovery(tuple(found.items()), root)
+        for file in _walk(path, exclude) if path.is_dir() else (path,):
+            found.setdefault(os.path.realpath(file), file)
+    if not found:
+        folders = " and ".join(dict.fromkeys(paths))
+        raise PathNotFound(f"{folders}: no Python files there, or all are excluded or ignored by git")
+    return Discovery(tuple((file, shown(file, root)) for file in found.values()), root)
 
 
 def shown(file: Path, root: Path) -> str:
     """The path of ``file`` as findings show it: posix, relative to ``root`` where it lies under it."""
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else file.as_posix()
+
+
+def is_excluded(path: Path, exclude: Sequence[PathPattern]) -> bool:
+    """True when a pattern of ``exclude`` means the absolute ``path`` or a folder above it."""
+    return any(pattern.matches(path) for pattern in exclude)
 
 
 def _root(given: Sequence[Path]) -> Path:
@@ -57,7 +66,8 @@ def _root(given: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
 
 
-def _walk(top: Path, root: Path, exclude: Sequence[str]) -> Iterator[Path]:
+def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
+    ignored = GitIgnore(top)
     seen: set[str] = set()
     for folder, folders, names in os.walk(top, followlinks=True):
         real = os.path.realpath(folder)
@@ -66,22 +76,25 @@ def _walk(top: Path, root: Path, exclude: Sequence[str]) -> Iterator[Path]:
             continue
         seen.add(real)
         here = Path(folder)
-        folders[:] = sorted(name for name in folders if not _is_skipped(here / name, root, exclude))
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not _is_skipped(here / name)
+            and not is_excluded(here / name, exclude)
+            and not ignored.ignores(here / name, is_folder=True)
+        )
         for name in sorted(names):
             file = here / name
-            if name.endswith(".py") and not _is_excluded(file, root, exclude) and file.is_file():
+            if (
+                name.endswith(".py")
+                and not is_excluded(file, exclude)
+                and not ignored.ignores(file, is_folder=False)
+                and file.is_file()
+            ):
                 yield file
 
 
-def _is_skipped(folder: Path, root: Path, exclude: Sequence[str]) -> bool:
+def _is_skipped(folder: Path) -> bool:
     if folder.name.startswith(".") or folder.name in _SKIPPED or folder.name.endswith(".egg-info"):
         return True
-    return (folder / "pyvenv.cfg").exists() or _is_excluded(folder, root, exclude)
-
-
-def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
-    name = shown(path, root)
-    return any(
-        fnmatch.fnmatch(name, pattern) or fnmatch.fnmatch(path.name, pattern) or name == pattern.rstrip("/")
-        for pattern in exclude
-    )
+    return (folder / "pyvenv.cfg").exists()

@@ -14,6 +14,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from graphdoctor.model import Location
+from graphdoctor.source.skeleton import Skeleton
 from graphdoctor.source.text import split_lines
 
 
@@ -22,16 +23,20 @@ class SourceError(Exception):
 
 
 class SourceModule:
-    """One parsed file. ``path`` is the one that findings show, ``file`` the one on disk."""
+    """One parsed file. ``path`` is the one that findings show, ``file`` the one on disk.
 
-    def __init__(self, path: str, file: Path, text: str, encoding: str) -> None:
+    With a ``skeleton`` the tree is that of the skeleton: no node of it has a location, so there can be no findings.
+    """
+
+    def __init__(self, path: str, file: Path, text: str, encoding: str, skeleton: Skeleton | None = None) -> None:
         self.path = path
         self.file = file
         self.text = text
         self.encoding = encoding
+        self._skeleton = skeleton
         try:
             with _collector_paused():
-                self.tree = cst.parse_module(text)
+                self.tree = cst.parse_module(text if skeleton is None else skeleton.text)
         except cst.ParserSyntaxError as error:
             raise SourceError(f"syntax error in line {error.raw_line}: {error.message.splitlines()[0]}") from None
         except RecursionError:
@@ -51,6 +56,10 @@ class SourceModule:
         """Where ``node`` stands, without surrounding whitespace."""
         span = self._positions[node]
         return Location(self.path, span.start.line, span.start.column + 1, span.end.line, span.end.column + 1)
+
+    def body(self, function: cst.FunctionDef) -> cst.BaseSuite:
+        """The body of a function of the tree; parsed now where the tree is that of a skeleton."""
+        return function.body if self._skeleton is None else self._skeleton.body(function)
 
     def code(self, node: cst.CSTNode) -> str:
         """The text of ``node`` as it stands in the file."""
@@ -75,6 +84,11 @@ def read(file: Path) -> tuple[str, str]:
         data = file.read_bytes()
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}") from None
+    return decode(data)
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text of a source file's bytes and its encoding (PEP 263). Raises SourceError."""
     if b"\0" in data:
         raise SourceError("contains null bytes, so it is not Python source")
     try:

@@ -1,54 +1,80 @@
-"""Comments that silence findings: ``# noqa: GD101`` and ``# graphdoctor: ignore[GD101] reason``. Pure."""
+"""Comments that silence findings. Pure.
+
+``# noqa: GD101 reason`` and ``# graphdoctor: ignore[GD101] reason`` hold for their statement, also where it has several
+lines; ``# graphdoctor: ignore-file[GD101] reason`` on a line of its own holds for the file. Without codes, all three
+silence everything.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 #: Matches a comment that silences everything.
 EVERYTHING = "*"
 
-_NOQA = re.compile(r"#\s*noqa\b(?P<colon>\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
-_IGNORE = re.compile(r"#\s*graphdoctor:\s*ignore\b(?:\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
+#: A noqa comment, with its ``codes`` where it has any.
+NOQA = re.compile(r"#\s*noqa\b(?P<colon>\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
+_IGNORE = re.compile(r"#\s*graphdoctor:\s*ignore(?P<file>-file)?(?![\w-])(?:\[(?P<codes>[^\]]*)\])?", re.IGNORECASE)
 
 
-def suppressions(text: str) -> dict[int, frozenset[str]]:
-    """The codes silenced on each line; a comment on any line of a statement holds for all lines of that statement."""
+@dataclass(frozen=True)
+class Suppression:
+    """What one comment silences: ``codes`` on the lines ``first`` to ``last``, which is None for the whole file.
+
+    A comment between statements has no lines: its ``last`` is 0. ``line``, ``column`` and ``end_column`` are where the
+    comment stands.
+    """
+
+    codes: tuple[str, ...]
+    first: int
+    last: int | None
+    line: int
+    column: int
+    end_column: int
+
+    def covers(self, line: int) -> bool:
+        """Whether a finding at ``line`` is silenced."""
+        return self.last is None or self.first <= line <= self.last
+
+
+def suppressions(text: str) -> tuple[Suppression, ...]:
+    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out."""
     lowered = text.lower()
     if "noqa" not in lowered and "graphdoctor:" not in lowered:
-        return {}
-    silenced: dict[int, frozenset[str]] = {}
-    for first, last, comments in _statements(text):
-        codes = frozenset(code for comment in comments for code in _codes(comment))
-        if codes:
-            silenced.update({line: silenced.get(line, frozenset()) | codes for line in range(first, last + 1)})
-    return silenced
+        return ()
+    return tuple(
+        suppression
+        for first, last, comments in _statements(text)
+        for comment in comments
+        for suppression in _read(comment, first, last)
+    )
 
 
-def is_suppressed(code: str, name: str, line: int, silenced: Mapping[int, frozenset[str]]) -> bool:
+def is_suppressed(code: str, name: str, line: int, silenced: Iterable[Suppression]) -> bool:
     """True when a finding of the rule ``code`` (or its ``name``) at ``line`` is silenced; "GD1" silences all GD1xx."""
-    return any(matches(code, name, pattern) for pattern in silenced.get(line, ()))
+    return any(s.covers(line) and any(matches(code, name, pattern) for pattern in s.codes) for s in silenced)
 
 
 def matches(code: str, name: str, pattern: str) -> bool:
-    """True when ``pattern`` is the rule's name, its code or the beginning of its code."""
-    return pattern == EVERYTHING or pattern.lower() == name or code.startswith(pattern.upper())
+    """True when ``pattern`` is the rule's name, its code or the beginning of its code, or ``ALL``."""
+    wanted = pattern.upper()
+    return wanted in (EVERYTHING, "ALL") or pattern.lower() == name or code.startswith(wanted)
 
 
-def _statements(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """(first line, last line, comments) of each logical line; what cannot be tokenized is left out."""
+def _statements(text: str) -> Iterator[tuple[int, int, list[tokenize.TokenInfo]]]:
+    """(first line, last line, comments) of each logical line; a comment between two has no lines: its last is 0."""
     first, comments = 0, []
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     try:
-        for token in tokens:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
-                comments.append(token.string)
-                first = first or token.start[0]
-            elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and _stands_alone(token)):
-                if first:
-                    yield first, token.start[0], comments
+                comments.append(token)
+            elif token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not first):
+                if comments:
+                    yield first or token.start[0], token.start[0] if first else 0, comments
                 first, comments = 0, []
             elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
                 first = first or token.start[0]
@@ -56,19 +82,31 @@ def _statements(text: str) -> Iterator[tuple[int, int, list[str]]]:
         return
 
 
-def _stands_alone(token: tokenize.TokenInfo) -> bool:
-    """True for the line end of a line that holds a comment only."""
-    return token.line.lstrip().startswith("#")
+def _read(comment: tokenize.TokenInfo, first: int, last: int) -> Iterator[Suppression]:
+    for found, codes in _matches(comment.string):
+        whole_file = found.re is _IGNORE and found["file"] is not None
+        if not codes or (whole_file and last):
+            continue
+        line, column = comment.start
+        yield Suppression(
+            codes=codes,
+            first=first,
+            last=None if whole_file else last,
+            line=line,
+            column=column + found.start() + 1,
+            end_column=column + found.end() + 1,
+        )
 
 
-def _codes(comment: str) -> Iterator[str]:
-    match = _IGNORE.search(comment)
-    if match:
-        codes = match.group("codes")
-        yield from (c.strip() for c in codes.split(",") if c.strip()) if codes is not None else (EVERYTHING,)
-    match = _NOQA.search(comment)
-    if match:
-        if match.group("codes"):
-            yield from re.split(r"[,\s]+", match.group("codes"))
-        elif not comment[match.end() :].lstrip().startswith(":"):
-            yield EVERYTHING
+def _matches(comment: str) -> Iterator[tuple[re.Match[str], tuple[str, ...]]]:
+    found = _IGNORE.search(comment)
+    if found:
+        codes = found["codes"]
+        words = (EVERYTHING,) if codes is None else tuple(c.strip() for c in codes.split(",") if c.strip())
+        yield found, words
+    found = NOQA.search(comment)
+    if found:
+        if found["codes"]:
+            yield found, tuple(re.split(r"[,\s]+", found["codes"]))
+        elif not comment[found.end() :].lstrip().startswith(":"):
+            yield found, (EVERYTHING,)

@@ -12,8 +12,8 @@ from graphdoctor.source.module import SourceError
 MAX_NESTING = 3_000
 
 
-def check(text: str) -> None:
-    """Parse ``text`` with ``ast``, ten times cheaper than with libcst. Raises SourceError."""
+def check(text: str) -> ast.Module:
+    """The syntax tree of ``text`` by ``ast``, ten times cheaper than by libcst. Raises SourceError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -26,6 +26,7 @@ def check(text: str) -> None:
         raise SourceError(str(error)) from None
     if _is_deep(tree):
         raise SourceError("too deeply nested to parse")
+    return tree
 
 
 def _is_deep(tree: ast.AST) -> bool:

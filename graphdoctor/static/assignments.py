@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.static import attributes, calls, expressions, iterate
-from graphdoctor.static.events import Subscript
+from graphdoctor.static.events import SetAttr, Subscript
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -15,6 +15,7 @@ from graphdoctor.static.values import (
     External,
     Instance,
     Mapping,
+    Returned,
     Seq,
     Value,
     join,
@@ -23,11 +24,14 @@ from graphdoctor.static.values import (
 )  # fmt: skip
 
 
-def assign(machine: Machine, target: cst.BaseExpression, value: Value) -> None:
+def assign(machine: Machine, target: cst.BaseExpression, value: Value, augmented: bool = False) -> None:
     """Bind ``target``, a name, attribute, subscript or a tuple of these, to ``value``."""
     if isinstance(target, cst.Name):
         scope = machine.frame.scope
         scope.forget(target.value)
+        if machine.frame.compiled and target.value in scope.outer and target.value in scope.module.names:
+            module = Returned("builtins.globals")
+            machine.emit(SetAttr, target, receiver=module, name=target.value, value=value, augmented=augmented)
         scope.assign(target.value, value)
     elif isinstance(target, cst.Attribute):
         attributes.write_attribute(machine, target, expressions.evaluate(machine, target.value), value, augmented=False)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static import calls, facts, imports
+from graphdoctor.static import calls, facts, imports, operators
 from graphdoctor.static.events import GetAttr, SetAttr
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -74,19 +74,25 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
     if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in facts.FIELDS:
         items, position = receiver.items, facts.FIELDS[name]
         return receiver.element if items is None else items[position] if position < len(items) else UNKNOWN
+    operators.use(machine, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, Py, Function, Partial)):
         return Method(receiver, name)
-    return UNKNOWN
+    # Whatever has a device calls it so: moved there, a mask stays a mask.
+    return Py("device") if name == "device" else UNKNOWN
 
 
 def tensor_attribute(machine: Machine, node: cst.CSTNode, receiver: Tensor, name: str) -> Value:
     """An attribute of tensor data; a bound method where it is one."""
     if name == "shape":
+        if receiver.sizes is not None:
+            return Seq("size", tuple(Py("int", shape=True, sample=size) for size in receiver.sizes))
         if receiver.ndim is not None:
             return Seq("size", (Py("int", shape=True),) * receiver.ndim)
         return Seq("size", None, Py("int", shape=True))
-    if name == "dtype" or name == "device":
-        return Py(name)
+    if name == "dtype":
+        return Py("dtype", family=receiver.dtype)
+    if name == "device":
+        return Py("device")
     if name in ("T", "mT", "H", "mH", "real", "imag", "data", "values_"):
         machine.emit(GetAttr, node, receiver=receiver, name=name)
         return Tensor(receiver.dtype, receiver.ndim, numpy=receiver.numpy, sure=receiver.sure)
@@ -98,7 +104,7 @@ def tensor_attribute(machine: Machine, node: cst.CSTNode, receiver: Tensor, name
         return UNKNOWN
     if name == "ndim" and receiver.ndim is not None:
         return Const(receiver.ndim)
-    if name in facts.TENSOR_META:
+    if name in facts.TENSOR_META and (name != "size" or receiver.numpy):
         machine.emit(GetAttr, node, receiver=receiver, name=name)
         return Py(facts.TENSOR_META[name])
     return Method(receiver, name)
@@ -154,10 +160,12 @@ def external_attribute(machine: Machine, receiver: External, name: str) -> Value
     if not receiver.qualname.startswith(("torch", "builtins", "numpy")):
         module = imports.load_module(machine, machine.frame.module, receiver.qualname)
         found = module.scope.names.get(name) if module is not None else None
+        if found is None and module is not None:
+            found = imports.lazy_member(machine, module, name)
         if found is not None:
             return imports.resolve(machine, found) if isinstance(found, Imported) else found
     if receiver.qualname == "torch" and facts.dtype_of(name) is not None and name not in ("long_", "bool_"):
-        return Py("dtype")
+        return Py("dtype", family=facts.dtype_of(name))
     if qualname in facts.COMPILE_TIME and qualname.endswith("TYPE_CHECKING"):
         return Const(False)
     if receiver.qualname in ("math", "torch", "numpy") and name in ("pi", "inf", "nan", "e", "tau"):

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
 
 from graphdoctor.source.walk import walk
-from graphdoctor.static import assignments, calls, conditions, definitions, expressions, iterate, statements
-from graphdoctor.static.events import Define, Enter
+from graphdoctor.static import assignments, calls, conditions, definitions, expressions, facts, iterate, statements
+from graphdoctor.static.events import Define, Enter, Specialise
 from graphdoctor.static.machine import Machine, Names, merge
 from graphdoctor.static.values import (
     UNKNOWN,
+    Class,
+    External,
     Instance,
     Returned,
+    Seq,
+    Tensor,
     Value,
     may_be_tensor,
     options,
@@ -40,19 +45,26 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 
 def _if(machine: Machine, node: cst.If) -> bool:
     verdict = conditions.ask(machine, node.test, "if", node)
+    sample = conditions.sampled(machine, node.test) if verdict is None else None
     before = machine.snapshot()
     ends: list[Names] = []
     if verdict is not False:
-        with machine.path(conditional=verdict is None, muted=verdict is None and only_raises(node.body)):
+        with machine.path(
+            conditional=verdict is None,
+            untaken=sample is False,
+            muted=verdict is None and only_raises(node.body),
+        ):
             conditions.narrow(machine, node.test, positive=True)
             if statements.run_block(machine, node.body):
                 ends.append(machine.snapshot())
     machine.restore(dict(before))
+    body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
     if verdict is False:
         conditions.keep_missing(machine, node.test)
     if verdict is not True:
-        body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
-        with machine.path(conditional=verdict is None, muted=verdict is None and only_raises(body)):
+        with machine.path(
+            conditional=verdict is None, untaken=sample is True, muted=verdict is None and only_raises(body)
+        ):
             conditions.narrow(machine, node.test, positive=False)
             if isinstance(node.orelse, cst.If):
                 frame = machine.frame
@@ -66,13 +78,25 @@ def _if(machine: Machine, node: cst.If) -> bool:
     if not ends:
         return False
     machine.restore(merge(*ends))
+    if sample is not None and _leaves(node.body if sample else body):
+        machine.frame.untaken = True
     return True
 
 
-def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None]) -> bool:
-    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next)."""
+def _leaves(block: cst.BaseSuite | None) -> bool:
+    """True when the block ends the function."""
+    last = block.body[-1] if block is not None and block.body else None
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Return, cst.Raise))
+
+
+def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None], sure: bool = False) -> bool:
+    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next).
+
+    ``sure`` where each round surely runs, unless one before it ended the loop.
+    """
     frame = machine.frame
     saved, frame.exits = frame.exits, []
+    outer, frame.loops = frame.loops, (*frame.loops, node)
     rounds = bind if bind != [None] else [None, None]
     with machine.path(whole_frame=True):
         for value in rounds:
@@ -84,20 +108,25 @@ def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None])
                 conditions.narrow(machine, node.test, positive=True)
             falls = statements.run_block(machine, node.body)
             ends = [machine.snapshot()] if falls else []
-            machine.restore(merge(before, *ends, *frame.exits))
+            if not sure or not (ends or frame.exits):
+                ends.append(before)
+            machine.restore(merge(*ends, *frame.exits))
             frame.exits = []
-    frame.exits = saved
+    frame.exits, frame.loops = saved, outer
     if node.orelse is not None:
         return statements.run_block(machine, node.orelse.body)
     return True
 
 
 def _for(machine: Machine, node: cst.For) -> bool:
-    items, element = iterate.elements(machine, node.iter, expressions.evaluate(machine, node.iter))
+    over = expressions.evaluate(machine, node.iter)
+    if machine.dynamic and isinstance(over, Tensor):
+        machine.emit(Specialise, node.iter, how="iterate")
+    items, element = iterate.elements(machine, node.iter, over)
     if items is not None and not items:
         return node.orelse is None or statements.run_block(machine, node.orelse.body)
     if items is not None and len(items) <= 8:
-        return _loop(machine, node, list(items))
+        return _loop(machine, node, list(items), sure=True)
     return _loop(machine, node, [element, element])
 
 
@@ -114,17 +143,25 @@ def _has_break(block: cst.BaseSuite) -> bool:
 
 def _try(machine: Machine, node: cst.Try) -> bool:
     before = machine.snapshot()
+    frame = machine.frame
+    outer, frame.failure = frame.failure, None
+    decided, frame.conditional = frame.conditional, False
     with machine.path(whole_frame=True, trying=True):
         falls = statements.run_block(machine, node.body)
+    frame.conditional = decided
+    failure, frame.failure = frame.failure, outer
     after = machine.snapshot()
     ends: list[Names] = []
     if falls:
         falls = node.orelse is None or statements.run_block(machine, node.orelse.body)
         if falls:
             ends.append(machine.snapshot())
-    for handler in node.handlers:
+    for handler in () if _cannot_fail(machine, node.body) else node.handlers:
         machine.restore(merge(before, after))
-        with machine.path(muted=True, conditional=True):
+        taken = failure is not None and _catches(machine, handler, failure)
+        if taken:
+            failure = None
+        with machine.path(muted=not taken, conditional=True, whole_frame=taken):
             if handler.name is not None:
                 assignments.assign(machine, handler.name.name, UNKNOWN)
             if statements.run_block(machine, handler.body):
@@ -135,6 +172,42 @@ def _try(machine: Machine, node: cst.Try) -> bool:
             if not statements.run_block(machine, node.finalbody.body):
                 return False
     return bool(ends)
+
+
+def _cannot_fail(machine: Machine, body: cst.BaseSuite) -> bool:
+    """True when all that a ``try`` calls is ``is_compiling()`` or the like: its handlers are for other versions."""
+    made = [node for node in walk(body) if isinstance(node, cst.Call)]
+    return bool(made) and all(machine.callees.get(id(node)) in facts.COMPILE_TIME for node in made)
+
+
+def fail(machine: Machine, error: Value) -> None:
+    """Note that the innermost ``try`` of this frame surely meets ``error``, an exception class."""
+    frame = machine.frame
+    if frame.trying and not frame.conditional and frame.failure is None:
+        frame.failure = error
+
+
+def _catches(machine: Machine, handler: cst.ExceptHandler | cst.ExceptStarHandler, error: Value) -> bool:
+    """Whether ``handler`` surely takes exceptions of the class ``error``."""
+    if handler.type is None:
+        return True
+    with machine.path(muted=True):
+        wanted = expressions.evaluate(machine, handler.type)
+    classes = wanted.items if isinstance(wanted, Seq) and wanted.items is not None else (wanted,)
+    caught = [_exception(c) for c in classes if isinstance(c, External)]
+    raised = [_exception(e) for e in _lineage(error)]
+    return error in classes or any(r is not None and c is not None and issubclass(r, c) for r in raised for c in caught)
+
+
+def _lineage(error: Value) -> list[Value]:
+    return [error, *(External(name) for name in error.info.externals())] if isinstance(error, Class) else [error]
+
+
+def _exception(value: Value) -> type[BaseException] | None:
+    """The builtin exception class that ``value`` names."""
+    name = value.qualname.removeprefix("builtins.") if isinstance(value, External) else ""
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
 def _with(machine: Machine, node: cst.With) -> bool:

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static import attributes, calls, conditions, iterate
-from graphdoctor.static.events import Convert, SetAttr, Truth
+from graphdoctor.static import attributes, calls, conditions, iterate, operators
+from graphdoctor.static.events import Convert, SetAttr, Specialise, Truth
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
     Class,
     Const,
+    Deferred,
     Instance,
     Mapping,
     Py,
@@ -21,11 +22,13 @@ from graphdoctor.static.values import (
     Tensor,
     Value,
     holds_tensor,
+    is_sure_tensor,
     is_tensor,
     join,
     may_be_tensor,
     options,
     tensor_of,
+    walk,
 )  # fmt: skip
 
 Kwargs = dict[str, Value]
@@ -35,13 +38,17 @@ _CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": s
 
 def call_builtin(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     """The value of ``name(*args, **kwargs)`` for a name of the builtins module."""
+    if args and name in _READERS:
+        operators.use(machine, node, args[0], name)
     handler = _HANDLERS.get(name)
     if handler is not None:
         return handler(machine, node, args, kwargs)
     if name in _CASTS:
         return _cast(machine, node, name, args)
+    if name == "hash" and args and (is_sure_tensor(args[0]) or (isinstance(args[0], Seq) and holds_tensor(args[0]))):
+        return Deferred("int")
     if name in ("repr", "ascii", "hash", "format"):
-        if args and holds_tensor(args[0]):
+        if args and holds_tensor(args[0]) and not isinstance(args[0], Instance):
             machine.emit(
                 Convert,
                 node,
@@ -51,11 +58,14 @@ def call_builtin(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Val
             )
         return Py("int" if name == "hash" else "str")
     if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter"):
-        return _collect(machine, node, name, args)
+        return _collect(machine, node, name, args, kwargs)
     if name.endswith(("Error", "Exception", "Warning")):
         return UNKNOWN
     return _RESULTS.get(name, UNKNOWN)
 
+
+#: Functions that need the text or number itself.
+_READERS = frozenset({"len", "int", "float", "sorted", "list"})
 
 _RESULTS: dict[str, Value] = {
     "print": NONE, "id": Py("int"), "callable": Py("bool"), "issubclass": Py("bool"), "input": Py("str"),
@@ -80,18 +90,34 @@ def _cast(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...
     return Py(name, shape=isinstance(value, Py) and value.shape)
 
 
-def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> Value:
+def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     if not args:
         return Seq(name, ())
     items, element = iterate.elements(machine, node, args[-1])
-    if name == "sorted" and may_be_tensor(element):
-        machine.emit(Truth, node, value=element, context="call", branch=None)
+    if name == "sorted":
+        _compared(machine, node, element, kwargs)
     if name == "filter" and len(args) == 2:
+        kept = element if args[0] == NONE else _applied(machine, node, args[0], element)
+        if may_be_tensor(kept):
+            machine.emit(Truth, node, value=kept, context="comprehension", branch=None)
         return Seq("iterator", None, element)
     kind = {"sorted": "list", "reversed": "iterator", "iter": "iterator"}.get(name, name)
     if items is not None and name != "sorted":
         return Seq(kind, tuple(reversed(items)) if name == "reversed" else tuple(items))
     return Seq(kind, None, element)
+
+
+def _applied(machine: Machine, node: cst.CSTNode, function: Value, element: Value) -> Value:
+    return join(*(calls.apply(machine, node, option, (element,), {}) for option in options(function)))
+
+
+def _compared(machine: Machine, node: cst.CSTNode, element: Value, kwargs: Kwargs) -> None:
+    """Emit ``Truth`` where elements, or what ``key=`` makes of them, are tensors that Python compares."""
+    key = kwargs.get("key", NONE)
+    compared = element if key == NONE else _applied(machine, node, key, element)
+    tensor = next((v for v in walk(compared, 1) if isinstance(v, Tensor)), None)
+    if tensor is not None:
+        machine.emit(Truth, node, value=tensor, context="call", branch=None)
 
 
 def _isinstance(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
@@ -109,6 +135,8 @@ def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
         return Const(len(value.items))
     if isinstance(value, Instance) and value.info.lookup("__len__") is not None:
         return calls.call_method(machine, node, value, "__len__", ())
+    if isinstance(value, Tensor):
+        return Py("int", shape=True, sample=value.sizes[0] if value.sizes else None)
     return Py("int", shape=may_be_tensor(value))
 
 
@@ -117,6 +145,8 @@ def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs:
         if may_be_tensor(value):
             machine.emit(Convert, node, value=value, to="range", how="range")
             return Seq("range", None, Py("int"))
+    if machine.dynamic and any(isinstance(a, Py) and a.shape for a in args):
+        machine.emit(Specialise, node, how="range")
     numbers = [a.value for a in args if isinstance(a, Const) and isinstance(a.value, int)]
     if len(numbers) == len(args) and args and len(range(*numbers)) <= 8:
         return Seq("range", tuple(Const(i) for i in range(*numbers)))
@@ -128,6 +158,10 @@ def _extreme(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
     if len(values) == 1:
         items, element = iterate.elements(machine, node, values[0])
         values = items if items else [element]
+    if "key" in kwargs or any(isinstance(v, Seq) for v in values):
+        # Dynamo takes a key for constants only.
+        _compared(machine, node, join(*values), {})
+        return join(*values)
     tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
     if tensor is not None:
         return Tensor(tensor.dtype, sure=tensor.sure)
@@ -172,6 +206,9 @@ def _enumerate(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwa
 
 
 def _zip(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == "star":
+        # ``zip(*pairs)``: how many pairs there are is not known, and each column holds what a pair holds.
+        return Seq("iterator", None, Seq("tuple", None, iterate.elements(machine, None, args[0].element)[1]))
     rows = [iterate.elements(machine, node, a) for a in args]
     if rows and all(items is not None for items, _ in rows):
         return Seq(

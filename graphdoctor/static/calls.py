@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.source.walk import walk
 from graphdoctor.static import definitions, expressions, iterate, library, methods, statements, torch_calls
-from graphdoctor.static.events import Call
+from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
 from graphdoctor.static.values import (
@@ -57,6 +58,9 @@ def _call_unknown(machine: Machine, node: cst.Call, func: cst.Attribute, used: b
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
     args, kwargs = arguments(machine, node)
     machine.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
+    if func.attr.value == "parameters" and not args:
+        # Only modules are asked for their parameters.
+        return Seq("iterator", None, Tensor("float", owned=True))
     return UNKNOWN
 
 
@@ -109,7 +113,8 @@ def apply(
         machine.emit(
             Call, node, qualname=f"{callee.qualname}.forward", args=args, kwargs=kwargs, receiver=callee, used=used
         )
-        return torch_calls.call_module(machine, node, callee, args, kwargs)
+        result = torch_calls.call_module(machine, node, callee, args, kwargs)
+        return _hooked(machine, node, callee, callee.hooks, args, result)
     if isinstance(callee, External):
         machine.callees[id(node)] = callee.qualname
         return library.call_external(machine, node, callee.qualname, args, kwargs, used)
@@ -131,7 +136,9 @@ def call_instance(
     """Call an object: ``forward`` of a module, else ``__call__``."""
     for name in ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",):
         if callee.info.lookup(name) is not None:
-            return call_method(machine, node, callee, name, args, kwargs)
+            result = call_method(machine, node, callee, name, args, kwargs)
+            hooks = callee.attrs.get("#hooks")
+            return _hooked(machine, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
     if "#children" in callee.attrs:
         return torch_calls.call_module(
             machine, node, TorchModule("torch.nn.Sequential", callee.attrs["#children"]), args, kwargs
@@ -139,11 +146,38 @@ def call_instance(
     return UNKNOWN
 
 
+def _hooked(
+    machine: Machine,
+    node: cst.CSTNode,
+    module: Value,
+    hooks: tuple[Value, ...],
+    args: tuple[Value, ...],
+    result: Value,
+) -> Value:
+    """What a module gives once its forward hooks ran; what a hook returns replaces the result."""
+    for hook in hooks:
+        given = module, Seq("tuple", args), result
+        returned = join(*(apply(machine, node, option, given, {}) for option in options(hook)))
+        result = result if returned == NONE else returned
+    return result
+
+
 def call_compiled(
     machine: Machine, node: cst.CSTNode, callee: Compiled, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call a compiled object: what it runs is a region."""
     frame = machine.frame
+    if frame.loops and not frame.compiled:
+        machine.emit(
+            CompiledCall,
+            node,
+            target=callee.target,
+            args=args,
+            kwargs=kwargs,
+            loops=frame.loops,
+            loaders=_loaders(machine, frame.loops),
+            dynamic=machine.dynamic,
+        )
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
@@ -152,6 +186,24 @@ def call_compiled(
         return join(*(apply(machine, node, option, args, kwargs) for option in options(callee.target)))
     finally:
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
+
+
+def _loaders(machine: Machine, loops: tuple[cst.For | cst.While, ...]) -> tuple[Build, ...]:
+    """The data loaders that ``loops`` iterate, directly or through ``enumerate`` and the like."""
+    found: list[Build] = []
+    for loop in loops:
+        if isinstance(loop, cst.For):
+            with machine.path(muted=True):
+                values = [expressions.evaluate(machine, n) for n in walk(loop.iter) if isinstance(n, cst.Name)]
+            built = [machine.built(option) for value in values for option in options(value)]
+            found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
+    return tuple(replace(b, args=tuple(_data(machine, a) for a in b.args)) for b in found)
+
+
+def _data(machine: Machine, value: Value) -> Value:
+    """The tensor in a ``TensorDataset``, else ``value``."""
+    made = machine.built(value)
+    return made.args[0] if made is not None and made.args and made.qualname.endswith(".TensorDataset") else value
 
 
 def call_method(
@@ -216,6 +268,7 @@ def call_function(
         statement=info.node,
         whole_frame=frame.whole_frame,
         conditional=frame.conditional,
+        untaken=frame.untaken,
         muted=frame.muted,
         trying=frame.trying,
         compiled=frame.compiled,
@@ -238,7 +291,10 @@ def call_function(
 
 
 #: Decorators after which Dynamo puts the call in the graph without looking inside.
-OPAQUE = frozenset({"custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake"})
+OPAQUE = frozenset((
+    "custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake",
+    "assume_constant_result",
+))  # fmt: skip
 
 
 def _opaque_result(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
@@ -257,7 +313,7 @@ def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
     """Interpret a function body in ``frame`` and join what it returns."""
     if isinstance(info.node, cst.Lambda):
         return expressions.evaluate(machine, info.node.body)
-    falls = statements.run_block(machine, info.node.body)
+    falls = statements.run_block(machine, info.module.source.body(info.node))
     if "contextmanager" in info.markers:
         return Returned("contextlib.contextmanager")
     if info.generator:
@@ -273,7 +329,7 @@ def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
 
 def _key(info: FunctionInfo, function: Function, names: dict[str, Value], frame: Frame) -> object | None:
     try:
-        path = frame.compiled, frame.muted, frame.whole_frame, frame.conditional
+        path = frame.compiled, frame.muted, frame.whole_frame, frame.conditional, frame.untaken
         key = (id(info), id(function.cells), tuple(names.items()), path)
         hash(key)
     except TypeError:

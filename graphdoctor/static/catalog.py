@@ -1,11 +1,13 @@
-"""The rules that ship with graphdoctor: every module of ``graphdoctor.rules``."""
+"""The rules that ship with graphdoctor, every module of ``graphdoctor.rules``, and which of them a scan asks."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from functools import lru_cache
 
+from graphdoctor import versions
 from graphdoctor.static.rule import Rule, load
 
 
@@ -17,3 +19,8 @@ def rules() -> tuple[Rule, ...]:
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")]
     loaded = [load(importlib.import_module(f"graphdoctor.rules.{name}")) for name in names]
     return tuple(sorted(loaded, key=lambda rule: rule.code))
+
+
+def holding(among: Iterable[Rule], torch: str) -> tuple[Rule, ...]:
+    """The rules that hold in the version ``torch``."""
+    return tuple(rule for rule in among if versions.allows(rule.torch, torch))

@@ -12,6 +12,7 @@ from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     Class,
     Const,
+    Either,
     External,
     Function,
     Instance,
@@ -48,6 +49,24 @@ def ask(machine: Machine, test: cst.BaseExpression, context: str, branch: cst.CS
             return right if right is (not is_and) else None
         return right
     return expressions.truth(machine, test, expressions.evaluate(machine, test), context, branch)
+
+
+def sampled(machine: Machine, test: cst.BaseExpression) -> bool | None:
+    """What ``test`` is for the shapes of the sample that the file declares; None where they do not decide it."""
+    with machine.path(muted=True):
+        return sample_of(expressions.evaluate(machine, test))
+
+
+def sample_of(value: Value) -> bool | None:
+    """Whether ``value`` is true for the sample that the file declares; None where that is not known."""
+    verdicts = {_sampled(option) for option in options(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _sampled(value: Value) -> bool | None:
+    if isinstance(value, Const):
+        return bool(value.value)
+    return bool(value.sample) if isinstance(value, Py) and value.sample is not None else None
 
 
 def narrow(machine: Machine, test: cst.BaseExpression, positive: bool) -> None:
@@ -132,6 +151,9 @@ def fits(value: Value, wanted: Value) -> bool | None:
         return True if True in verdicts else None if None in verdicts else False
     if isinstance(value, Unknown) or isinstance(wanted, Unknown):
         return None
+    if isinstance(wanted, Either):
+        agreed = {fits(value, option) for option in wanted.options}
+        return agreed.pop() if len(agreed) == 1 else None
     if isinstance(wanted, External):
         return _fits_external(value, wanted.qualname)
     if isinstance(wanted, Class):

@@ -16,6 +16,7 @@ from graphdoctor.static.values import (
     UNKNOWN,
     Class,
     Compiled,
+    Const,
     External,
     Function,
     Mapping,
@@ -159,6 +160,21 @@ def define_class(machine: Machine, node: cst.ClassDef) -> Value:
         if wrapper == External("torch.compile"):
             machine.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
     return value
+
+
+def named_tuple(machine: Machine, args: tuple[Value, ...]) -> Value:
+    """The class that ``collections.namedtuple("Point", "x y")`` makes."""
+    if len(args) < 2 or not isinstance(args[0], Const):
+        return UNKNOWN
+    names = args[1].value.replace(",", " ").split() if isinstance(args[1], Const) else None
+    if isinstance(args[1], Seq) and args[1].items is not None:
+        names = [item.value for item in args[1].items if isinstance(item, Const)]
+    if names is None:
+        return UNKNOWN
+    name = str(args[0].value)
+    node = cst.ClassDef(name=cst.Name(name), body=cst.IndentedBlock(body=[]))
+    base = External("typing.NamedTuple")
+    return Class(ClassInfo(node, name, name, machine.frame.module, (base,), {}, tuple(names)))
 
 
 def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:

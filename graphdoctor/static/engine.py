@@ -11,17 +11,24 @@ from typing import get_args
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
-from graphdoctor.model import Confidence, Finding, ScannedFile
+from graphdoctor.model import Confidence, Finding, ScannedFile, Severity
 from graphdoctor.source import syntax
-from graphdoctor.source.module import SourceError, SourceModule, read
+from graphdoctor.source.module import SourceError, SourceModule
+from graphdoctor.source.suppress import suppressions
+from graphdoctor.source.walk import walk
 from graphdoctor.static.catalog import rules
-from graphdoctor.static.events import Build, Compile, Event
+from graphdoctor.static.events import Build, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
 from graphdoctor.static.machine import Budget, Machine
 from graphdoctor.static.regions import interpret
 from graphdoctor.static.rule import Hit, Rule
+from graphdoctor.static.script import usage_events
+from graphdoctor.static.usage import USAGE
 
 CONFIDENCES = get_args(Confidence)
+SEVERITIES = get_args(Severity)
+
+_TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
 #: The path to show for a file, or None where its findings are not wanted.
 PathOf = Callable[[Path], str | None]
@@ -41,6 +48,9 @@ class StaticResult:
     findings: tuple[Finding, ...]
     #: Files beside the scanned ones that have findings: where they are on disk, by shown path.
     helpers: Mapping[str, Path] = field(default_factory=dict)
+    #: Lines that begin a statement which the rules saw, by shown path; only of scanned files that were analysed
+    #: completely and have comments which silence findings.
+    judged: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,15 +66,19 @@ def analyse(
     wanted: Iterable[Rule] | None = None,
     helper: PathOf = lambda file: None,
     target: str | None = None,
+    unsaved: Mapping[Path, str] | None = None,
+    followed: Mapping[str, Path] | None = None,
 ) -> StaticResult:
     """Analyse ``files``, pairs of file on disk and path to show. A file that fails costs only its own findings.
 
     ``helper`` says how to show a file that is not scanned but called from one that is; None keeps its findings out.
     ``target`` names what the files declare and the user compiles, in place of the regions that the files show.
+    ``unsaved`` holds texts, by resolved path, that stand for what is on disk. ``followed`` are the installed packages
+    that calls are followed into, with the folders that hold them.
     """
     active = tuple(wanted) if wanted is not None else rules()
-    project = Project()
     shown = {file.resolve(): path for file, path in files}
+    project = Project(unsaved, followed, complete=lambda file: file in shown or helper(file) is not None)
     helpers: dict[str, Path] = {}
 
     def path_of(file: Path) -> str | None:
@@ -76,9 +90,10 @@ def analyse(
         return path
 
     scanned: list[ScannedFile] = []
+    judged: dict[str, frozenset[int]] = {}
     findings: dict[tuple[str, str, int, int], Finding] = {}
     for file, path in files:
-        result, found = analyse_file(project, file, path, active, path_of, target)
+        result, found = analyse_file(project, file, path, active, path_of, target, judged)
         scanned.append(result)
         for finding in found:
             place = finding.location
@@ -86,7 +101,7 @@ def analyse(
             if key not in findings or _surer(finding, findings[key]):
                 findings[key] = finding
     ordered = sorted(findings.values(), key=lambda f: (f.location, f.rule))
-    return StaticResult(tuple(scanned), tuple(ordered), helpers)
+    return StaticResult(tuple(scanned), tuple(ordered), helpers, judged)
 
 
 def _surer(one: Finding, other: Finding) -> bool:
@@ -99,11 +114,12 @@ def analyse_file(
     path: str,
     active: tuple[Rule, ...],
     path_of: PathOf,
-    target: str | None = None,
+    target: str | None,
+    judged: dict[str, frozenset[int]],
 ) -> tuple[ScannedFile, list[Finding]]:
-    """Analyse one file: what became of it, and its findings."""
+    """Analyse one file: what became of it, and its findings. The lines that the rules saw are added to ``judged``."""
     try:
-        text, encoding = read(file)
+        text, encoding = project.read(file)
         lines = text.count("\n") + bool(text and not text.endswith("\n"))
         syntax.check(text)
         if "torch" not in text and "lightning" not in text and "transformers" not in text:
@@ -116,17 +132,22 @@ def analyse_file(
     editors: dict[SourceModule, Editor | None] = {}
     found = []
     with _deep_recursion():
-        for place in _hits(project, source, active, target, trouble):
+        places, statements = _hits(project, source, active, target, trouble)
+        complete = not trouble
+        for place in places:
             with _contained(trouble):
                 finding = _finding(place, path_of, editors, trouble)
                 if finding is not None:
                     found.append(finding)
+    if complete and suppressions(text):
+        judged[path] = frozenset(source.location(node).line for node in walk(source.tree) if id(node) in statements)
     return ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None), found
 
 
 def _hits(
     project: Project, source: SourceModule, active: tuple[Rule, ...], target: str | None, trouble: list[str]
-) -> list[_Place]:
+) -> tuple[list[_Place], set[int]]:
+    """What the rules say of one file, and the statements that they saw, by id."""
     places: dict[tuple[str, int], list[Hit]] = {}
     by_code = {rule.code: rule for rule in active}
     checks: dict[str, list[tuple[Rule, object]]] = {}
@@ -139,18 +160,21 @@ def _hits(
     def sink(event: Event) -> None:
         if isinstance(event, Compile):
             compiles.append(event)
-        if not event.site.compiled and not isinstance(event, (Compile, Build)):
+        if not event.site.compiled and not isinstance(event, (Compile, Build, CompiledCall, *USAGE)):
             return
         for rule, check in checks.get(type(event).__name__.lower(), ()):
             if rule.code in broken:
                 continue
             try:
-                hit = check(event)  # type: ignore[operator]
-            except Exception as error:
+                hit = _checked(check(event))  # type: ignore[operator]
+            # A project's own rule may even end the process.
+            except (Exception, SystemExit) as error:
                 broken.add(rule.code)
                 trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
                 continue
             if hit is not None:
+                if event.site.untaken:
+                    hit = replace(hit, confidence="possible")
                 places.setdefault((rule.code, id(hit.place)), []).append(hit)
 
     name, _ = package_of(source.file.resolve())
@@ -158,7 +182,13 @@ def _hits(
     machine = Machine(project, sink)
     with _contained(trouble):
         interpret(machine, ModuleInfo(source, name, package, Scope("module")), compiles, target)
-    return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()]
+    with _contained(trouble):
+        for use in usage_events(source):
+            sink(use)
+    if machine.steps > machine.MAX_STEPS:
+        # A call that ran out of steps ends as one of which nothing is known.
+        trouble.append(_TOO_LARGE)
+    return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()], machine.judged
 
 
 @contextmanager
@@ -181,14 +211,25 @@ def _contained(trouble: list[str]) -> Iterator[None]:
     try:
         yield
     except Budget:
-        trouble.append("too large to analyse completely; what was found so far is reported")
+        trouble.append(_TOO_LARGE)
     except RecursionError:
         trouble.append("too deeply nested to analyse completely; what was found so far is reported")
     except Exception as error:
         trouble.append(f"internal error ({_one_line(error)}); what was found so far is reported")
 
 
-def _one_line(error: Exception) -> str:
+def _checked(hit: object) -> Hit | None:
+    """What a rule returned. Raises TypeError or ValueError where it is not what a rule may return."""
+    if hit is None:
+        return None
+    if not isinstance(hit, Hit):
+        raise TypeError(f"a check returns a Hit or None, not {type(hit).__name__}")
+    if hit.confidence not in CONFIDENCES or hit.severity not in (None, *SEVERITIES):
+        raise ValueError(f"no confidence {hit.confidence!r} or no severity {hit.severity!r}")
+    return hit
+
+
+def _one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 

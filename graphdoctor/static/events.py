@@ -31,6 +31,8 @@ class Site:
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.
     compiled: bool
+    #: Under a condition on shapes that the sample of the file does not meet.
+    untaken: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Convert(Event):
     """Tensor data becomes a Python value. ``node`` is the converting expression.
 
     ``to``: "int", "float", "bool", "complex", "str", "repr", "format", "hash", "index" (slice bound, list index),
-    "range", "size" (an argument that must be a Python number), "math" (a math function), "iterate".
+    "range", "size" (an argument that must be a Python number), "math" (a math function), "iterate", "use" (of what was
+    deferred, such as ``len(f"{t}")``).
     ``how`` names the function or operator ("int", "range", "reshape").
     """
 
@@ -149,6 +152,49 @@ class Compile(Event):
     kwargs: dict[str, Value]
     #: The result is bound or used. A bare ``torch.compile(model)`` is not.
     used: bool
+
+
+@dataclass(frozen=True)
+class CompiledCall(Event):
+    """Code outside regions calls what ``torch.compile`` gave, in a loop."""
+
+    target: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    #: The loops around the call in its function, innermost last.
+    loops: tuple[cst.For | cst.While, ...]
+    #: The data loaders that these loops iterate.
+    loaders: tuple[Build, ...]
+    #: Compiled for sizes that vary.
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Specialise(Event):
+    """What is traced depends on the exact size of a tensor, in code compiled for sizes that vary."""
+
+    how: Literal["range", "compare", "iterate"]
+
+
+@dataclass(frozen=True)
+class Iterate(Event):
+    """A tensor is iterated of which data says how many rows it has."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Grow(Event):
+    """A list that outlives the call gets another element; ``container`` is the expression that names it."""
+
+    container: cst.BaseExpression
+
+
+@dataclass(frozen=True)
+class ReadGlobal(Event):
+    """A number bound at module level is read, which another function or a loop binds anew."""
+
+    name: str
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.facts import TENSOR_EVIDENCE, words
 
 
-def tensor_parameters(node: cst.FunctionDef | cst.Lambda) -> set[str]:
-    """Parameters that are used as only tensors are: ``x.shape``, ``x.view(...)``, ``torch.f(x)``, ``self.layer(x)``."""
+def tensor_parameters(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``."""
     found: set[str] = set()
     against: set[str] = set()
-    for child in walk(node.body, stop=(cst.FunctionDef, cst.ClassDef)):
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if isinstance(child, cst.Attribute) and isinstance(child.value, cst.Name):
             if child.attr.value in TENSOR_EVIDENCE:
                 found.add(child.value.value)

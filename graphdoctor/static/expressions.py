@@ -18,7 +18,7 @@ from graphdoctor.static import (
     operators,
     subscripts,
 )
-from graphdoctor.static.events import Convert, Truth
+from graphdoctor.static.events import Convert, ReadGlobal, Truth
 from graphdoctor.static.index import Scope
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -26,6 +26,7 @@ from graphdoctor.static.values import (
     UNKNOWN,
     Class,
     Const,
+    Deferred,
     External,
     Function,
     Imported,
@@ -37,6 +38,7 @@ from graphdoctor.static.values import (
     TorchModule,
     Value,
     holds_tensor,
+    is_sure_tensor,
     join,
     may_be_tensor,
     options,
@@ -76,7 +78,10 @@ def truth(
 
 
 def _name(machine: Machine, node: cst.Name) -> Value:
-    found = machine.frame.scope.find(node.value)
+    frame = machine.frame
+    found = frame.scope.find(node.value)
+    if frame.compiled and node.value in machine.rebound and found is frame.scope.module.names.get(node.value):
+        _read_global(machine, node, found)
     if isinstance(found, Imported):
         return imports.resolve(machine, found)
     if found is not None:
@@ -88,6 +93,13 @@ def _name(machine: Machine, node: cst.Name) -> Value:
     if node.value in definitions.BUILTINS:
         return External(f"builtins.{node.value}")
     return UNKNOWN
+
+
+def _read_global(machine: Machine, node: cst.Name, value: Value | None) -> None:
+    here = machine.main is not None and machine.frame.scope.module is machine.main.scope
+    number = (isinstance(value, Const) and type(value.value) in (int, float)) or isinstance(value, Py)
+    if here and number and node.value not in machine.frame.scope.outer:
+        machine.emit(ReadGlobal, node, name=node.value)
 
 
 def _constant(machine: Machine, node: Any) -> Value:
@@ -102,12 +114,14 @@ def _concatenated(machine: Machine, node: cst.ConcatenatedString) -> Value:
 
 
 def _formatted(machine: Machine, node: cst.FormattedString) -> Value:
+    deferred = False
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
             value = evaluate(machine, part.expression)
+            deferred = deferred or is_sure_tensor(value) or isinstance(value, Deferred)
             if holds_tensor(value) and part.conversion is not None:
                 machine.emit(Convert, part.expression, value=value, to="repr", how=f"!{part.conversion}")
-    return Py("str")
+    return Deferred("str") if deferred else Py("str")
 
 
 def _tuple(machine: Machine, node: cst.Tuple | cst.List | cst.Set) -> Value:
@@ -166,11 +180,12 @@ def _boolean(machine: Machine, node: cst.BooleanOperation) -> Value:
 def _ternary(machine: Machine, node: cst.IfExp) -> Value:
 
     verdict = conditions.ask(machine, node.test, "ternary", node)
+    sample = conditions.sampled(machine, node.test) if verdict is None else None
     before = machine.snapshot()
     arms: list[Value] = []
     for positive, arm in ((True, node.body), (False, node.orelse)):
         if verdict is not (not positive):
-            with machine.path(conditional=verdict is None):
+            with machine.path(conditional=verdict is None, untaken=sample is (not positive)):
                 conditions.narrow(machine, node.test, positive)
                 arms.append(evaluate(machine, arm))
             machine.restore(dict(before))
@@ -182,7 +197,10 @@ def _unary(machine: Machine, node: cst.UnaryOperation) -> Value:
     value = evaluate(machine, node.expression)
     if isinstance(node.operator, cst.Not):
         verdict = truth(machine, node.expression, value, "not", node)
-        return Py("bool") if verdict is None else Const(not verdict)
+        if verdict is None:
+            sample = conditions.sample_of(value)
+            return Py("bool", sample=None if sample is None else int(not sample))
+        return Const(not verdict)
     return operators.negate(machine, node, value)
 
 

@@ -107,6 +107,27 @@ FIELDS = {
 #: Elementwise functions that take Python numbers too: ``torch.div(n, 2)``.
 NUMBER_OPS = words("add sub mul div true_divide floor_divide remainder fmod pow ceil floor round sqrt")
 
+#: Functions and methods that keep the shape of their first operand.
+SAME_SHAPE_OPS = words(
+    """
+    clone detach contiguous to float double half bfloat16 bool long int short byte cpu cuda abs neg exp log log2 log10
+    log1p sqrt rsqrt square reciprocal sin cos tanh sigmoid relu gelu silu softmax log_softmax softplus erf sign floor
+    ceil round trunc isnan isinf isfinite logical_not clamp clip cumsum cumprod argsort roll flip tril triu masked_fill
+    masked_fill_ nan_to_num dropout layer_norm normalize zeros_like ones_like empty_like full_like rand_like randn_like
+    randint_like
+    """
+)
+
+#: The number of rows of what these give depends on data; and what gives one row for each row it is given.
+DATA_SIZED = words("nonzero argwhere unique unique_consecutive bincount masked_select")
+KEEP_ROWS = words("flatten squeeze view reshape ravel sort unbind")
+
+#: Functions whose arguments are the sizes of what they make, and those whose first argument is.
+SIZED = words("rand randn zeros ones empty")
+SIZED_BY_FIRST = frozenset({"full"})
+#: Functions that make a 1-d tensor.
+ONE_DIMENSIONAL = words("arange linspace logspace randperm hann_window hamming_window ravel")
+
 #: With an explicit dim these give (values, indices).
 PAIR_WITH_DIM = frozenset({"max", "min", "median", "nanmedian"})
 
@@ -162,6 +183,10 @@ NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "kthvalue": ((0,), ("k",)), "tril": ((0,), ("diagonal",)), "triu": ((0,), ("diagonal",)),
     "roll": ((0,), ("shifts",)), "unflatten": ((1,), ("sizes",)), "tensor_split": ((0,), ("indices_or_sections",)),
     "diagonal": ((0,), ("offset",)), "add": ((), ("alpha",)), "sub": ((), ("alpha",)), "resize_": ((0, "*"), ()),
+    "unfold": ((1, 2), ("size", "step")), "uniform_": ((0, 1), ("from", "to")), "normal_": ((0, 1), ("mean", "std")),
+    "addcmul": ((), ("value",)), "addcdiv": ((), ("value",)), "bernoulli": ((0,), ("p",)),
+    "clamp": ((), ("min", "max")), "clip": ((), ("min", "max")), "exponential_": ((0,), ("lambd",)),
+    "addmm": ((), ("alpha", "beta")), "baddbmm": ((), ("alpha", "beta")),
     "as_strided": ((0, 1, 2), ("size", "stride", "storage_offset")), "select": ((1,), ("index",)),
 }  # fmt: skip
 
@@ -176,12 +201,26 @@ NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] 
     "nn.functional.pad": ((1,), ("pad",)), "nn.functional.interpolate": ((1, 2), ("size", "scale_factor")),
     "nn.functional.dropout": ((1,), ("p",)), "nn.functional.one_hot": ((1,), ("num_classes",)),
     "nn.functional.adaptive_avg_pool1d": ((1,), ("output_size",)),
-    "nn.functional.adaptive_avg_pool2d": ((1,), ("output_size",)), "nn.functional.leaky_relu": ((1,),
-    ("negative_slope",)),
+    "nn.functional.adaptive_avg_pool2d": ((1,), ("output_size",)),
+    "nn.functional.leaky_relu": ((1,), ("negative_slope",)), "nn.functional.elu": ((1,), ("alpha",)),
+    "nn.functional.celu": ((1,), ("alpha",)), "nn.functional.hardtanh": ((1, 2), ("min_val", "max_val")),
+    "nn.functional.threshold": ((1, 2), ("threshold", "value")),
+    "nn.functional.softplus": ((1, 2), ("beta", "threshold")), "nn.functional.layer_norm": ((4,), ("eps",)),
+    "nn.functional.group_norm": ((4,), ("eps",)), "nn.functional.batch_norm": ((6, 7), ("momentum", "eps")),
+    "nn.functional.softshrink": ((1,), ("lambd",)), "nn.functional.hardshrink": ((1,), ("lambd",)),
+    "nn.functional.huber_loss": ((), ("delta",)), "nn.functional.smooth_l1_loss": ((), ("beta",)),
+    "nn.functional.margin_ranking_loss": ((3,), ("margin",)), "linspace": ((2,), ("steps",)),
+    "logspace": ((2,), ("steps",)),
 }  # fmt: skip
 
 #: Modules whose call gives a tuple whose first element is a tensor.
 TUPLE_MODULES = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss"})
+
+#: Functions that say that a size of a tensor varies.
+MARKS_DYNAMIC = frozenset((
+    "torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic", "torch._dynamo.mark_unbacked",
+    "torch._dynamo.decorators.mark_dynamic", "torch._dynamo.decorators.mark_unbacked",
+))  # fmt: skip
 
 #: Bases outside the scanned code whose subclasses are modules.
 MODULE_BASE_NAMES = ("Module", "PreTrainedModel", "ModelMixin", "LightningModule", "GradientCheckpointingLayer")

@@ -9,6 +9,7 @@ from libcst import helpers
 
 from graphdoctor.static import facts, statements
 from graphdoctor.static.index import ModuleInfo, Scope, module_file
+from graphdoctor.static.lazy import promised
 from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import Const, External, Imported, Value
 
@@ -69,7 +70,7 @@ def member(machine: Machine, base: str, name: str) -> Value:
     if f"{base}.{name}" == "typing.TYPE_CHECKING":
         return Const(False)
     here = machine.frame.module
-    if module_path(here, base) is None:
+    if module_path(machine, here, base) is None:
         return External(f"{base}.{name}" if base else name)
     return Imported(base, name, here.name)
 
@@ -86,12 +87,28 @@ def resolve(machine: Machine, pending: Imported) -> Value:
         return resolve(machine, found)
     if found is not None:
         return found
-    return External(qualname)
+    lazy = lazy_member(machine, module, pending.name) if module is not None else None
+    return External(qualname) if lazy is None else lazy
 
 
-def module_path(here: ModuleInfo, dotted: str) -> Path | None:
-    """The file of the module ``dotted`` if it belongs to the same project as ``here``."""
-    if here.package and dotted.partition(".")[0] != here.package.partition(".")[0]:
+def lazy_member(machine: Machine, module: ModuleInfo, name: str) -> Value | None:
+    """``name`` of a followed package that makes its names when they are asked for."""
+    root = machine.project.followed.get(module.name.partition(".")[0])
+    if root is None:
+        return None
+    place = promised(module.source.file, module.name, root).get(name)
+    return resolve(machine, Imported(*place, module.name)) if place is not None else None
+
+
+def module_path(machine: Machine, here: ModuleInfo, dotted: str) -> Path | None:
+    """The file of the module ``dotted`` if it is followed, or belongs to the same project as ``here``."""
+    top = dotted.partition(".")[0]
+    if top in machine.project.followed:
+        return module_file(dotted, machine.project.followed[top])
+    if here.package and top != here.package.partition(".")[0]:
+        return None
+    if not here.package and here.root.name in ("site-packages", "dist-packages"):
+        # A module that is installed as one file: what lies beside it are other people's packages.
         return None
     return module_file(dotted, here.root)
 
@@ -100,7 +117,7 @@ def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo |
     """The module ``dotted`` of the scanned project, interpreted once; None when it is not part of the project."""
     if dotted in machine.modules:
         return machine.modules[dotted]
-    file = module_path(here, dotted)
+    file = module_path(machine, here, dotted)
     source = machine.project.source(file) if file is not None else None
     if source is None:
         return None

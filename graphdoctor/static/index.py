@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -10,7 +10,8 @@ from pathlib import Path
 import libcst as cst
 
 from graphdoctor.source import syntax
-from graphdoctor.source.module import SourceError, SourceModule, parse, text_of
+from graphdoctor.source.module import SourceError, SourceModule, read
+from graphdoctor.source.skeleton import skeleton
 from graphdoctor.source.walk import walk
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value
@@ -95,7 +96,12 @@ class FunctionInfo:
         if isinstance(self.node, cst.Lambda):
             return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-        return any(isinstance(child, cst.Yield) for child in walk(self.node.body, stop=inner))
+        return any(isinstance(child, cst.Yield) for child in walk(self.body, stop=inner))
+
+    @cached_property
+    def body(self) -> cst.BaseSuite | cst.BaseExpression:
+        """What runs when it is called."""
+        return self.node.body if isinstance(self.node, cst.Lambda) else self.module.source.body(self.node)
 
 
 @dataclass(eq=False)
@@ -153,13 +159,31 @@ class ClassInfo:
 
 
 class Project:
-    """Finds and parses the modules that scanned files import from the same project."""
+    """Finds and parses the modules that scanned files import from the same project.
 
-    def __init__(self) -> None:
+    ``unsaved`` holds texts that stand for files, by resolved path: what an editor has not written yet. ``followed`` are
+    installed packages that are part of the project by the user's wish, with the folders that hold them. ``complete``
+    tells of a file whether its findings are wanted; of others only what is called is parsed.
+    """
+
+    def __init__(
+        self,
+        unsaved: Mapping[Path, str] | None = None,
+        followed: Mapping[str, Path] | None = None,
+        complete: Callable[[Path], bool] = lambda file: True,
+    ) -> None:
+        self._complete = complete
+        self._unsaved = unsaved or {}
+        self.followed = followed or {}
         self._sources: dict[Path, SourceModule | None] = {}
         #: Lines of trees kept at a time: a libcst tree takes about 2.5 MB per 1,000 lines, and what one model of
         #: transformers imports has 42,000.
         self._limit = 100_000
+
+    def read(self, file: Path) -> tuple[str, str]:
+        """The text of ``file`` and its encoding. Raises SourceError."""
+        text = self._unsaved.get(file.resolve())
+        return (text, "utf-8") if text is not None else read(file)
 
     def add(self, source: SourceModule) -> None:
         """Make an already parsed file known."""
@@ -175,8 +199,10 @@ class Project:
             found: SourceModule | None = None
             if file.is_file():
                 try:
-                    syntax.check(text_of(file))
-                    found = parse(file, file.as_posix())
+                    text, encoding = self.read(file)
+                    tree = syntax.check(text)
+                    outline = None if self._complete(file) else skeleton(text, tree)
+                    found = SourceModule(file.as_posix(), file, text, encoding, outline)
                 except SourceError:
                     found = None
             self._sources[file] = found

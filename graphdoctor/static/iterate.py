@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static import calls
+from graphdoctor.static.events import Iterate
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -47,6 +48,8 @@ def _elements(machine: Machine, node: cst.CSTNode | None, value: Value, count: i
         keys: list[Value] = [Const(k) for k, _ in value.items]
         return (keys, join(*keys) if keys else UNKNOWN) if value.rest is None else (None, Py("str"))
     if isinstance(value, Tensor):
+        if value.unbacked and node is not None and count is None:
+            machine.emit(Iterate, node, value=value)
         row = Tensor(
             value.dtype, None if value.ndim is None else max(value.ndim - 1, 0), numpy=value.numpy, sure=value.sure
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
-from graphdoctor.static import builtin_calls, facts, iterate, torch_calls
+from graphdoctor.static import builtin_calls, definitions, facts, iterate, torch_calls
 from graphdoctor.static.events import Call, Compile, Convert
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -39,6 +41,8 @@ def call_external(
     if qualname == "torch.compile":
         return _compile(machine, node, args, kwargs, used)
     machine.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=None, used=used)
+    if qualname in facts.MARKS_DYNAMIC:
+        machine.dynamic = True
     if qualname in facts.COMPILE_TIME:
         value = facts.COMPILE_TIME[qualname]
         return Const(value) if machine.frame.compiled or value is not True else Py("bool")
@@ -87,6 +91,8 @@ def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Valu
         return _itertools(machine, name, args)
     if package == "operator":
         return _operator(name, args)
+    if qualname == "collections.namedtuple":
+        return definitions.named_tuple(machine, args)
     if package == "collections":
         return (
             Mapping((), UNKNOWN)
@@ -164,7 +170,12 @@ def _numpy(qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
             or (name in ("uniform", "beta", "normal") and "size" not in kwargs and len(args) < 3)
             else None
         )
+    if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
+        return replace(torch_calls.from_literal(args[0]), numpy=True, constant=False)
     dtype = "bool" if name in facts.BOOL_OPS else "int" if name in facts.INT_OPS else None
+    if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
+        # Dynamo evaluates the product of one number.
+        return args[0].items[0]
     if scalar and args and not any(holds_tensor(a) for a in args) and all(isinstance(a, Const) for a in args):
         return Py("float")
     return Tensor(dtype, ndim, numpy=True)

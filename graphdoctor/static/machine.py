@@ -9,9 +9,9 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.events import Build, Event, Site
+from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
-from graphdoctor.static.values import Missing, Returned, Value, join
+from graphdoctor.static.values import Const, Missing, Returned, Value, join
 
 Names = dict[str, Value]
 
@@ -48,10 +48,16 @@ class Frame:
     #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
     whole_frame: str = ""
     conditional: bool = False
+    #: Under a condition on shapes that the sample of the file does not meet.
+    untaken: bool = False
     #: On a path that only ends in a raise, or in an except handler: taken when things go wrong, so nothing is said.
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
+    #: The loops of this function that are being interpreted.
+    loops: tuple[cst.For | cst.While, ...] = ()
+    #: The exception that the ``try`` being interpreted surely meets.
+    failure: Value | None = None
     compiled: bool = False
 
     @property
@@ -80,9 +86,16 @@ class Machine:
         self.main: ModuleInfo | None = None
         #: Functions that ran inside a compiled region.
         self.reached: set[int] = set()
+        #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
+        #: functions.
+        self.judged: set[int] = set()
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_missing: set[int] = set()
+        #: Something in the file is compiled for sizes that vary.
+        self.dynamic = False
+        #: Names of the scanned module that functions or loops bind anew.
+        self.rebound: frozenset[str] = frozenset()
         #: Objects of libraries made outside regions; ``Returned.build`` counts from 1.
         self.builds: list[BuildRecord] = []
         #: Their numbers, by the id of the node.
@@ -103,8 +116,16 @@ class Machine:
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
+        if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
+            self.dynamic = True
         if not self.frame.muted:
             self.sink(kind(node=node, site=self.site(), **fields))
+
+    def judge(self, statement: cst.CSTNode) -> None:
+        """Note that the rules see what happens in ``statement``."""
+        frame = self.frame
+        if frame.module is self.main and not frame.muted and (frame.compiled or frame.function is None):
+            self.judged.add(id(statement))
 
     def site(self) -> Site:
         """Where the interpreter stands."""
@@ -116,6 +137,7 @@ class Machine:
             whole_frame=frame.whole_frame,
             conditional=frame.conditional,
             compiled=frame.compiled,
+            untaken=frame.untaken,
         )
 
     def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:
@@ -134,6 +156,13 @@ class Machine:
         first = value.origin not in self.used_missing
         self.used_missing.add(value.origin)
         return first
+
+    def built(self, value: Value) -> Build | None:
+        """The making of an object of a library, as far as it was seen."""
+        if not isinstance(value, Returned) or not value.build:
+            return None
+        made = self.builds[value.build - 1]
+        return Build(made.node, made.site, made.qualname, made.args, made.kwargs)
 
     def record(self, value: Returned) -> BuildRecord | None:
         """What is known of an object made outside regions."""
@@ -159,14 +188,16 @@ class Machine:
         self,
         *,
         conditional: bool = False,
+        untaken: bool = False,
         muted: bool = False,
         whole_frame: bool = False,
         trying: bool = False,
     ) -> Iterator[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
         frame = self.frame
-        before = frame.conditional, frame.muted, frame.whole_frame, frame.trying
+        before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
         frame.conditional |= conditional
+        frame.untaken |= untaken
         frame.muted |= muted
         if whole_frame:
             frame.whole_frame = frame.name
@@ -174,7 +205,7 @@ class Machine:
         try:
             yield
         finally:
-            frame.conditional, frame.muted, frame.whole_frame, frame.trying = before
+            frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = before
 
     @contextmanager
     def call(self, frame: Frame) -> Iterator[Frame]:

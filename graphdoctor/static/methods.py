@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
-from graphdoctor.static import assignments, calls, facts, iterate, torch_calls
-from graphdoctor.static.events import Call, Compile
+from graphdoctor.static import (
+    assignments,
+    attributes,
+    calls,
+    expressions,
+    facts,
+    iterate,
+    operators,
+    subscripts,
+    torch_calls,
+)
+from graphdoctor.static.events import Call, Compile, Convert, Grow, Truth
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
     Class,
     Const,
+    Deferred,
     Function,
     Instance,
     Mapping,
@@ -22,8 +35,11 @@ from graphdoctor.static.values import (
     Tensor,
     TorchModule,
     Value,
+    is_sure_tensor,
     join,
+    may_be_tensor,
     options,
+    walk,
 )  # fmt: skip
 
 Kwargs = dict[str, Value]
@@ -48,6 +64,11 @@ def call_method(
         return _mapping(machine, node, receiver, name, args, kwargs)
     if isinstance(receiver, (Instance, TorchModule, Super, Class)):
         return _object(machine, node, receiver, name, args, kwargs, used)
+    if name == "join" and args:
+        for part in walk(args[0], 1):
+            operators.use(machine, node, part, name)
+    if isinstance(receiver, Const) and name == "format" and any(is_sure_tensor(v) for v in (*args, *kwargs.values())):
+        return Deferred("str")
     if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
         isinstance(receiver, Py) and receiver.kind == "str"
     ):
@@ -55,6 +76,12 @@ def call_method(
     if isinstance(receiver, Py):
         return Py("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
     return UNKNOWN
+
+
+#: What the special methods of a tensor turn it into.
+_CONVERSIONS = {
+    "__bool__": "bool", "__int__": "int", "__float__": "float", "__complex__": "complex", "__index__": "index",
+}  # fmt: skip
 
 
 def _tensor(
@@ -68,6 +95,13 @@ def _tensor(
 ) -> Value:
     family = "numpy.ndarray" if receiver.numpy else "torch.Tensor"
     machine.emit(Call, node, qualname=f"{family}.{name}", args=args, kwargs=kwargs, receiver=receiver, used=used)
+    converted = _CONVERSIONS.get(name)
+    if converted is not None:
+        machine.emit(Convert, node, value=receiver, to=converted, how=name)
+        return Py("int" if converted == "index" else converted)
+    if name == "__contains__":
+        machine.emit(Truth, node, value=receiver, context="in", branch=None)
+        return Py("bool")
     if name == "item":
         return Py({"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number"))
     if name == "tolist":
@@ -75,11 +109,12 @@ def _tensor(
             Py("number") if receiver.ndim == 0 else Seq("list", None, Py("number") if receiver.ndim == 1 else UNKNOWN)
         )
     if name in ("numpy", "__array__"):
-        return Tensor(receiver.dtype, receiver.ndim, numpy=True, sure=receiver.sure)
+        return Tensor(receiver.dtype, receiver.ndim, numpy=True, sure=receiver.sure, unbacked=receiver.unbacked)
     if name == "size":
-        return Py("int", shape=True) if args or kwargs else Seq("size", None, Py("int", shape=True))
+        shape = attributes.read_attribute(machine, node, receiver, "shape")
+        return subscripts.sequence_item(machine, node, shape, args[0]) if args else shape
     if name in ("type",):
-        return Py("str") if not args else receiver
+        return Py("str") if not args else replace(receiver, dtype=_family(args, kwargs), owned=False)
     if name == "backward":
         return NONE
     if name == "new_tensor":
@@ -104,19 +139,26 @@ def _tensor(
         dtype = (
             receiver.dtype
             if name in ("cuda", "cpu", "requires_grad_", "copy_", "pin_memory", "copy") or _device(args)
-            else None
+            else _family(args, kwargs)
         )
-        return Tensor(dtype, receiver.ndim, numpy=receiver.numpy, sure=receiver.sure)
+        return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
     torch_calls.read_numbers(machine, node, f"torch.Tensor.{name}", args, kwargs, method=True)
     result = torch_calls.tensor_call(name, (receiver, *args), kwargs, function=False)
     if receiver.numpy and isinstance(result, Tensor):
-        return Tensor(result.dtype, result.ndim, numpy=True, sure=result.sure)
+        return Tensor(result.dtype, result.ndim, numpy=True, sure=result.sure, unbacked=result.unbacked)
     return result
 
 
+def _family(args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
+    """The kind of numbers that ``x.to(torch.bool)`` gives, where the dtype is spelled out."""
+    named = [v.family for v in (*args, *kwargs.values()) if isinstance(v, Py) and v.kind == "dtype"]
+    return named[0] if named else None
+
+
 def _device(args: tuple[Value, ...]) -> bool:
-    return (
-        len(args) == 1 and isinstance(args[0], (Const, Py)) and (isinstance(args[0], Const) or args[0].kind == "device")
+    """Whether ``x.to(...)`` is given a device and no dtype."""
+    return len(args) == 1 and any(
+        isinstance(o, Const) or (isinstance(o, Py) and o.kind == "device") for o in options(args[0])
     )
 
 
@@ -149,17 +191,31 @@ def _returned(
 
 def _sequence(machine: Machine, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> Value:
     if name in ("append", "extend", "insert", "add", "appendleft"):
+        func = node.func if isinstance(node, cst.Call) else None
+        if isinstance(func, cst.Attribute) and receiver.kind == "list" and _outlives(machine, func.value):
+            machine.emit(Grow, node, container=func.value)
         _grow(machine, node, receiver, name, args)
         return NONE
     if name in ("pop", "popleft"):
         return join(*receiver.items) if receiver.items else receiver.element
     if name == "numel":
         return Py("int", shape=True)
-    if name in ("index", "count"):
-        return Py("int")
+    if name in ("index", "count", "remove"):
+        held = receiver.items if receiver.items is not None else (receiver.element,)
+        if args and may_be_tensor(args[0]) and any(may_be_tensor(v) for v in held):
+            machine.emit(Truth, node, value=args[0], context="in", branch=None)
+        return NONE if name == "remove" else Py("int")
     if name == "copy":
         return receiver
-    return NONE if name in ("sort", "reverse", "clear", "remove", "discard", "update") else UNKNOWN
+    return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
+
+
+def _outlives(machine: Machine, node: cst.BaseExpression) -> bool:
+    """Whether a list is still there when the call ends: an attribute of an object, or bound at module level."""
+    if isinstance(node, cst.Attribute):
+        return any(isinstance(o, (Instance, Class)) for o in options(expressions.evaluate(machine, node.value)))
+    scope = machine.frame.scope
+    return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
 
 
 def _grow(machine: Machine, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
@@ -242,6 +298,9 @@ def _object(
         if name == "__setattr__" and isinstance(first, Const):
             target.attrs[str(first.value)] = value
             return NONE
+        if name == "register_forward_hook" and not machine.frame.compiled:
+            known = target.attrs.get("#hooks")
+            target.attrs["#hooks"] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
         children = target.attrs.get("#children")
         if children is not None and isinstance(children, Seq) and name == "append":
             target.attrs["#children"] = Seq("list", None, join(first, *(children.items or (children.element,))))
@@ -249,6 +308,10 @@ def _object(
     if name == "compile" and not isinstance(receiver, Super):
         machine.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)
         return NONE
+    if isinstance(receiver, TorchModule) and name == "register_forward_hook" and not machine.frame.compiled:
+        func = node.func if isinstance(node, cst.Call) else None
+        if isinstance(func, cst.Attribute):
+            assignments.put_back(machine, func.value, replace(receiver, hooks=(*receiver.hooks, first)))
     if isinstance(receiver, TorchModule) and receiver.children is not None:
         inner = _container(machine, receiver, name, node, args)
         if inner is not None:

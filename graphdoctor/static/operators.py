@@ -8,12 +8,13 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static import calls
-from graphdoctor.static.events import Convert, Truth
+from graphdoctor.static import calls, expressions
+from graphdoctor.static.events import Convert, Specialise, Truth
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
     Const,
+    Deferred,
     Instance,
     Mapping,
     Py,
@@ -57,11 +58,20 @@ def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) 
         numpy=all(t.numpy for t in both),
         sure=any(t.sure for t in both),
         constant=all(t.constant for t in both),
+        sizes=both[0].sizes if len({t.sizes for t in both}) == 1 else None,
     )
+
+
+def use(machine: Machine, node: cst.CSTNode, value: Value, how: str) -> None:
+    """Emit ``Convert`` where ``value`` is text or a hash of tensor data, which is now needed."""
+    if isinstance(value, Deferred):
+        machine.emit(Convert, node, value=value, to="use", how=how)
 
 
 def binary(machine: Machine, node: cst.CSTNode, name: str, left: Value, right: Value) -> Value:
     """``left <name> right`` for the libcst operator class ``name``."""
+    use(machine, node, left, name)
+    use(machine, node, right, name)
     results: list[Value] = []
     for a in options(left):
         for b in options(right):
@@ -98,7 +108,8 @@ def _binary(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) 
         return Py("str")
     if kinds <= {"int", "bool", "float"}:
         floating = "float" in kinds or name == "Divide"
-        return Py("float" if floating else "int", shape=_from_shape(a) or _from_shape(b))
+        shape = _from_shape(a) or _from_shape(b)
+        return Py("float" if floating else "int", shape=shape, sample=None if floating else _sampled(name, a, b))
     return Py("object") if "object" not in kinds else UNKNOWN
 
 
@@ -140,6 +151,22 @@ def _dunder(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) 
     return UNKNOWN
 
 
+def _sampled(name: str, a: Value, b: Value) -> int | None:
+    """What an operator gives for the sample of the file; None where that is not known."""
+    numbers = [v.value if isinstance(v, Const) else v.sample if isinstance(v, Py) else None for v in (a, b)]
+    if not all(isinstance(n, int) for n in numbers):
+        return None
+    found = (_fold if name in ARITHMETIC else _ordered)(name, *numbers)
+    return int(found.value) if isinstance(found, Const) and isinstance(found.value, int) else None
+
+
+def _ordered(name: str, a: Any, b: Any) -> Value:
+    try:
+        return Const(bool(COMPARISONS[name](a, b)))
+    except TypeError:
+        return UNKNOWN
+
+
 def _kind(value: Value) -> str:
     if isinstance(value, Const):
         return type(value.value).__name__
@@ -153,6 +180,9 @@ def _from_shape(value: Value) -> bool:
 def _dtype(name: str, a: Value, b: Value) -> str | None:
     dtypes = [v.dtype if isinstance(v, Tensor) else _kind(v) for v in (a, b)]
     if name in ("BitAnd", "BitOr", "BitXor"):
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            # What is combined with a mask is a mask: nobody mixes them with integers.
+            return "bool" if "bool" in dtypes else None
         return "bool" if all(d == "bool" for d in dtypes) else "int" if set(dtypes) <= {"int", "bool"} else None
     if name == "Divide":
         return "float"
@@ -183,7 +213,12 @@ def compare(machine: Machine, node: cst.Comparison, name: str, left: Value, righ
     if name in ("Is", "IsNot"):
         return _identity(left, right, name == "Is")
     if name in ("In", "NotIn"):
+        use(machine, node, right, "in")
         return _contains(machine, node, left, right)
+    use(machine, node, left, "==")
+    use(machine, node, right, "==")
+    if machine.dynamic and name in ("Equal", "NotEqual") and _size_and_number(left, right):
+        machine.emit(Specialise, node, how="compare")
     results: list[Value] = []
     for a in options(left):
         for b in options(right):
@@ -197,17 +232,50 @@ def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Val
         if other == Const(None) or isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
             return Py("bool")
         return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return _rich(machine, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
-        try:
-            return Const(bool(COMPARISONS[name](a.value, b.value)))
-        except TypeError:
-            return UNKNOWN
+        return _ordered(name, a.value, b.value)
     if isinstance(a, Seq) and isinstance(b, Seq):
-        pairs = (a.items or (a.element,)) + (b.items or (b.element,))
-        if any(may_be_tensor(v) for v in pairs):
-            # Elements are compared one by one, and each answer is asked whether it is true.
-            tensor = next(v for v in pairs if may_be_tensor(v))
+        tensor = _first_compared(a, b)
+        if tensor is not None:
             machine.emit(Truth, node, value=tensor, context="call", branch=None)
+    return Py("bool", sample=_sampled(name, a, b))
+
+
+#: The special method of each comparison, and the one of the right operand that stands in for it.
+_RICH = {
+    "Equal": ("eq", "eq"), "NotEqual": ("ne", "ne"), "LessThan": ("lt", "gt"), "LessThanEqual": ("le", "ge"),
+    "GreaterThan": ("gt", "lt"), "GreaterThanEqual": ("ge", "le"),
+}  # fmt: skip
+
+
+def _size_and_number(left: Value, right: Value) -> bool:
+    values = (left, right)
+    return any(isinstance(v, Py) and v.shape for v in values) and any(isinstance(v, Const) for v in values)
+
+
+def _first_compared(a: Seq, b: Seq) -> Value | None:
+    """The tensor that comparing two sequences asks whether it equals its like: elements are compared one by one."""
+    if a.items is None or b.items is None:
+        return next((v for v in (a.element, b.element, *(a.items or ()), *(b.items or ())) if may_be_tensor(v)), None)
+    for left, right in zip(a.items, b.items, strict=False):
+        if left is right or (isinstance(left, Const) and left == right):
+            continue
+        if isinstance(left, Const) and isinstance(right, Const):
+            return None
+        if may_be_tensor(left) or may_be_tensor(right):
+            return left if may_be_tensor(left) else right
+    return None
+
+
+def _rich(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
+    """A comparison that a class of the scanned code defines."""
+    method, mirrored = _RICH[name]
+    if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
+        return calls.call_method(machine, node, a, f"__{method}__", (b,))
+    if isinstance(b, Instance) and b.info.lookup(f"__{mirrored}__") is not None:
+        return calls.call_method(machine, node, b, f"__{mirrored}__", (a,))
     return Py("bool")
 
 
@@ -237,9 +305,17 @@ def _contains(machine: Machine, node: cst.Comparison, left: Value, right: Value)
         machine.emit(Truth, node, value=right, context="in", branch=None)
         return Py("bool")
     for option in options(right):
+        if isinstance(option, Instance) and option.info.lookup("__contains__") is not None:
+            answer = calls.call_method(machine, node, option, "__contains__", (left,))
+            expressions.truth(machine, node, answer, "in")
         if isinstance(option, Seq) and not isinstance(left, Tensor):
             continue
-        if isinstance(option, Seq) and option.kind in ("list", "tuple") and may_be_tensor(left):
+        if (
+            isinstance(option, Seq)
+            and option.kind in ("list", "tuple")
+            and may_be_tensor(left)
+            and holds_tensor(option)
+        ):
             machine.emit(Truth, node, value=left, context="in", branch=None)
     if isinstance(left, Const) and isinstance(right, Mapping) and right.rest is None:
         found = any(type(k) is type(left.value) and k == left.value for k, _ in right.items)

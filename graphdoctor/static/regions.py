@@ -16,6 +16,7 @@ from graphdoctor.static.evidence import tensor_parameters
 from graphdoctor.static.facts import words
 from graphdoctor.static.index import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.machine import Frame, Machine
+from graphdoctor.static.rebound import rebound_names
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
@@ -41,6 +42,7 @@ def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event], targe
 
     ``target`` names the function, class or object that is compiled, where the user says so.
     """
+    machine.rebound = rebound_names(module.source.tree, module.source.text)
     imports.run_module(machine, module)
     _regions(machine, module, compiles, target)
     machine.finish()
@@ -74,6 +76,7 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
         return False
     target = result.items[0]
     arguments = result.items[1]
+    machine.dynamic = machine.dynamic or _sizes_vary(machine, module)
     positional = arguments.items if isinstance(arguments, Seq) and arguments.items is not None else None
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
@@ -85,6 +88,18 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
             calls.apply(machine, declared.info.node, option, positional or (), kwargs)
     entered = [_enter(machine, module, option, positional, kwargs) for option in options(target)]
     return any(entered)
+
+
+def _sizes_vary(machine: Machine, module: ModuleInfo) -> bool:
+    """Whether ``graphdoctor_variants()`` calls the target with tensors of several sizes."""
+    declared = module.scope.names.get("graphdoctor_variants")
+    if not isinstance(declared, Function):
+        return False
+    calls_made = calls.apply(machine, declared.info.node, declared, (), {})
+    rows = calls_made.items if isinstance(calls_made, Seq) and calls_made.items is not None else ()
+    columns = zip(*(row.items for row in rows if isinstance(row, Seq) and row.items is not None), strict=False)
+    sizes = [{value.sizes for value in column if isinstance(value, Tensor)} for column in columns]
+    return any(len(found) > 1 and None not in found for found in sizes)
 
 
 def _kernelbench(machine: Machine, module: ModuleInfo) -> bool:
@@ -207,7 +222,7 @@ def assumed_arguments(machine: Machine, function: Function) -> dict[str, Value]:
     params = definitions.parameters(info.node.params)
     if function.bound is not None:
         params = params[1:]
-    evidence = tensor_parameters(info.node)
+    evidence = tensor_parameters(info.body)
     is_forward = info.name == "forward"
     return {p.name.value: _assumed(machine, info, p, p.name.value in evidence, is_forward) for p in params}
 

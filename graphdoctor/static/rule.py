@@ -98,8 +98,10 @@ def load(module: ModuleType) -> Rule:
             checks={name[len("check_") :]: fn for name, fn in vars(module).items() if name.startswith("check_")},
             fix=getattr(module, "fix", None),
         )
-    except (AttributeError, KeyError) as missing:
-        raise ValueError(f"{module.__name__}: a rule needs {missing}") from missing
+    except AttributeError as missing:
+        raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing
+    except KeyError as missing:
+        raise ValueError(f"{module.__name__}: a rule needs a paragraph '{missing.args[0]}:' in its text") from missing
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:

@@ -31,11 +31,13 @@ def run_statements(machine: Machine, body: Sequence[Any]) -> bool:
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
                 frame.statement = statement
+                machine.judge(statement)
                 for small in statement.body:
                     if not _simple(machine, small):
                         return False
             elif kind in blocks.COMPOUND:
                 frame.statement = statement
+                machine.judge(statement)
                 if not blocks.COMPOUND[kind](machine, statement):
                     return False
             elif not _simple(machine, statement):
@@ -92,7 +94,7 @@ def _augmented(machine: Machine, node: cst.AugAssign) -> bool:
             machine, node.target, expressions.evaluate(machine, node.target.value), after, augmented=True
         )
     else:
-        assignments.assign(machine, node.target, after)
+        assignments.assign(machine, node.target, after, augmented=True)
     return True
 
 
@@ -106,6 +108,8 @@ def _raise(machine: Machine, node: cst.Raise) -> bool:
     with machine.path(muted=True):
         if node.exc is not None:
             expressions.evaluate(machine, node.exc)
+            made = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
+            blocks.fail(machine, expressions.evaluate(machine, made))
     return False
 
 

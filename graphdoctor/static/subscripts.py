@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static import calls
+from graphdoctor.static import blocks, calls, operators
 from graphdoctor.static.events import Convert, Subscript
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -31,6 +31,7 @@ from graphdoctor.static.values import (
 
 def read_item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
     """The value of ``receiver[index]``. Emits ``Subscript`` on tensors and ``Convert`` for a tensor index of a list."""
+    operators.use(machine, node, receiver, "[]")
     if may_be_tensor(receiver):
         machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return join(*(_item(machine, node, option, index) for option in options(receiver)))
@@ -40,17 +41,25 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
     first = index[0] if index else UNKNOWN
     if isinstance(receiver, Tensor):
         return Tensor(
-            receiver.dtype, _ndim(receiver, index), numpy=receiver.numpy, sure=receiver.sure, sparse=receiver.sparse
+            receiver.dtype,
+            _ndim(receiver, index),
+            numpy=receiver.numpy,
+            sure=receiver.sure,
+            sparse=receiver.sparse,
+            unbacked=_unbacked(receiver, first),
         )
     if isinstance(receiver, Missing):
         if machine.is_first_use(receiver):
             machine.emit(Subscript, node, receiver=receiver, index=index, mode="load")
         return UNKNOWN
     if isinstance(receiver, Seq):
-        return _sequence_item(machine, node, receiver, first)
+        return sequence_item(machine, node, receiver, first)
     if isinstance(receiver, Mapping):
         if isinstance(first, Const):
-            return receiver.get(first.value) or UNKNOWN
+            found = receiver.get(first.value)
+            if found is None:
+                blocks.fail(machine, External("builtins.KeyError"))
+            return found or UNKNOWN
         values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
         return join(*values) if values else UNKNOWN
     if isinstance(receiver, TorchModule) and receiver.children is not None:
@@ -78,12 +87,18 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
     return UNKNOWN
 
 
+def _unbacked(receiver: Tensor, first: Value) -> bool:
+    """Whether data says how many rows ``receiver[first, ...]`` has: a mask selects them, or all rows are kept."""
+    mask = isinstance(first, Tensor) and first.dtype == "bool"
+    return mask or (receiver.unbacked and isinstance(first, Returned))
+
+
 def _child(machine: Machine, node: cst.Subscript, receiver: TorchModule, first: Value) -> Value:
     children = receiver.children
     if isinstance(children, Seq):
         if isinstance(first, Returned):
             return TorchModule(receiver.qualname, Seq("list", None, join(*(children.items or (children.element,)))))
-        return _sequence_item(machine, node, children, first)
+        return sequence_item(machine, node, children, first)
     if isinstance(children, Mapping):
         if isinstance(first, Const):
             return children.get(first.value) or UNKNOWN
@@ -92,11 +107,14 @@ def _child(machine: Machine, node: cst.Subscript, receiver: TorchModule, first: 
     return UNKNOWN
 
 
-def _sequence_item(machine: Machine, node: cst.Subscript, receiver: Seq, first: Value) -> Value:
+def sequence_item(machine: Machine, node: cst.CSTNode, receiver: Value, first: Value) -> Value:
+    """The item ``first``, an index or a slice, of a sequence."""
+    if not isinstance(receiver, Seq):
+        return UNKNOWN
     if may_be_tensor(first):
         machine.emit(Convert, node, value=first, to="index", how="list index")
     if isinstance(first, Returned) and first.qualname == "builtins.slice":
-        part = node.slice[0].slice
+        part = node.slice[0].slice if isinstance(node, cst.Subscript) else None
         if receiver.items is not None and isinstance(part, cst.Slice):
             bounds = [_literal(b) for b in (part.lower, part.upper, part.step)]
             if all(b is None or isinstance(b, int) for b in bounds):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from graphdoctor.static import calls, facts, iterate
@@ -71,8 +73,9 @@ def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[V
         return args[0]
     package = qualname[: -len(name) - 1]
     if package in ("torch", "torch._C", "torch._VF"):
-        if name in ("tensor", "as_tensor", "asarray") and args and "dtype" not in kwargs:
-            return _from_literal(args[0])
+        if name in ("tensor", "as_tensor", "asarray") and args:
+            made = from_literal(args[0])
+            return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
         if name in facts.TORCH_PYTHON:
             return Returned(qualname) if facts.TORCH_PYTHON[name] == "object" else Py(facts.TORCH_PYTHON[name])
         read_numbers(machine, node, qualname, args, kwargs)
@@ -97,10 +100,10 @@ def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[V
     return machine.build(node, qualname, args, kwargs)
 
 
-def _from_literal(value: Value) -> Tensor:
+def from_literal(value: Value) -> Tensor:
     """``torch.tensor([True, False])``: the dtype follows from the elements."""
     if isinstance(value, Tensor):
-        return Tensor(value.dtype, value.ndim)
+        return Tensor(value.dtype, value.ndim, sizes=value.sizes)
     kinds = {
         type(v.value).__name__ if isinstance(v, Const) else getattr(v, "kind", "?")
         for v in walk(value)
@@ -115,7 +118,17 @@ def _from_literal(value: Value) -> Tensor:
         if kinds and kinds <= {"int", "float"}
         else None
     )
-    return Tensor(dtype, None if isinstance(value, Seq) else 0, constant=isinstance(value, (Const, Py)))
+    return Tensor(dtype, _depth(value), constant=isinstance(value, (Const, Py)))
+
+
+def _depth(value: Value) -> int | None:
+    """The number of dimensions of a literal: how deep its lists nest."""
+    if isinstance(value, (Const, Py)):
+        return 0
+    if not isinstance(value, Seq):
+        return value.ndim if isinstance(value, Tensor) else None
+    inner = _depth(value.items[0] if value.items else value.element)
+    return None if inner is None else inner + 1
 
 
 def read_numbers(
@@ -139,6 +152,10 @@ def read_numbers(
             last = position
             if position + offset < len(args):
                 wanted.append(args[position + offset])
+    if name in ("clamp", "clip"):
+        # A tensor as one bound is fine, and so is one beside another.
+        bounds = [v for k, v in enumerate((*args[offset:], kwargs.get("min"), kwargs.get("max"))) if v is not None]
+        wanted = bounds if any(isinstance(b, (Const, Py)) and b != Const(None) for b in bounds) else []
     for value in wanted:
         if any(isinstance(v, Tensor) for v in walk(value, 2)) and not (
             name == "split" and isinstance(value, Tensor) and value.numpy
@@ -157,7 +174,7 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
     if operand is None:
         operand = next((t for a in args for t in walk(a, 2) if isinstance(t, Tensor)), None)
     sure = operand.sure if operand is not None and not function else True
-    dtype = _result_dtype(name, operand, kwargs)
+    dtype = _result_dtype(name, operand, args, kwargs)
     if name in facts.TUPLE_OPS or (
         name in facts.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
     ):
@@ -168,37 +185,42 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
         return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
     if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
         return Seq("tuple", None, Tensor(dtype, sure=sure))
-    if name == "where" and len(args) == 1:
-        return Seq("tuple", None, Tensor("int"))
-    if name == "nonzero" and kwargs.get("as_tuple") == Const(True):
-        return Seq("tuple", None, Tensor("int"))
+    if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
+        return Seq("tuple", None, Tensor("int", 1, unbacked=True))
     if name in ("qr", "triplet") or name == "unravel_index":
         return Seq("tuple", None, Tensor(dtype))
     constant = operand is None and name in facts.NUMBER_OPS
-    ndim = 0 if constant else None
+    sizes = literal_sizes(name, args, kwargs)
+    ndim = 0 if constant else len(sizes) if sizes is not None else None
+    if name in facts.ONE_DIMENSIONAL:
+        ndim = 1
     if name in facts.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
-    elif operand is not None and name in (
-        "clone",
-        "detach",
-        "contiguous",
-        "to",
-        "float",
-        "bool",
-        "long",
-        "int",
-        "abs",
-        "isnan",
-        "isinf",
-        "exp",
-        "relu",
-        "sigmoid",
-    ):
+    elif operand is not None and name in facts.SAME_SHAPE_OPS:
         ndim = operand.ndim
+        sizes = operand.sizes
         constant = operand.constant
     dense = name in ("to_dense", "mm", "matmul")
     sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
-    return Tensor(dtype, ndim, sure=sure, sparse=sparse, constant=constant)
+    keeps = operand is not None and operand.unbacked and (name in facts.SAME_SHAPE_OPS or name in facts.KEEP_ROWS)
+    unbacked = name in facts.DATA_SIZED or keeps
+    return Tensor(dtype, ndim, sure=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
+
+
+def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:
+    """The shape of what a constructor makes, where it is spelled out: ``torch.rand(4, 8)``, ``torch.zeros((2,))``."""
+    if name in facts.SIZED_BY_FIRST:
+        args = args[:1]
+    elif name == "randint":
+        args = args[-1:]
+    elif name not in facts.SIZED:
+        return None
+    given = kwargs.get("size")
+    values = (given,) if given is not None else args
+    if len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None:
+        values = values[0].items
+    sizes = [v.value for v in values if isinstance(v, Const) and type(v.value) is int]
+    return tuple(sizes) if len(sizes) == len(values) and sizes else None
 
 
 def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
@@ -206,12 +228,17 @@ def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
     return name in ("max", "min") and len(args) > 1 and may_be_tensor(args[1])
 
 
-def _result_dtype(name: str, operand: Tensor | None, kwargs: Kwargs) -> str | None:
+def _is_int(value: Value) -> bool:
+    return type(value.value) is int if isinstance(value, Const) else isinstance(value, Py) and value.kind == "int"
+
+
+def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
     if "dtype" in kwargs:
-        return None
+        dtype = kwargs["dtype"]
+        return dtype.family if isinstance(dtype, Py) else None
     if name in facts.BOOL_OPS:
         return "bool"
-    if name in facts.INT_OPS:
+    if name in facts.INT_OPS or (name == "arange" and operand is None and all(_is_int(a) for a in args)):
         return "int"
     if name in facts.FLOAT_OPS:
         return "float"

@@ -43,6 +43,10 @@ class Tensor(Value):
     sparse: bool = False
     #: 0-d and made from Python numbers alone (``torch.tensor(3)``, ``torch.div(n, 2)``): usable as a size.
     constant: bool = False
+    #: The sizes, where a literal says them: ``torch.rand(4, 8)``.
+    sizes: tuple[int, ...] | None = None
+    #: How many rows it has depends on data, as with what ``nonzero`` gives: an unbacked size.
+    unbacked: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,23 @@ class Py(Value):
     """A Python value that is not tensor data and whose value is not known.
 
     ``kind`` is a type name ("int", "float", "bool", "str", "dtype", "device", "size", "object").
-    ``shape`` is True for numbers that come from a tensor's shape; ``varying`` for what ``.item()`` gave.
+    ``shape`` is True for numbers that come from a tensor's shape. ``sample`` is what such a number, or a comparison of
+    it, is for the sample that the file declares: other inputs may have other shapes.
     """
 
     kind: str = "object"
     shape: bool = False
+    sample: int | None = None
+    #: For a dtype: "bool", "int", "float" or "complex".
+    family: str | None = None
+
+
+@dataclass(frozen=True)
+class Deferred(Value):
+    """Text or a hash made of tensor data: Dynamo makes it when the graph has run, so only storing it is traced."""
+
+    #: "str" or "int".
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -173,6 +189,8 @@ class TorchModule(Value):
 
     qualname: str
     children: Value | None = None
+    #: Functions that run after each call.
+    hooks: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -241,6 +259,8 @@ def join(*values: Value, limit: int = 6) -> Value:
         for other in tensors[1:]:
             merged = merge_tensors(merged, other)
         seen = [merged] + [o for o in seen if not isinstance(o, Tensor)]
+    if sum(isinstance(o, Py) for o in seen) > 1:
+        seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, Py) else o for o in seen))
     constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
     if len(constants) > 3:
         kinds = {type(o.value).__name__ for o in constants}
@@ -261,6 +281,8 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
         argument=a.argument and b.argument,
         sparse=a.sparse and b.sparse,
         constant=a.constant and b.constant,
+        sizes=a.sizes if a.sizes == b.sizes else None,
+        unbacked=a.unbacked and b.unbacked,
     )
 
 

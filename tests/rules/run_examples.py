@@ -1,7 +1,10 @@
 """Runs rule examples under Dynamo and says which lines broke. Executed as a script, in a process of its own.
 
-Reads a JSON object ``{name: source}`` from stdin and writes ``{name: {"breaks": {line: [ids]}, "raised":
-text}}`` to the file named by its argument, so that whatever the examples print cannot mix with the answer.
+Reads a JSON object ``{name: source}`` from stdin and writes ``{name: {"breaks": {line: [ids]}, "raised": text,
+"compiled": count}}`` to the file named by its argument, so that whatever the examples print cannot mix with the answer.
+``compiled`` counts the graphs made while the module was imported and its target was called with each of its
+``graphdoctor_variants()``, or three times where it declares none and REPEAT is part of its name. Of those, one that
+compiles by itself is only imported.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from torch._dynamo.utils import counters
+
+#: Part of the names of examples that show recompiling.
+REPEAT = "_again_"
 
 GB_LINK = re.compile(r"gb(\d{4})\.html")
 
@@ -66,17 +73,24 @@ def run(name: str, source: str, folder: Path, recorder: BreakRecorder) -> dict[s
     torch._dynamo.reset()
     torch.manual_seed(0)
     recorder.reasons.clear()
+    counters.clear()
     raised = ""
     try:
-        function, args = load(name, source, folder).graphdoctor_target()
-        torch.compile(function, backend="eager")(*args)
+        module = load(name, source, folder)
+        if not (REPEAT in name and "torch.compile" in source):
+            function, args = module.graphdoctor_target()
+            compiled = torch.compile(function, backend="eager")
+            once = [args] * (3 if REPEAT in name else 1)
+            for arguments in module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else once:
+                compiled(*arguments)
     except Exception as error:
         raised = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
     lines: dict[int, set[str]] = defaultdict(set)
     for reason in recorder.reasons:
         line = own_line(reason, str(folder / f"{name}.py"))
         lines[line].update(f"GB{number}" for number in GB_LINK.findall(reason))
-    return {"breaks": {line: sorted(ids) for line, ids in sorted(lines.items())}, "raised": raised}
+    breaks = {line: sorted(ids) for line, ids in sorted(lines.items())}
+    return {"breaks": breaks, "raised": raised, "compiled": counters["stats"]["unique_graphs"]}
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.source.discover import PathNotFound, discover
+from graphdoctor.source.patterns import PathPattern
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    return [shown for _, shown in discover(paths, exclude).files]
+    return [shown for _, shown in discover(paths, [PathPattern(text, Path.cwd()) for text in exclude]).files]
 
 
 def test_folders_are_walked_in_order_without_hidden_and_built_ones(tree: Path) -> None:
@@ -57,3 +58,16 @@ def test_outside_the_working_folder_the_common_folder_is_the_root(tree: Path, mo
 def test_missing_paths_are_named(tree: Path) -> None:
     with pytest.raises(PathNotFound, match=r"^nowhere\.py: no such file or folder$"):
         discover(["a.py", "nowhere.py"])
+
+
+def test_a_file_under_two_names_is_taken_once(tree: Path) -> None:
+    (tree / "again.py").symlink_to(tree / "a.py")
+    assert names("again.py", "a.py", "b.py") == ["again.py", "b.py"]
+    assert names(".").count("a.py") + names(".").count("again.py") == 1
+
+
+def test_a_folder_without_python_files_is_named(tree: Path) -> None:
+    (tree / "empty").mkdir()
+    with pytest.raises(PathNotFound, match=r"^empty: no Python files there"):
+        discover(["empty"])
+    assert names("empty", "a.py") == ["a.py"]

@@ -36,6 +36,32 @@ def test_a_default_that_compiling_skips_is_missing_until_it_is_tested(events, re
     assert uses(run(events, SKIPPED + rest)) == count
 
 
+def test_none_is_no_object_of_a_class_that_is_imported_where_it_exists(events):
+    body = "Either = Block if available() else torch.Tensor\n" + SKIPPED
+    body += "return x if isinstance(mask, (torch.Tensor, Either)) and mask.ndim == 4 else -x"
+    assert uses(run(events, body)) == 0
+
+
+def test_asking_for_compile_does_not_fail(events):
+    found = events("""
+        import torch
+        def compiling():
+            try:
+                import torch
+                return torch.compiler.is_compiling()
+            except Exception:
+                return False
+        def f(x):
+            if not compiling():
+                if x.sum() > 0:
+                    return -x
+            return x
+        def graphdoctor_target():
+            return f, (torch.rand(4),)
+        """)
+    assert [e for e in found if isinstance(e, Truth)] == []
+
+
 def test_a_default_behind_another_flag_is_not(events):
     assert uses(run(events, "if mask is None and False:\n    mask = x\nreturn mask.shape")) == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.static.events import Call, Subscript, Truth
+from graphdoctor.static.values import is_sure_tensor
 
 
 def run(events, body: str):
@@ -147,3 +148,37 @@ def test_mask_dtype_is_known_through_operators(events):
         ("load", "bool"),
         ("store", "int"),
     ]
+
+
+def test_a_handler_runs_where_its_exception_is_sure(events):
+    taken = "try:\n    y = {'a': 1}['b']\nexcept KeyError:\n    print(1)\nreturn x"
+    other = "try:\n    raise ValueError('a')\nexcept KeyError:\n    print(1)\nreturn x"
+    depends = "try:\n    if x.requires_grad:\n        raise KeyError('a')\nexcept KeyError:\n    print(1)\nreturn x"
+    assert len(prints(run(events, taken))) == 1
+    assert prints(run(events, other)) == []
+    assert prints(run(events, depends)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if x.shape[0] > 100:\n    print(1)\nreturn x",
+        "if x.shape[0] == 4:\n    return x\nprint(1)\nreturn x",
+        "y = print(1) if len(x) > 100 else None\nreturn x",
+        "if not x.size(1) > 3:\n    print(1)\nreturn x",
+    ],
+)
+def test_what_the_shapes_of_the_sample_rule_out_is_untaken(events, body):
+    assert [e.site.untaken for e in prints(run(events, body))] == [True]
+
+
+def test_what_they_allow_is_not(events):
+    body = "if x.shape[0] > 3:\n    print(1)\nif flag:\n    print(2)\nreturn x"
+    assert [e.site.untaken for e in prints(run(events, body))] == [False, False]
+
+
+def test_a_loop_over_known_items_surely_runs(events):
+    body = "out = {}\nfor k in ('a', 'b'):\n    out[k] = x.sum()\nif out['a'] > 0:\n    return x\nreturn x * 2"
+    found = [e.value for e in run(events, body) if isinstance(e, Truth)]
+    assert all(is_sure_tensor(value) for value in found)
+    assert found

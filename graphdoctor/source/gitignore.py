@@ -1,0 +1,103 @@
+"""Which files git ignores, by the .gitignore files alone: git itself is not run.
+
+Source of facts: the manual page gitignore(5). Global excludes of the user are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One pattern of a .gitignore file."""
+
+    regex: re.Pattern[str]
+    negated: bool
+    folders_only: bool
+
+
+class GitIgnore:
+    """The .gitignore files between the root of the repository and the files asked for.
+
+    Without a repository around ``top``, those at and below ``top``. A ``top`` that is itself ignored was named on
+    purpose: the files above it have no say.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._read: dict[Path, tuple[_Line, ...]] = {}
+        self.root = next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), top)
+        above = [folder for folder in (top, *top.parents) if folder != self.root and folder.is_relative_to(self.root)]
+        if any(self.ignores(folder, is_folder=True) for folder in above):
+            self.root = top
+
+    def ignores(self, path: Path, is_folder: bool) -> bool:
+        """Whether ``path`` itself is ignored; the folders above it are the business of who walks them."""
+        folder = path.parent
+        while folder.is_relative_to(self.root):
+            if folder not in self._read:
+                self._read[folder] = _lines(folder)
+            verdict = _verdict(self._read[folder], path.relative_to(folder).as_posix(), is_folder)
+            if verdict is not None:
+                return verdict
+            folder = folder.parent
+        return False
+
+
+def _verdict(lines: tuple[_Line, ...], path: str, is_folder: bool) -> bool | None:
+    """What the lines of a file say of ``path``, relative to it; None when they say nothing. The last match counts."""
+    for line in reversed(lines):
+        if (is_folder or not line.folders_only) and line.regex.fullmatch(path):
+            return not line.negated
+    return None
+
+
+def _lines(folder: Path) -> tuple[_Line, ...]:
+    lines: list[_Line] = []
+    for name in (".git/info/exclude", ".gitignore"):
+        try:
+            text = (folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        lines.extend(filter(None, map(_line, text.removeprefix("\ufeff").splitlines())))
+    return tuple(lines)
+
+
+def _line(text: str) -> _Line | None:
+    text = re.sub(r"(?<!\\)\s+$", "", text)
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    pattern = text[negated:]
+    folders_only = pattern.endswith("/")
+    pattern = pattern.rstrip("/") if folders_only else pattern
+    # A slash before the end ties the pattern to the folder of its file.
+    anchored = "/" in pattern
+    try:
+        regex = re.compile(("" if anchored else "(?:.*/)?") + _translated(pattern.removeprefix("/")))
+    except re.error:
+        return None
+    return _Line(regex, negated, folders_only)
+
+
+_TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|\\(?P<quoted>.)|(?P<plain>.)")
+
+
+def _translated(pattern: str) -> str:
+    """A glob of git as a regular expression."""
+    return _TOKEN.sub(_regex, pattern)
+
+
+def _regex(token: re.Match[str]) -> str:
+    text = token.group()
+    known = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.+", "?": "[^/]"}
+    if text in known:
+        return known[text]
+    if text.startswith("*"):
+        return "[^/]*"
+    if token["set"] is not None:
+        members = re.sub(r"([\[\]])", r"\\\1", token["set"])
+        return f"(?!/)[{'^' if token['not'] else ''}{members}]"
+    return re.escape(token["quoted"] or token["plain"])

@@ -1,0 +1,31 @@
+"""Which names of a module are bound anew after it was imported: what a compiled function reads of them varies."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+
+
+def rebound_names(tree: cst.Module, text: str) -> frozenset[str]:
+    """Names that a function declares ``global``, and those that a loop at module level assigns.
+
+    ``text`` is the source of ``tree``.
+    """
+    found: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, (cst.For, cst.While)):
+            found |= assigned_names(statement)
+    if "global " in text:
+        found |= {item.name.value for node in walk(tree) if isinstance(node, cst.Global) for item in node.names}
+    return frozenset(found)
+
+
+def assigned_names(loop: cst.For | cst.While) -> set[str]:
+    """Names that are bound in a loop, its targets included."""
+    targets: list[cst.CSTNode] = [loop.target] if isinstance(loop, cst.For) else []
+    for node in walk(loop.body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)):
+            targets.append(node.target)
+    names = (n for target in targets if not isinstance(target, (cst.Attribute, cst.Subscript)) for n in walk(target))
+    return {name.value for name in names if isinstance(name, cst.Name)}

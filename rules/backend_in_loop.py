@@ -1,0 +1,104 @@
+"""Each round of a loop compiles with a backend of its own.
+
+What: `torch.compile(..., backend=...)` in a loop where the backend is a `lambda`, a `functools.partial`, or a
+function that the loop defines.
+
+Why: Compiled code is kept for its function and backend. A backend that is a new object each round finds nothing that
+is kept, so each round compiles again. `torch.compile(f)` in a loop with a backend
+named by a string finds the code of the round before, and is not reported.
+
+Fix: Compile before the loop, or make the backend once.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, Use
+
+from ._shared import code
+
+CODE = "GD608"
+NAME = "backend-in-loop"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+for _ in range(3):
+    compiled = torch.compile(g, backend=lambda graph, inputs: graph.forward)  # flagged
+    compiled(torch.rand(2))
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+for _ in range(3):
+    compiled = torch.compile(g, backend="eager")
+    compiled(torch.rand(2))
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+def backend(graph, inputs):
+    return graph.forward
+
+
+for _ in range(3):
+    compiled = torch.compile(g, backend=backend)
+    compiled(torch.rand(2))
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    given = step.kwargs.get("backend")
+    if step.name not in COMPILE or given is None or not step.loops:
+        return None
+    node = given.node
+    made = isinstance(node, cst.Lambda) or (
+        given.made_by == "functools.partial" and len(given.steps[0].loops) == len(step.loops)
+    )
+    defined = isinstance(node, cst.Name) and any(
+        isinstance(n, cst.FunctionDef) and n.name.value == node.value for n in walk(step.loops[-1])
+    )
+    if not (made or defined):
+        return None
+    return Hit(
+        event, f"{code(event)} makes a new backend each round, so each round compiles again", "compile before the loop"
+    )

@@ -1,0 +1,195 @@
+"""What is compiled already is compiled again.
+
+What: `torch.compile` on the result of `torch.compile`, in a loop that binds the result to the name it compiles, on
+what `accelerator.prepare` compiled, or before an `Accelerator` with a `dynamo_plugin` or `dynamo_backend` of its own.
+
+Why: In torch 2.13 a compiled module that is compiled again is a plain function: it can be called, but `.train()`,
+`.parameters()` and `.state_dict()` raise AttributeError, and the arguments of one of the two calls have no effect.
+`accelerator.prepare` leaves a compiled module as it is, so the settings of its plugin are ignored. Two compiled
+objects of one model (`a = torch.compile(m)`, `b = torch.compile(m)`) are fine and are not reported, and so is
+compiling before or after `fabric.setup`, which unwraps and compiles again by itself.
+
+Fix: Keep one of the two.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, Step, Thing, Use, compiled, target, together
+
+from ._shared import code
+
+CODE = "GD603"
+NAME = "compiled-twice"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+import torch.nn as nn
+
+model = nn.Linear(8, 8)
+model = torch.compile(model, backend="eager")
+model = torch.compile(model, backend="eager", dynamic=True)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def train(batches):
+    model = nn.Linear(8, 8)
+    for batch in batches:
+        model = torch.compile(model, backend="eager")  # flagged
+        model(batch)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def main():
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(dynamo_backend="inductor")
+    model = torch.compile(nn.Linear(8, 8), mode="max-autotune")
+    model = accelerator.prepare(model)  # flagged
+    return model
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+net = nn.Linear(8, 8)
+one = torch.compile(net, backend="eager")
+other = torch.compile(net, backend="eager", dynamic=True)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+static = False
+model = nn.Linear(8, 8)
+if static:
+    model = torch.compile(model, backend="eager", dynamic=False)
+else:
+    model = torch.compile(model, backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+for width in (2, 4):
+    model = nn.Linear(width, 8)
+    model = torch.compile(model, backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def main():
+    from lightning.fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu")
+    model = torch.compile(nn.Linear(8, 8), backend="eager")
+    return fabric.setup(model)
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    if step.name in (".prepare", ".prepare_model"):
+        return _prepared(event)
+    if step.name not in COMPILE:
+        return None
+    thing = target(step)
+    first = compiled(thing) if thing is not None else None
+    if thing is None:
+        return None
+    if first is not None:
+        sure = together(first.path, step.path)
+        return sure and Hit(event, f"{code(event)} compiles what is compiled already", "keep one of the two", sure)
+    launched = next(
+        (s for s in thing.steps if s.name in (".prepare", ".prepare_model") and _compiles(s.receiver)), None
+    )
+    if launched is not None:
+        sure = together(launched.path, step.path)
+        words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
+        return sure and Hit(event, words, "remove it, or the Accelerator's `dynamo_plugin`", sure)
+    if _rebound(event, thing):
+        words = f"from the second round of the loop {code(event)} compiles what is compiled already"
+        return Hit(event, words, "compile once, before the loop")
+    return None
+
+
+def _prepared(event: Use) -> Hit | None:
+    step = event.step
+    if not _compiles(step.receiver):
+        return None
+    for thing in step.args:
+        own = compiled(thing)
+        sure = together(own.path, step.path) if own is not None else None
+        if sure:
+            words = (
+                f"the model is compiled before {code(event)}, so the compile settings of the Accelerator are ignored"
+            )
+            return Hit(event, words, "remove `torch.compile`, or the Accelerator's `dynamo_plugin`", sure)
+    return None
+
+
+def _compiles(accelerator: Thing | None) -> bool:
+    """Whether an Accelerator was told to compile."""
+    if accelerator is None or not accelerator.made_by.endswith("Accelerator"):
+        return False
+    given = accelerator.steps[0].kwargs
+    return any(name in given and given[name].value is not None for name in ("dynamo_plugin", "dynamo_backend"))
+
+
+def _rebound(event: Use, thing: Thing) -> bool:
+    """Whether the innermost loop binds the result to the name that is compiled, which it does not bind otherwise."""
+    step: Step = event.step
+    statement = event.site.statement
+    if not step.loops or not isinstance(statement, cst.SimpleStatementLine) or step.name == ".compile":
+        return False
+    made = thing.steps[0].loops if thing.steps else None
+    if made is None or len(made) >= len(step.loops):
+        return False
+    names = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
+    return any(isinstance(n, cst.Name) and n.deep_equals(thing.node) for n in names)

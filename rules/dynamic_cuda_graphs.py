@@ -1,0 +1,87 @@
+"""CUDA graphs beside `dynamic=True`.
+
+What: `torch.compile(dynamic=True)` with a mode that uses CUDA graphs (`reduce-overhead`, `max-autotune`) or with
+`options={"triton.cudagraphs": True}`.
+
+Why: A CUDA graph is recorded for fixed addresses and sizes. With dynamic shapes torch 2.13 records one for each size
+that occurs, which takes time and memory each time (`triton.cudagraph_skip_dynamic_graphs` is off; not measured here,
+which needs a GPU). Without CUDA graphs `dynamic=True` is not reported.
+
+Fix: `mode="max-autotune-no-cudagraphs"`, or fixed sizes: `dynamic=False` and inputs padded to a few lengths.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, Use, backend
+
+from ._shared import code
+
+CODE = "GD613"
+NAME = "dynamic-cuda-graphs"
+SEVERITY = "info"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="reduce-overhead", dynamic=True)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="max-autotune-no-cudagraphs", dynamic=True)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="reduce-overhead", dynamic=False)
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+_RECORDING = ("reduce-overhead", "max-autotune")
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    if step.name not in COMPILE or step.option("dynamic") is not True or backend(step) != "inductor":
+        return None
+    options = step.kwargs.get("options")
+    asked = options is not None and any(k.value == "triton.cudagraphs" and v.value is True for k, v in options.entries)
+    if not asked and step.option("mode") not in _RECORDING:
+        return None
+    words = f"{code(event)} records a CUDA graph for each size that occurs"
+    return Hit(event, words, 'use `mode="max-autotune-no-cudagraphs"`, or fixed sizes')

@@ -1,0 +1,126 @@
+"""Code that is compiled for varying sizes depends on one exact size.
+
+What: `range(x.shape[0])`, a `for` over a tensor, or `x.shape[0] == 3`, in a file that compiles with `dynamic=True`,
+marks a dimension as dynamic, or whose `graphdoctor_variants()` differ in size.
+
+Why: A loop over a size is unrolled, so the size becomes a constant of the graph and each new one compiles again.
+A comparison compiles once for each answer. With `mark_dynamic` both raise a ConstraintViolationError where the size is
+made a constant.
+
+Fix: Work on the whole tensor in place of a loop: a batched operator, `torch.cumsum`, `torch.vmap`. Decide by size in
+the code that calls the compiled function, or pad to a few sizes.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Specialise
+from graphdoctor.static.rule import Hit
+
+from ._shared import code
+
+CODE = "GD703"
+NAME = "exact-size"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+WORDING = {
+    "range": "unrolls a loop over a size: each size is compiled anew",
+    "iterate": "unrolls a loop over a tensor: each size is compiled anew",
+    "compare": "compares a size: one compilation for each answer",
+}
+
+VARIANTS = """
+
+def graphdoctor_target():
+    import torch
+
+    return f, (torch.rand(4, 8),)
+
+
+def graphdoctor_variants():
+    import torch
+
+    return [(torch.rand(4, 8),), (torch.rand(5, 8),), (torch.rand(6, 8),), (torch.rand(7, 8),)]
+"""
+
+BREAKS = (
+    """\
+def f(x):
+    total = x[0]
+    for row in range(x.shape[0]):  # flagged
+        total = total + x[row]
+    return total
+"""
+    + VARIANTS,
+    """\
+def f(x):
+    total = x[0]
+    for row in x:  # flagged
+        total = total + row
+    return total
+"""
+    + VARIANTS,
+    """\
+import torch
+
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    if x.shape[0] == 6:  # flagged
+        return x + 1
+    return x * 2
+
+
+f(torch.rand(4, 8))
+f(torch.rand(6, 8))
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    return x.cumsum(0) * x.shape[0]
+
+
+f(torch.rand(4, 8))
+f(torch.rand(6, 8))
+""",
+    """\
+def f(x):
+    total = x[0]
+    for row in range(x.shape[0]):
+        total = total + x[row]
+    return total
+""",
+    """\
+def f(x):
+    if x.shape[0] == 4:
+        return x + 1
+    return x * 2
+""",
+    """\
+import torch
+
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    for power in range(3):
+        x = x * 2
+    return x if x.ndim == 2 else x[0]
+
+
+f(torch.rand(4, 8))
+f(torch.rand(6, 8))
+""",
+)
+
+
+def check_specialise(event: Specialise) -> Hit:
+    return Hit(
+        event, f"{code(event)} {WORDING[event.how]}", "work on the whole tensor, or decide before the call", "likely"
+    )

@@ -1,0 +1,141 @@
+"""A measurement includes the compilation.
+
+What: A clock that is read before and after the first call of a compiled function, which nothing called before.
+
+Why: `torch.compile` itself compiles nothing; the first call does, and takes seconds or minutes. The mean over a loop
+includes it too. A clock that starts inside the loop gives each call its own time, and is not reported; nor is one
+whose output speaks of compilation, a warm-up or the first call.
+
+Fix: Call it a few times before the clock starts, once for each shape that is measured; or use
+`torch.utils.benchmark.Timer`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import Step, Timed, together
+
+from ._shared import code
+
+CODE = "GD623"
+NAME = "first-call-timed"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def g(x):
+    return x * 2
+
+
+start = time.perf_counter()
+for _ in range(3):
+    g(torch.rand(4))
+print(time.perf_counter() - start)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def g(x):
+    return x * 2
+
+
+g(torch.rand(4))
+start = time.perf_counter()
+g(torch.rand(4))
+print(time.perf_counter() - start)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def g(x):
+    return x * 2
+
+
+times = []
+for _ in range(3):
+    start = time.perf_counter()
+    g(torch.rand(4))
+    times.append(time.perf_counter() - start)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def g(x):
+    return x * 2
+
+
+start = time.perf_counter()
+g(torch.rand(4))
+print("compile time", time.perf_counter() - start)
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+#: Words of those who know what they measure.
+_AWARE = ("compil", "warm", "first", "cold")
+
+
+def check_timed(event: Timed) -> Hit | None:
+    if event.looped or any(word in code(event, event.site.statement, 1000).lower() for word in _AWARE):
+        return None
+    for step in event.inside:
+        made = _compiled_call(step)
+        if made is not None and not any(_touches(earlier, step) for earlier in event.before):
+            sure = together(made.path, step.path)
+            words = f"{code(event)} includes the first call of a compiled function, which compiles it"
+            return sure and Hit(event, words, "call it before the clock starts", "likely")
+    return None
+
+
+def _compiled_call(step: Step) -> Step | None:
+    """What compiled the object that ``step`` calls."""
+    if step.name != ".__call__" or step.receiver is None:
+        return None
+    return step.receiver.find("torch.compile", ".compile")
+
+
+def _touches(earlier: Step, step: Step) -> bool:
+    """Whether ``earlier`` called the same object, or handed it to a function that may have."""
+    number = step.receiver.number if step.receiver is not None else 0
+    given = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))
+    called = earlier.name == ".__call__" and earlier.receiver is not None and earlier.receiver.number == number
+    return called or any(thing.number == number for thing in given)

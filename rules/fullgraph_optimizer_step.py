@@ -1,0 +1,75 @@
+"""`fullgraph=True` for the step of an optimizer.
+
+What: `torch.compile(optimizer.step, fullgraph=True)` on an optimizer of `torch.optim`.
+
+Why: The step has a graph break of its own in torch, and raises when it is first called. Without `fullgraph` its
+arithmetic is one graph, and nothing is lost.
+
+Fix: Leave `fullgraph` out.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import Use
+
+from ._shared import code
+
+CODE = "GD616"
+NAME = "fullgraph-optimizer-step"
+SEVERITY = "error"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+import torch.nn as nn
+
+optimizer = torch.optim.Adam(nn.Linear(2, 2).parameters())
+optimizer.step = torch.compile(optimizer.step, fullgraph=True)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+optimizer = torch.optim.Adam(nn.Linear(2, 2).parameters())
+optimizer.step = torch.compile(optimizer.step)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(machine):
+    return torch.compile(machine.step, fullgraph=True)
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    given = step.argument(0, "model") if step.name == "torch.compile" else None
+    if given is None or given.name != ".step" or given.owner is None or step.option("fullgraph") is not True:
+        return None
+    if not given.owner.made_by.startswith("torch.optim."):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} raises when it is called: the step of an optimizer breaks the graph",
+        "leave `fullgraph` out",
+    )

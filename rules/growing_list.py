@@ -1,0 +1,139 @@
+"""A list grows in every call of compiled code.
+
+What: `append`, `extend` or `insert` on a list that outlives the call: an attribute of the module, or a global. Lists
+that are emptied or bound anew somewhere in the file are left out.
+
+Why: Dynamo guards on the length of the list, so each call finds another length and compiles again; after 8
+compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not help.
+
+Fix: Return the value and collect it in the code that calls the model; or keep the last ones in a tensor buffer of fixed
+size.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static.events import Grow
+from graphdoctor.static.rule import Hit
+
+from ._shared import code
+
+CODE = "GD702"
+NAME = "growing-list"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.means = []
+
+    def forward(self, x):
+        self.means.append(x.mean().detach())  # flagged
+        return x * 2
+""",
+    """\
+HISTORY = []
+
+
+def f(x):
+    HISTORY.append(x.mean())  # flagged
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.means = []
+
+    def forward(self, x):
+        self.means = []
+        self.means.append(x.mean())
+        return x * 2
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.means = []
+
+    def forward(self, x):
+        means = [x.mean()]
+        means.append(x.sum())
+        self.means = means
+        return x * 2
+""",
+    """\
+def f(x):
+    means = []
+    for row in x:
+        means.append(row.mean())
+    return sum(means)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(()))
+
+    def forward(self, x):
+        self.last.copy_(x.mean())
+        return x * 2
+""",
+)
+
+#: Methods after which a list is shorter.
+SHORTENERS = frozenset({"clear", "pop", "remove"})
+
+
+def check_grow(event: Grow) -> Hit | None:
+    if _is_emptied(event.site.module.tree, event.container):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} makes a list longer in every call, and every call is compiled again, up to the recompile limit",
+        "return the value, and collect it in the code that calls the compiled function",
+        "likely",
+    )
+
+
+def _is_emptied(tree: cst.Module, container: cst.BaseExpression) -> bool:
+    """Whether the file empties the list or binds it anew, other than where it is first made."""
+    name = _last_name(container)
+    bound = 0
+    for node in walk(tree):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SHORTENERS:
+            if _last_name(node.func.value) == name:
+                return True
+        elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
+            bound += _last_name(node.target) == name
+        elif isinstance(node, cst.Del) and any(_last_name(inner) == name for inner in walk(node)):
+            return True
+    return bound > 1
+
+
+def _last_name(node: cst.CSTNode) -> str | None:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else None

@@ -1,0 +1,116 @@
+"""An argument of torch.compile that changes nothing.
+
+What: A flag in `options=` that has its default value, such as `{"shape_padding": True}`, and a `mode` for a backend
+that reads none (`eager`, `aot_eager`, `cudagraphs`).
+
+Why: Guides recommend options that are on by now, so the line says nothing; in torch 2.13 `shape_padding` is on. A
+mode is a set of options of `inductor`; other backends of torch ignore it, even one that does not exist.
+
+Fix: Remove it.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.compile_names import bundled
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, Use, backend
+
+CODE = "GD612"
+NAME = "idle-option"
+SEVERITY = "info"
+GB_IDS = ()
+TORCH = ">=2.13,<2.14"
+
+BREAKS = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, options={"shape_padding": True})  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, backend="aot_eager", mode="max-autotune")  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, options={"shape_padding": False})
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="max-autotune")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(g):
+    return torch.compile(g, backend="our_accelerator", mode="max-autotune")
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+_WITHOUT_MODES = ("eager", "aot_eager", "cudagraphs")
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    if step.name not in COMPILE:
+        return None
+    if backend(step) in _WITHOUT_MODES and isinstance(step.option("mode"), str):
+        return Hit(event, f"the backend `{backend(step)}` ignores `mode`", "remove `mode`")
+    options = step.kwargs.get("options")
+    if options is None or backend(step) != "inductor":
+        return None
+    known = bundled()
+    for key, value in options.entries:
+        default = known.options.get(key.value.replace("-", "_")) if isinstance(key.value, str) else None
+        if default and default[0] == "bool" and value.value is default[1]:
+            words = f"the option `{key.value}` is {value.value} by default in torch {known.torch}"
+            return Hit(event, words, "remove it")
+    return None

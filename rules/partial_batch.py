@@ -1,0 +1,159 @@
+"""The last batch of a data loader is smaller, and compiles the model again.
+
+What: A loop over a `DataLoader` without `drop_last=True` that calls a compiled model, where nothing says that sizes
+vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size.
+
+Why: Sizes are constants of the graph at first. The smaller last batch compiles again, now with a symbol for the batch
+size, and the kernels for any size may be slower than those for one.
+
+Fix: `drop_last=True` in training; else `torch._dynamo.mark_dynamic(x, 0)` on the first batch, or pad the last one.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.events import Build, CompiledCall
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Tensor, Value
+
+from ._shared import code
+
+CODE = "GD705"
+NAME = "partial-batch"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+loader = DataLoader(TensorDataset(torch.rand(10, 8)), batch_size=4)  # flagged
+for (batch,) in loader:
+    f(batch)
+""",
+    """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader
+
+
+def train(data):
+    model = torch.compile(nn.Linear(8, 8), backend="eager")
+    loader = DataLoader(data, batch_size=4, shuffle=True)  # flagged
+    for step, batch in enumerate(loader):
+        model(batch)
+
+
+train(torch.rand(10, 8))
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+loader = DataLoader(TensorDataset(torch.rand(10, 8)), batch_size=4, drop_last=True)
+for (batch,) in loader:
+    f(batch)
+""",
+    """\
+import torch
+from torch.utils.data import DataLoader
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+for batch in DataLoader(torch.rand(12, 8), batch_size=4):
+    f(batch)
+""",
+    """\
+import torch
+from torch.utils.data import DataLoader
+
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
+    return x * 2
+
+
+loader = DataLoader(torch.rand(10, 8), batch_size=4)
+for batch in loader:
+    f(batch)
+""",
+    """\
+import torch
+from torch.utils.data import DataLoader
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+loader = DataLoader(torch.rand(10, 8), batch_size=4)
+for batch in loader:
+    batch.sum()
+f(torch.rand(4, 8))
+""",
+    """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return x * 2
+
+
+loader = DataLoader(TensorDataset(torch.rand(12, 8)), batch_size=4)
+for (batch,) in loader:
+    f(batch)
+""",
+)
+
+
+def check_compiledcall(event: CompiledCall) -> Hit | None:
+    loader = next((made for made in event.loaders if _may_leave_a_rest(made)), None)
+    if loader is None or event.dynamic:
+        return None
+    return Hit(
+        event,
+        f"the last batch of {code(event, loader.node)} may be smaller, which compiles the model again",
+        "pass `drop_last=True`, or mark the batch dimension with `torch._dynamo.mark_dynamic`",
+        "likely",
+        node=loader.node,
+    )
+
+
+def _may_leave_a_rest(loader: Build) -> bool:
+    """Whether the length of the data is not known to be a multiple of the batch size, and the rest is not dropped."""
+    size = loader.kwargs.get("batch_size", loader.args[1] if len(loader.args) > 1 else Const(1))
+    if loader.kwargs.get("drop_last", Const(False)) != Const(False) or size in (Const(1), Const(None)):
+        return False
+    if {"batch_sampler", "sampler"} & loader.kwargs.keys():
+        return False
+    length = _length(loader.args[0] if loader.args else loader.kwargs.get("dataset"))
+    if length is None or not isinstance(size, Const) or not isinstance(size.value, int):
+        return True
+    return length % size.value != 0
+
+
+def _length(data: Value | None) -> int | None:
+    return data.sizes[0] if isinstance(data, Tensor) and data.sizes else None

@@ -1,0 +1,198 @@
+"""A mode, a backend or an argument that torch.compile does not know.
+
+What: A string as `mode` or `backend` of `torch.compile`, `model.compile`, Accelerate's `TorchDynamoPlugin` or the
+`dynamo_backend` of its `Accelerator`, or a keyword argument of `torch.compile`, that torch 2.13 does not have.
+
+Why: It raises: RuntimeError for a mode, InvalidBackend for a backend, TypeError for an argument. Backends may be
+registered by other packages, so of backends only removed ones (`aot_nvfuser`, `nvfuser`, `ofi`, ...) and names that
+are nearly those of torch are reported. A mode is read by the backend `inductor` only.
+
+Fix: Use the name that the message shows. What replaced `aot_nvfuser` is the default, `inductor`.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from graphdoctor.compile_names import bundled
+from graphdoctor.nearest import hint
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, Step, Thing, Use, backend
+
+from ._shared import code
+
+CODE = "GD610"
+NAME = "unknown-compile-argument"
+SEVERITY = "error"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="reduce_overhead")  # raises
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, backend="aot_nvfuser")  # raises
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, full_graph=True)  # raises
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+def main():
+    from accelerate.utils import TorchDynamoPlugin
+
+    return TorchDynamoPlugin(backend="aot_nvfuser")  # flagged
+
+
+# torch.compile is not called in this file.
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, mode="max-autotune-no-cudagraphs")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+compiled = torch.compile(g, backend="eager", mode="ours")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(g):
+    return torch.compile(g, backend="our_accelerator")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(g, mode):
+    return torch.compile(g, mode=mode)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(g):
+    from accelerate.utils import TorchDynamoPlugin
+
+    return TorchDynamoPlugin(backend="INDUCTOR", mode="max-autotune")
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+#: Backends that torch had, and has no more.
+REMOVED = frozenset((
+    "aot_nvfuser", "aot_cudagraphs", "aot_torchxla_trace_once", "aot_torchxla_trivial", "nvfuser", "nvprims_nvfuser",
+    "nvprims_aten", "prims_nvfuser", "ofi", "fx2trt", "tensorrt", "torchxla_trace_once", "torchxla_trivial",
+))  # fmt: skip
+
+#: Arguments of ``TorchDynamoPlugin``.
+_PLUGIN = ("accelerate.utils.TorchDynamoPlugin", "accelerate.TorchDynamoPlugin")
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    if step.name in COMPILE:
+        unknown = _argument(step) if step.name == "torch.compile" else None
+        return (unknown and Hit(event, unknown, "see `help(torch.compile)`")) or _names(event, "backend", backend(step))
+    if step.name in _PLUGIN:
+        return _names(event, "backend", step.option("backend"))
+    if step.name in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
+        return _names(event, "dynamo_backend", step.option("dynamo_backend"))
+    return None
+
+
+def _argument(step: Step) -> str | None:
+    known = bundled().arguments
+    wrong = next((name for name in step.kwargs if name not in known and not name.startswith("*")), None)
+    return wrong and f"`torch.compile` has no argument `{wrong}`: {hint(wrong, known, 'it raises TypeError')}"
+
+
+def _names(event: Use, word: str, name: object) -> Hit | None:
+    """A backend that does not exist, else a mode."""
+    known = bundled()
+    given: Thing | None = event.step.kwargs.get(word)
+    if isinstance(name, str) and name.lower() not in known.backends:
+        near = difflib.get_close_matches(name.lower(), known.backends, n=1, cutoff=0.8)
+        registers = "register_backend" in event.site.module.text
+        if name.lower() in REMOVED:
+            return Hit(event, f"{code(event, given.node if given else None)} is no backend any more", 'use "inductor"')
+        if near and not registers:
+            return Hit(event, f"there is no backend `{name}`: did you mean {near[0]!r}?", "use one that torch has")
+    mode = event.step.option("mode")
+    if isinstance(mode, str) and mode not in known.modes and isinstance(name, str) and name.lower() == "inductor":
+        advice = f"the modes are {', '.join(known.modes)}"
+        return Hit(event, f"there is no mode `{mode}`: {hint(mode, known.modes, 'it raises RuntimeError')}", advice)
+    return None

@@ -1,0 +1,198 @@
+"""A compiled function gets another Python number in every call.
+
+What: A call of a compiled function in a loop, with an int or float argument that the loop changes, or with a number
+written to an attribute of the compiled module in the loop.
+
+Why: Numbers are constants of the graph at first. The second value compiles again with a symbol in its place; where it
+counts a loop, decides a branch, or is an int attribute of a module, every value compiles again, up to
+`torch._dynamo.config.recompile_limit` (8).
+
+Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buffer and write it with `fill_`.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static.events import CompiledCall
+from graphdoctor.static.rebound import assigned_names
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.values import Const, Instance, Py, Value, options
+
+from ._shared import code
+
+CODE = "GD704"
+NAME = "varying-number"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
+
+
+for step in range(4):
+    f(torch.rand(4, 8), step * 0.1)  # flagged
+""",
+    """\
+import torch
+
+
+def f(x, rounds=1):
+    for _ in range(rounds):
+        x = x + 1
+    return x
+
+
+compiled = torch.compile(f, backend="eager")
+rounds = 0
+while rounds < 4:
+    rounds += 1
+    compiled(torch.rand(4, 8), rounds=rounds)  # flagged
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.depth = 1
+
+    def forward(self, x):
+        return x * self.depth
+
+
+net = torch.compile(Net(), backend="eager")
+for step in range(4):
+    net.depth = step + 1  # flagged
+    net(torch.rand(4, 8))
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
+
+
+for step in range(4):
+    f(torch.rand(4, 8), torch.tensor(step * 0.1))
+""",
+    """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, scale):
+    return x * scale
+
+
+rate = 0.1
+for step in range(4):
+    f(torch.rand(4, 8), rate)
+""",
+    """\
+import torch
+
+
+def f(x, scale):
+    return x * scale
+
+
+for step in range(4):
+    f(torch.rand(4, 8), step * 0.1)
+compiled = torch.compile(f, backend="eager")
+compiled(torch.rand(4, 8), 0.5)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.epoch = 1
+
+    def forward(self, x):
+        return x * 2
+
+
+net = torch.compile(Net(), backend="eager")
+for step in range(4):
+    net.epoch = step + 1
+    net(torch.rand(4, 8))
+""",
+)
+
+
+def check_compiledcall(event: CompiledCall) -> Hit | None:
+    if not isinstance(event.node, cst.Call) or event.dynamic:
+        return None
+    changed = set().union(*(assigned_names(loop) for loop in event.loops))
+    for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
+        if _is_number(value) and _names(arg.value) & changed:
+            return _hit(event, arg.value, "pass it as a 0-d tensor")
+    written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
+    if written is None:
+        return None
+    return _hit(event, written, "keep the number in a buffer, and write it with `fill_`")
+
+
+def _hit(event: CompiledCall, node: cst.CSTNode, suggestion: str) -> Hit:
+    return Hit(
+        event,
+        f"{code(event, node)} is another Python number in every round of the loop, which compiles at least once more",
+        suggestion,
+        "likely",
+        node=node,
+    )
+
+
+def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
+    """The statements of ``loop`` that write an attribute which the compiled module reads."""
+    callee = event.node.func if isinstance(event.node, cst.Call) else event.node
+    read = set().union(*(_attributes(o) for o in options(event.target) if isinstance(o, Instance)))
+    found: list[cst.Assign] = []
+    for node in walk(loop.body):
+        target = node.targets[0].target if isinstance(node, cst.Assign) else None
+        if not isinstance(node, cst.Assign) or not isinstance(target, cst.Attribute):
+            continue
+        if target.value.deep_equals(callee) and target.attr.value in read:
+            found.append(node)
+    return found
+
+
+def _attributes(module: Instance) -> set[str]:
+    """Names of the numbers that the methods of ``module`` read of it, constructors left out."""
+    found: set[str] = set()
+    for node in walk(module.info.node, stop=()):
+        if isinstance(node, cst.FunctionDef) and node.name.value != "__init__":
+            found |= {n.attr.value for n in walk(node) if isinstance(n, cst.Attribute)}
+    return {name for name in found if _is_number(module.attrs.get(name, Const(None)))}
+
+
+def _is_number(value: Value) -> bool:
+    def numeric(option: Value) -> bool:
+        if isinstance(option, Const):
+            return type(option.value) in (int, float)
+        return isinstance(option, Py) and option.kind in ("int", "float") and not option.shape
+
+    return all(numeric(option) for option in options(value))
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {n.value for n in walk(node) if isinstance(n, cst.Name)}

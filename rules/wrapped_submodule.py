@@ -1,0 +1,118 @@
+"""Compiled wrappers stand inside a model, and change the names in its state dict.
+
+What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
+modules, and `model.layers[i] = torch.compile(model.layers[i])`.
+
+Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
+`layers.0._orig_mod.weight`, and a checkpoint of the uncompiled model does not load.
+`accelerate.utils.compile_regions` does the same. Compiling in place keeps the keys.
+
+Fix: `for layer in model.layers: layer.compile()`.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import Place, Use, compiled
+
+from ._shared import code
+
+CODE = "GD617"
+NAME = "wrapped-submodule"
+SEVERITY = "info"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+import torch.nn as nn
+
+layers = nn.ModuleList([torch.compile(nn.Linear(8, 8), backend="eager") for _ in range(2)])  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+for i in range(2):
+    model[i] = torch.compile(model[i], backend="eager")  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+for layer in model:
+    layer.compile(backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+variants = {}
+variants["default"] = torch.compile(model, backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def g(x):
+    return x + 1
+
+
+steps = [torch.compile(each, backend="eager") for each in (g,)]
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+_CONTAINERS = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    if step.name not in _CONTAINERS:
+        return None
+    held = [item for arg in step.args for item in (arg, *arg.items, *(value for _, value in arg.entries))]
+    return _hit(event) if any(item.find("torch.compile") for item in held) else None
+
+
+def check_place(event: Place) -> Hit | None:
+    made = compiled(event.thing)
+    given = made.argument(0, "model") if made is not None else None
+    if not isinstance(event.target, cst.Subscript) or given is None:
+        return None
+    # What is compiled is the element itself, so the container is one of modules.
+    return _hit(event) if event.target.deep_equals(given.node) else None
+
+
+def _hit(event: Use | Place) -> Hit:
+    words = f"{code(event)} puts a wrapper into the model: keys of its state dict get `_orig_mod`"
+    return Hit(event, words, "compile in place: `layer.compile()`")

@@ -1,0 +1,127 @@
+"""A wrapped model of which nothing is compiled.
+
+What: `torch.compile(DistributedDataParallel(net))` where `net` is a layer of torch or an `nn.Sequential` of such
+layers, and `torch.compile(FullyShardedDataParallel(net))` without `use_orig_params=True`.
+
+Why: Dynamo does not compile the frames of the wrapper itself, and inside there is no frame of the user's code: 0
+graphs, and no message. With flat parameters (`use_orig_params=False`, the default) FSDP is skipped as well. A model
+of a class of your own inside DDP is compiled, and is not reported.
+
+Fix: Compile inside, `DDP(torch.compile(net))`; for FSDP pass `use_orig_params=True`, or use `fully_shard`.
+"""
+
+from __future__ import annotations
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage import COMPILE, DDP, FSDP, Step, Thing, Use, target, together
+
+from ._shared import code
+
+CODE = "GD605"
+NAME = "wrapper-not-compiled"
+SEVERITY = "error"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import torch
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def main():
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    return torch.compile(DDP(net))  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+
+def main(net):
+    return torch.compile(FSDP(net))  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def main():
+    return torch.compile(DDP(nn.Sequential(nn.Linear(8, 8), Model())))
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def main():
+    return DDP(torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU())))
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+
+def main(net):
+    return torch.compile(FSDP(net, use_orig_params=True))
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    thing = target(step) if step.name in COMPILE else None
+    wrapped = thing.find(*DDP, *FSDP) if thing is not None else None
+    if wrapped is None:
+        return None
+    name = wrapped.name.rpartition(".")[2]
+    if wrapped.name in FSDP:
+        reason, advice = "without `use_orig_params=True`", "pass `use_orig_params=True`, or use `fully_shard`"
+        empty = not {"use_orig_params", "**"} & wrapped.kwargs.keys()
+    else:
+        reason, advice = "around layers of torch alone", "compile inside: `DDP(torch.compile(net))`"
+        empty = "python_reducer" not in event.site.module.text and _of_torch(wrapped.argument(0, "module"))
+    sure = together(wrapped.path, step.path) if empty else None
+    return sure and Hit(event, f"{code(event)} compiles nothing: `{name}` {reason} gives 0 graphs", advice, sure)
+
+
+def _of_torch(net: Thing | None) -> bool:
+    """Whether a model is known to have layers of torch only."""
+    made: Step | None = net.steps[0] if net is not None and net.steps else None
+    if made is None or not made.name.startswith("torch.nn.") or made.name.count(".") != 2 or "*" in made.kwargs:
+        return False
+    if made.name != "torch.nn.Sequential":
+        return made.name not in ("torch.nn.Module", "torch.nn.DataParallel")
+    return bool(made.args) and all(_of_torch(layer) for layer in made.args)

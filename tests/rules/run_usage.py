@@ -1,0 +1,306 @@
+"""What the usage rules claim, done for real under torch. Executed as a script, in a process of its own.
+
+Writes ``{name of function: what it returned}`` to the file named by its argument. Each function begins with the code of
+its rule, in small letters, or with ``fine_`` where a guide calls something bad that this torch does well.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch._dynamo.utils import counters
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+CLAIMS: dict[str, Callable[[], Any]] = {}
+X = torch.rand(2, 4)
+
+
+def claim(function: Callable[[], Any]) -> Callable[[], Any]:
+    CLAIMS[function.__name__] = function
+    return function
+
+
+def graphs(call: Callable[[], Any]) -> int:
+    """The graphs compiled by ``call``."""
+    torch._dynamo.reset()
+    counters.clear()
+    call()
+    return int(counters["stats"]["unique_graphs"])
+
+
+def raised(call: Callable[[], Any]) -> str:
+    """The class and first line of what ``call`` raises."""
+    torch._dynamo.reset()
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+    return ""
+
+
+def compiled(model: Any, **options: Any) -> Any:
+    return torch.compile(model, **{"backend": "eager", **options})
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.second(self.first(x).relu())
+        return out
+
+    def generate(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self(x)
+        return out
+
+
+def train(model: Any) -> None:
+    model(X).sum().backward()
+
+
+@claim
+def gd603_twice_has_no_attributes() -> str:
+    return raised(lambda: compiled(compiled(Net())).state_dict())
+
+
+@claim
+def gd603_accelerator_keeps_what_is_compiled() -> list[bool]:
+    from accelerate import Accelerator
+    from accelerate.utils import TorchDynamoPlugin
+
+    plugin = TorchDynamoPlugin(backend="eager", fullgraph=True)
+    accelerator = Accelerator(cpu=True, dynamo_plugin=plugin)
+    own = accelerator.prepare(compiled(Net()))
+    by_plugin = accelerator.prepare(Net())
+    return [own.dynamo_ctx.fullgraph, by_plugin.dynamo_ctx.fullgraph]
+
+
+@claim
+def gd604_fullgraph_around() -> list[str]:
+    around = raised(lambda: train(compiled(DDP(Net()), fullgraph=True)))
+    inside = raised(lambda: train(DDP(compiled(Net(), fullgraph=True))))
+    sharded = raised(lambda: train(compiled(_fsdp(Net(), True), fullgraph=True)))
+    return [around.partition(":")[0], inside, sharded.partition(":")[0]]
+
+
+@claim
+def gd605_wrapped_layers() -> list[int]:
+    layers = [nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(2)]
+    around = graphs(lambda: train(compiled(DDP(layers[0]))))
+    return [around, graphs(lambda: train(DDP(compiled(layers[1])))), graphs(lambda: train(compiled(DDP(Net()))))]
+
+
+@claim
+def gd605_flat_parameters() -> list[int]:
+    return [graphs(lambda flat=flat: train(compiled(_fsdp(Net(), not flat)))) for flat in (True, False)]
+
+
+def _fsdp(net: nn.Module, original: bool) -> nn.Module:
+    return FSDP(net, use_orig_params=original, device_id=torch.device("cpu"))
+
+
+@claim
+def gd606_generate() -> list[int]:
+    def in_place() -> None:
+        model = Net()
+        model.compile(backend="eager")
+        model.generate(X)
+
+    return [graphs(lambda: compiled(Net()).generate(X)), graphs(in_place)]
+
+
+@claim
+def gd607_changed() -> list[int]:
+    def change(first: bool, how: Callable[[Any], Any], after: torch.Tensor) -> int:
+        def run() -> None:
+            model = compiled(Net())
+            if first:
+                model(X)
+            how(model)(after)
+
+        return graphs(run)
+
+    def quantised(model: Any) -> Any:
+        return torch.ao.quantization.quantize_dynamic(model, {nn.Linear})
+
+    double = X.double()
+    return [
+        change(True, lambda m: m.double(), double),
+        change(False, lambda m: m.double(), double),
+        change(True, quantised, X),
+        change(False, quantised, X),
+    ]
+
+
+@claim
+def gd608_backends() -> list[int]:
+    def g(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    def each(backend: Callable[[], Any]) -> int:
+        return graphs(lambda: [torch.compile(g, backend=backend())(X) for _ in range(4)])
+
+    return [each(lambda: lambda graph, inputs: graph.forward), each(lambda: "eager")]
+
+
+@claim
+def gd612_ignored() -> str:
+    return raised(lambda: compiled(Net(), backend="aot_eager", mode="no such mode")(X))
+
+
+@claim
+def gd615_learning_rate() -> list[int]:
+    def run(rate: Any, scheduled: bool) -> None:
+        model = Net()
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+        scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=5) if scheduled else None
+        optimizer.step = compiled(optimizer.step)  # type: ignore[method-assign]
+        for _ in range(5):
+            train(model)
+            optimizer.step()
+            if scheduler is not None:
+                scheduler.step()
+
+    cases: list[tuple[Any, bool]] = [(1e-3, True), (torch.tensor(1e-3), True), (1e-3, False)]
+    return [graphs(lambda case=case: run(*case)) for case in cases]
+
+
+@claim
+def gd616_fullgraph() -> str:
+    def run() -> None:
+        model = Net()
+        optimizer = torch.optim.Adam(model.parameters())
+        train(model)
+        compiled(optimizer.step, fullgraph=True)()
+
+    return raised(run).partition(":")[0]
+
+
+@claim
+def gd617_keys() -> list[str]:
+    wrapped = nn.ModuleList([compiled(nn.Linear(4, 4))])
+    in_place = nn.ModuleList([nn.Linear(4, 4)])
+    in_place[0].compile(backend="eager")
+    return [next(iter(wrapped.state_dict())), next(iter(in_place.state_dict()))]
+
+
+@claim
+def gd618_does_not_load() -> str:
+    return raised(lambda: Net().load_state_dict(compiled(Net()).state_dict())).partition(":")[0]
+
+
+@claim
+def gd619_one_process() -> int:
+    with torch._dynamo.config.patch(optimize_ddp="python_reducer"):
+        return graphs(lambda: train(compiled(DDP(Net()))))
+
+
+@claim
+def gd621_stance() -> list[str]:
+    def stance(name: str) -> str:
+        with torch.compiler.set_stance(name):
+            return raised(lambda: compiled(Net())(X)).partition(":")[0]
+
+    return [stance("error_on_recompile"), stance("fail_on_recompile"), stance("eager_on_recompile")]
+
+
+@claim
+def gd625_lengths() -> list[Any]:
+    def run(**options: Any) -> None:
+        model = compiled(Net(), **options)
+        for n in range(2, 13):
+            model(torch.rand(n, 4))
+
+    ninth = raised(lambda: run(dynamic=False, fullgraph=True)).partition(":")[0]
+    return [graphs(lambda: run(dynamic=False)), ninth, graphs(run)]
+
+
+@claim
+def fine_autocast_inside() -> str:
+    @torch.compile(backend="eager", fullgraph=True)
+    def inside(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return x @ x.T
+
+    return raised(lambda: inside(X))
+
+
+@claim
+def fine_move_inside() -> str:
+    return raised(lambda: torch.compile(lambda x: x.to("cpu") + 1, backend="eager", fullgraph=True)(X))
+
+
+@claim
+def fine_assert_with_constant_message() -> str:
+    @torch.compile(backend="eager", fullgraph=True)
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        assert x.sum() > -1, "negative"
+        return x + 1
+
+    return raised(lambda: checked(X))
+
+
+@claim
+def fine_ddp_either_order() -> list[int]:
+    return [graphs(lambda: train(compiled(DDP(Net())))), graphs(lambda: train(DDP(compiled(Net()))))]
+
+
+@claim
+def fine_shard_either_order() -> list[int]:
+    def first() -> None:
+        net = Net()
+        fully_shard(net)
+        train(compiled(net))
+
+    return [graphs(first), graphs(lambda: train(fully_shard(compiled(Net()))))]
+
+
+@claim
+def fine_fabric_either_order() -> list[int]:
+    from lightning.fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu", devices=1)
+
+    def after() -> None:
+        compiled(fabric.setup(Net()))(X)
+
+    return [graphs(lambda: fabric.setup(compiled(Net()))(X)), graphs(after)]
+
+
+@claim
+def fine_compile_in_loop() -> int:
+    model = Net()
+    return graphs(lambda: [compiled(model)(X) for _ in range(4)])
+
+
+@claim
+def fine_shape_padding_is_on() -> bool:
+    import torch._inductor.config
+
+    return bool(torch._inductor.config.shape_padding)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+        answer = {name: run() for name, run in CLAIMS.items()}
+        dist.destroy_process_group()
+    Path(sys.argv[1]).write_text(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What the usage rules claim happens in the installed torch, and what they leave alone does no harm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+RUNNER = Path(__file__).with_name("run_usage.py")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the claims gave, all of them in one process."""
+    pytest.importorskip("accelerate")
+    pytest.importorskip("lightning")
+    answer = tmp_path_factory.mktemp("usage") / "answer.json"
+    command = [sys.executable, str(RUNNER), str(answer)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=200)
+    result: dict[str, Any] = json.loads(answer.read_text())
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gd603_accelerator_keeps_what_is_compiled", [False, True]),
+        ("gd604_fullgraph_around", ["Unsupported", "", "Unsupported"]),
+        ("gd605_wrapped_layers", [0, 1, 1]),
+        ("gd605_flat_parameters", [0, 1]),
+        ("gd606_generate", [0, 1]),
+        ("gd607_changed", [2, 1, 2, 1]),
+        ("gd608_backends", [4, 1]),
+        ("gd612_ignored", ""),
+        ("gd615_learning_rate", [2, 1, 1]),
+        ("gd616_fullgraph", "Unsupported"),
+        ("gd617_keys", ["0._orig_mod.weight", "0.weight"]),
+        ("gd618_does_not_load", "RuntimeError"),
+        ("gd619_one_process", 1),
+        ("gd621_stance", ["RuntimeError", "RuntimeError", ""]),
+        ("gd625_lengths", [8, "FailOnRecompileLimitHit", 2]),
+    ],
+)
+def test_what_a_rule_claims_is_so(done: dict[str, Any], name: str, expected: object) -> None:
+    assert done[name] == expected
+
+
+def test_compiled_twice_is_a_function(done: dict[str, Any]) -> None:
+    assert "'function' object has no attribute" in done["gd603_twice_has_no_attributes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("fine_autocast_inside", ""),
+        ("fine_move_inside", ""),
+        ("fine_assert_with_constant_message", ""),
+        ("fine_ddp_either_order", [1, 1]),
+        ("fine_shard_either_order", [1, 1]),
+        ("fine_fabric_either_order", [1, 1]),
+        ("fine_compile_in_loop", 1),
+        ("fine_shape_padding_is_on", True),
+    ],
+)
+def test_what_no_rule_reports_does_no_harm(done: dict[str, Any], name: str, expected: object) -> None:
+    assert done[name] == expected

@@ -1,0 +1,57 @@
+"""Tensors of which data says how many rows they have, and what becomes of masks and lists of tensors on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.events import Iterate, Subscript
+from graphdoctor.static.values import Seq, Tensor, options
+
+
+def run(events, body: str):
+    source = "import torch\ndef f(x, other=None):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    return events(source + "def graphdoctor_target():\n    return f, (torch.rand(4, 4),)\n")
+
+
+def loops(events, rows: str) -> list[str]:
+    found = run(events, f"for row in {rows}:\n    pass\nreturn x")
+    return [type(e).__name__ for e in found if isinstance(e, Iterate)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "x.nonzero()",
+        "torch.argwhere(x > 1)[:, 0]",
+        "x.long().flatten().bincount().cpu().numpy().cumsum(0)",
+        "x[x > 1]",
+        "torch.where(x > 1)[0]",
+        "x.unique().to(torch.int64)",
+        "enumerate(x.nonzero().squeeze(-1))",
+    ],
+)
+def test_loops_over_as_many_rows_as_the_data_says_are_seen(events, rows):
+    assert set(loops(events, rows)) == {"Iterate"}
+
+
+@pytest.mark.parametrize("rows", ["x", "x.nonzero()[0]", "x[:2]", "x[x.argsort(0)[0]]", "range(len(x.nonzero()))"])
+def test_loops_over_a_known_number_of_rows_are_not(events, rows):
+    assert loops(events, rows) == []
+
+
+def test_a_mask_that_is_moved_to_the_device_of_something_unknown_stays_a_mask(events):
+    found = run(events, "mask = (x > 1).to(other.missing().device)\nreturn x[mask]")
+    index = [option for e in found if isinstance(e, Subscript) for option in options(e.index[0])]
+    assert [i.dtype for i in index if isinstance(i, Tensor)] == ["bool"]
+
+
+def test_a_mask_combined_with_something_unknown_is_a_mask(events):
+    found = run(events, "mask = (x > 1) | other.missing()\nreturn x[mask]")
+    index = [option for e in found if isinstance(e, Subscript) for option in options(e.index[0])]
+    assert [i.dtype for i in index if isinstance(i, Tensor)] == ["bool"]
+
+
+def test_columns_of_unpacked_rows_are_lists_of_tensors(events):
+    found = run(events, "rows, columns = zip(*x.long())\nx[rows, columns] = 0\nreturn x")
+    parts = [part for e in found if isinstance(e, Subscript) for part in e.index]
+    assert [isinstance(p, Seq) and isinstance(p.element, Tensor) for p in parts] == [True, True]
