@@ -35,19 +35,60 @@ class Shape:
     has_float: bool = False
 
 
-def assigned_values(block: cst.BaseSuite) -> dict[str, cst.BaseExpression]:
-    """The plain names a block assigns, with their values. Refuses any other statement."""
+def assigned_values(block: cst.BaseSuite, editor: Editor) -> dict[str, cst.BaseExpression]:
+    """What a block assigns, by the code of the target: plain names and attributes of ``self``.
+
+    A name that only helps to compute the others, ``limit = finfo(x.dtype).max``, is put in place where it is read.
+    Refuses any other statement.
+    """
     values: dict[str, cst.BaseExpression] = {}
+    helpers: set[str] = set()
     for statement in _small_statements(block):
         if not isinstance(statement, cst.Assign):
             raise Refuse(f"a side {_does(statement)} instead of assigning a name")
         target = statement.targets[0].target
-        if len(statement.targets) != 1 or not isinstance(target, cst.Name):
+        is_own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and root(target) == "self"
+        if len(statement.targets) != 1 or not (is_own or isinstance(target, cst.Name)):
             raise Refuse("a side assigns to something other than one plain name")
-        if target.value in values or names(statement.value) & set(values):
+        read = {name for name in values if reads(statement.value, name)}
+        if any(not _is_helper(name, block, editor) for name in read) or editor.code(target) in values:
             raise Refuse("a side uses a name that it has just assigned")
-        values[target.value] = statement.value
-    return values
+        helpers |= read
+        value = statement.value.visit(_PutInPlace({n: values[n] for n in read})) if read else statement.value
+        assert isinstance(value, cst.BaseExpression)
+        values[editor.code(target)] = value
+    return {name: value for name, value in values.items() if name not in helpers}
+
+
+def reads(node: cst.CSTNode, target: str) -> bool:
+    """True when ``node`` reads the name or the attribute ``target``."""
+    name, _, attribute = target.partition(".")
+    if not attribute:
+        return name in names(node)
+    return any(isinstance(n, cst.Attribute) and n.attr.value == attribute and root(n) == name for n in walk(node))
+
+
+def _is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
+    """A plain name that nothing outside ``block`` reads."""
+    function = editor.function_of(block)
+    inside = set(walk(block))
+    return function is not None and not any(
+        isinstance(n, cst.Name) and n.value == name and n not in inside for n in walk(function)
+    )
+
+
+class _PutInPlace(cst.CSTTransformer):
+    """Replaces names by their values."""
+
+    def __init__(self, values: dict[str, cst.BaseExpression]) -> None:
+        self.values = values
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        value = self.values.get(original_node.value)
+        if value is None:
+            return updated_node
+        is_tight = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(value.lpar)
+        return value if is_tight else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:
@@ -65,11 +106,16 @@ def is_return(block: cst.BaseSuite) -> bool:
     return isinstance(list(_small_statements(block))[-1], cst.Return)
 
 
+def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse what is plainly no tensor."""
+    if isinstance(value, _PYTHON_ONLY) or (isinstance(value, cst.Name) and value.value in ("None", "True", "False")):
+        raise Refuse(f"`{editor.code(value)}` is not a tensor")
+
+
 def check(value: cst.BaseExpression, editor: Editor) -> None:
     """Refuse a side that cannot be computed when it is not taken, or that ``torch.where`` cannot take."""
+    check_tensor(value, editor)
     code = editor.code(value)
-    if isinstance(value, _PYTHON_ONLY) or (isinstance(value, cst.Name) and value.value in ("None", "True", "False")):
-        raise Refuse(f"`{code}` is not a tensor")
     for node in walk(value):
         if isinstance(node, (cst.Await, cst.Yield, cst.NamedExpr)):
             raise Refuse(f"`{code}` awaits, yields or assigns")
@@ -126,12 +172,22 @@ def _call_shape(call: cst.Call, editor: Editor) -> Shape | None:
     inner = shape_of(operand, editor)
     if inner is None or not inner.base or inner.reduction:
         return None
-    given = ", ".join(" ".join(editor.code(a).split()) for a in arguments)
+    given = ", ".join(" ".join(editor.module.tree.code_for_node(a).split()) for a in arguments)
     if name in REDUCTIONS:
         return Shape(inner.base, f"({given.replace('axis=', 'dim=')})", inner.has_float)
-    plain = all(isinstance(a.value, (cst.Integer, cst.Float, cst.UnaryOperation)) for a in arguments)
-    makes_float = name not in KEEPS_DTYPE or any(isinstance(a.value, cst.Float) for a in arguments)
+    plain = all(_is_number(a.value) for a in arguments)
+    makes_float = name not in KEEPS_DTYPE or any(isinstance(n, cst.Float) for a in arguments for n in walk(a.value))
     return Shape(inner.base, "", inner.has_float or makes_float) if name in ELEMENTWISE and plain else None
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    """Literals, limits of a dtype, and arithmetic on these."""
+    if isinstance(node, cst.UnaryOperation):
+        return _is_number(node.expression)
+    if isinstance(node, cst.BinaryOperation):
+        return _is_number(node.left) and _is_number(node.right)
+    is_limit = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call)
+    return isinstance(node, (cst.Integer, cst.Float)) or (is_limit and called(node.value) in ("finfo", "iinfo"))  # type: ignore[attr-defined]
 
 
 def _merge(left: Shape | None, right: Shape | None, is_division: bool) -> Shape | None:

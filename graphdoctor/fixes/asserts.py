@@ -13,7 +13,7 @@ import libcst as cst
 from graphdoctor.fixes.conditions import Conditions
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.scope import assignments
+from graphdoctor.fixes.scope import assignments, names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -75,7 +75,7 @@ def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
         return constant_text(node.func.value, editor)
     if isinstance(node, cst.Name):
         bound = assignments(editor.module.tree, node.value)
-        if len(bound) == 1 and isinstance(bound[0], cst.Assign):
+        if len(bound) == 1 and isinstance(bound[0], cst.Assign) and not names(bound[0].value):
             return constant_text(bound[0].value, editor)
     return ""
 

@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.kinds import MATH_TESTS, Kinds
+from graphdoctor.fixes.kinds import COMPARERS, MATH_TESTS, Kinds
 from graphdoctor.fixes.purity import called, root
 from graphdoctor.static.rule import Hit
 
@@ -59,6 +59,8 @@ class Conditions:
             raise Refuse(f"`{code}` is not known to be tensor data, and Python and tensor conditions do not mix")
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return negate(self.boolean(test.expression))
+        if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, (cst.In, cst.NotIn)):
+            return self._membership(test)
         if isinstance(test, cst.Comparison) and len(test.comparisons) > 1:
             return self._chain(test)
         text = self.number_free(test)
@@ -68,6 +70,12 @@ class Conditions:
         """The code of ``node`` with conversions of tensors to Python numbers dropped: ``x.max().item() > 3``."""
         changed = node.visit(_DropConversions(self.kinds))
         return self.editor.module.tree.code_for_node(changed) if isinstance(changed, cst.CSTNode) else ""
+
+    def _membership(self, test: cst.Comparison) -> str:
+        """``3 in ids`` as ``(ids == 3).any()``."""
+        value, tensor = self.number_free(test.left), self.number_free(test.comparisons[0].comparator)
+        text = f"({_tight(tensor)} == {_tight(value)}).any()"
+        return text if isinstance(test.comparisons[0].operator, cst.In) else f"~{text}"
 
     def _chain(self, test: cst.Comparison) -> str:
         """``0 < t < 1`` as ``(0 < t) & (t < 1)``."""
@@ -89,6 +97,8 @@ class _DropConversions(cst.CSTTransformer):
         name = called(original_node)
         if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
             return updated_node.func.value
+        if name in COMPARERS:
+            return _comparison(name, updated_node)
         if len(original_node.args) != 1 or self.kinds.kind(original_node.args[0].value) is None:
             return updated_node
         argument = updated_node.args[0].value
@@ -103,6 +113,22 @@ class _DropConversions(cst.CSTTransformer):
         return updated_node
 
 
+def _comparison(name: str, call: cst.Call) -> cst.BaseExpression:
+    """``torch.allclose(a, b)`` and the like as a tensor of one bool."""
+    code = cst.Module([]).code_for_node
+    args = [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in call.args]
+    operands = [code(a.value if a.keyword is None else a) for a in args]
+    if not (isinstance(call.func, cst.Attribute) and code(call.func.value) == "torch"):
+        if not isinstance(call.func, cst.Attribute):
+            raise Refuse(f"`{code(call)}` is not called as a function of torch or a method")
+        operands.insert(0, code(call.func.value))
+    if name == "allclose":
+        return cst.parse_expression(f"torch.isclose({', '.join(operands)}).all()")
+    if name == "is_nonzero" and len(operands) == 1:
+        return cst.parse_expression(f"({_tight(operands[0])} != 0)")
+    raise Refuse("torch.equal is False for other shapes, where an elementwise comparison raises")
+
+
 def negate(text: str) -> str:
     """The opposite of a bool tensor expression."""
     node = cst.parse_expression(text)
@@ -114,7 +140,8 @@ def negate(text: str) -> str:
 def _tight(text: str) -> str:
     """``text`` in parentheses unless it binds as tightly as a name."""
     node = cst.parse_expression(text)
-    tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
+    tight = tight or bool(node.lpar)
     is_invert = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert)
     return text if tight or is_invert else f"({text})"
 

@@ -1,25 +1,28 @@
-"""Tensor data that becomes a Python number, or a copy, where the tensor itself would do."""
+"""Tensor data that becomes a Python number, or an array, where the tensor itself would do."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from graphdoctor.fixes.branch import branch_of, rewrite_branch
-from graphdoctor.fixes.editor import Editor, walk
-from graphdoctor.fixes.purity import called
-from graphdoctor.fixes.scope import assignments
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.flow import Flow
+from graphdoctor.fixes.imports import import_edit
+from graphdoctor.fixes.kinds import Kinds
+from graphdoctor.fixes.purity import called, words
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import is_tensor
 
 _KEPT = (
-    "The 0-d tensor takes the place of the number: gradients now flow through it, and results may change "
-    "where the two promote dtypes differently."
+    "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
+    "differently."
 )
+#: Reductions that numpy and torch compute alike.
+_SAME_IN_NUMPY = words("argmax argmin max mean min prod sum")
 
 
 def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """Drop ``.item()`` or ``float()`` where the number is only an operand of arithmetic: ``x / t.item()``.
+    """Drop ``.item()``, ``float()`` or ``int()`` where a 0-d tensor can take the place of the number.
 
     Where the number decides a branch, the branch is rewritten.
     """
@@ -31,67 +34,86 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     receiver = _receiver(call)
     if receiver is None:
         return Refusal(f"`{editor.code(call)}` does more than read one number, so it cannot be dropped.")
-    problem = _use_problem(call, editor)
-    if problem:
-        return Refusal(problem)
-    return FixPlan((editor.replace(call, _operand(receiver, editor)),), "unsafe", _KEPT)
+    flow = Flow(hit, editor)
+    try:
+        kind, text = Kinds(editor, hit).kind(receiver), _tensor_text(receiver, editor)
+        if called(call) == "int":
+            text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
+            kind = "tensor"
+        flow.follow(call, text, kind or "tensor")
+        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", _KEPT)
+    except Refuse as refusal:
+        return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
 
 
-def clone_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``copy.deepcopy(t)`` of a tensor becomes ``t.clone()``."""
-    call, event = hit.place, hit.event
-    if not isinstance(call, cst.Call) or not isinstance(event, Call) or len(call.args) != 1:
-        return Refusal("The copy is not a plain call with one argument.")
-    if not event.args or not is_tensor(event.args[0]):
-        return Refusal("What is copied is not known to be a tensor; copy it outside the compiled code.")
-    text = f"{_operand(call.args[0].value, editor)}.clone()"
-    reason = "The values are the same; gradients flow through the clone, and it is no leaf of its own."
-    return FixPlan((editor.replace(call, text),), "unsafe", reason)
+def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``v = t.tolist()`` becomes ``v = t`` where only single elements of it are read."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args:
+        return Refusal("The list is not made by a plain call of tolist().")
+    flow = Flow(hit, editor)
+    flow.sequence(call)
+    edit = editor.replace(call, _tensor_text(call.func.value, editor))
+    return FixPlan((*editor.torch_import(call), edit, *flow.edits), "unsafe", _KEPT)
+
+
+def keep_truth(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``ok = a.any() and b.any()`` becomes ``ok = a.any() & b.any()``, where ``ok`` can be a tensor."""
+    node = hit.place
+    for outer in editor.ancestors(node):
+        is_not = isinstance(outer, cst.UnaryOperation) and isinstance(outer.operator, cst.Not)
+        if not (is_not or isinstance(outer, cst.BooleanOperation)):
+            break
+        node = outer
+    if not isinstance(node, cst.BaseExpression):
+        return Refusal("What is asked for its truth is no expression.")
+    flow = Flow(hit, editor)
+    text = flow.conditions.boolean(node)
+    flow.follow(node, f"({text})" if isinstance(cst.parse_expression(text), cst.BinaryOperation) else text, "bool")
+    return FixPlan((*editor.torch_import(node), *flow.edits), "unsafe", "A bool tensor takes the place of the bool.")
+
+
+def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``np.prod(x.shape)`` becomes ``math.prod(x.shape)``, which stays a Python number."""
+    call: cst.CSTNode | None = hit.place
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and len(call.args) == 1:
+        value = call.args[0].value
+        call = Kinds(editor, hit).assigned(value) or value
+    is_product = isinstance(call, cst.Call) and called(call) == "prod" and len(call.args) == 1
+    if not isinstance(call, cst.Call) or not is_product or not editor.code(call.func).startswith(("np.", "numpy.")):
+        return Refusal("The number does not come from np.prod of a shape, so Python's math has no form of it.")
+    argument = editor.code(call.args[0].value)
+    is_shape = ".shape" in argument or ".size(" in argument or isinstance(call.args[0].value, (cst.List, cst.Tuple))
+    if not is_shape:
+        return Refusal(f"`{argument}` is not shown to be a shape.")
+    edits = (*import_edit("math", editor, call), editor.replace(call, f"math.prod({argument})"))
+    return FixPlan(edits, "unsafe", "The product is a Python int in place of a numpy one.")
+
+
+def torch_reduction(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x.numpy().mean().item()`` becomes ``x.mean()``, where the number can be a tensor."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) not in ("item", "float"):
+        return Refusal("The array is not read as one number.")
+    reduction = _receiver(call)
+    is_plain = isinstance(reduction, cst.Call) and called(reduction) in _SAME_IN_NUMPY and not reduction.args
+    array = reduction.func.value if is_plain and isinstance(reduction.func, cst.Attribute) else None  # type: ignore[union-attr]
+    if not isinstance(array, cst.Call) or called(array) != "numpy" or not isinstance(array.func, cst.Attribute):
+        return Refusal("The number is not a reduction that numpy and torch compute alike.")
+    assert isinstance(reduction, cst.Call)
+    flow = Flow(hit, editor)
+    flow.follow(call, f"{editor.operand(array.func.value)}.{called(reduction)}().detach()")
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", _KEPT)
+
+
+def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:
+    """The tensor without its history, as the number had none."""
+    text = editor.operand(receiver)
+    return text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression | None:
-    """The tensor in ``t.item()`` and ``float(t)``."""
+    """The tensor in ``t.item()``, ``float(t)`` and ``int(t)``."""
     if isinstance(call.func, cst.Attribute):
         return call.func.value if called(call) == "item" and not call.args else None
-    return call.args[0].value if called(call) == "float" and len(call.args) == 1 else None
-
-
-def _operand(node: cst.BaseExpression, editor: Editor) -> str:
-    simple = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
-    return editor.code(node) if simple else f"({editor.code(node)})"
-
-
-def _use_problem(node: cst.BaseExpression, editor: Editor, depth: int = 0) -> str:
-    """Why the number cannot stay a tensor; empty when every use of it is arithmetic."""
-    user = editor.parent(node)
-    if isinstance(user, cst.BinaryOperation):
-        return ""
-    if isinstance(user, cst.UnaryOperation) and not isinstance(user.operator, cst.Not):
-        return _use_problem(user, editor, depth)
-    if isinstance(user, cst.AugAssign):
-        return ""
-    if isinstance(user, cst.Assign) and depth == 0:
-        return _name_problem(user, editor)
-    if isinstance(user, cst.Return):
-        return "The caller gets a Python number; return the tensor and convert it outside the compiled code."
-    if isinstance(user, (cst.Comparison, cst.BooleanOperation, cst.If, cst.While, cst.IfExp)):
-        return "The number decides a branch; make the branch a torch.where first."
-    if isinstance(user, (cst.Arg, cst.Slice, cst.Index)):
-        return "The number is an argument or an index, where a tensor may mean something else."
-    return "The number is used where a tensor may mean something else."
-
-
-def _name_problem(assign: cst.Assign, editor: Editor) -> str:
-    """The number goes to a name: every use of that name must be arithmetic."""
-    target = assign.targets[0].target
-    function = editor.function_of(assign)
-    if len(assign.targets) != 1 or not isinstance(target, cst.Name) or function is None:
-        return "The number is stored where other code may read it."
-    if assignments(function, target.value) != [assign]:
-        return f"`{target.value}` is assigned more than once."
-    for node in walk(function):
-        if isinstance(node, cst.Name) and node.value == target.value and node is not target:
-            problem = _use_problem(node, editor, depth=1)
-            if problem:
-                return problem
-    return ""
+    return call.args[0].value if called(call) in ("float", "int") and len(call.args) == 1 else None

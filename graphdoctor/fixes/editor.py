@@ -13,6 +13,8 @@ from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
 
+#: Lines that a rewrite makes longer than this are broken.
+LINE_LENGTH = 120
 EAGER_ONLY = "not torch.compiler.is_compiling()"
 
 
@@ -58,6 +60,11 @@ class Editor:
         lines[0] = lines[0][place.column - 1 :]
         return self.newline.join(lines)
 
+    def operand(self, node: cst.BaseExpression) -> str:
+        """The source of ``node``, in parentheses where a method of it could not be called otherwise."""
+        simple = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Dict))
+        return self.code(node) if simple or node.lpar else f"({self.code(node)})"
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module."""
         return self._parents.get(node)
@@ -72,6 +79,12 @@ class Editor:
     def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function in which ``node`` stands."""
         return next((n for n in self.ancestors(node) if isinstance(n, cst.FunctionDef)), None)
+
+    def is_label(self, node: cst.Name) -> bool:
+        """The ``name`` of ``x.name`` and of ``f(name=1)``, which reads no variable."""
+        outer = self.parent(node)
+        is_keyword = isinstance(outer, cst.Arg) and outer.keyword is node
+        return is_keyword or (isinstance(outer, cst.Attribute) and outer.attr is node)
 
     def statement_of(self, node: cst.CSTNode) -> cst.BaseSmallStatement | cst.BaseCompoundStatement:
         """The innermost statement that ``node`` belongs to: ``print(x)`` itself, not the line it stands on."""
@@ -99,15 +112,53 @@ class Editor:
             raise Refuse("the statement shares its line with other code")
         return before
 
+    def is_blank(self, line: int) -> bool:
+        """True when ``line`` (1-based) of the file holds nothing but whitespace."""
+        return not self._lines[line - 1].strip()
+
+    def first_line(self, statement: cst.CSTNode) -> int:
+        """The line where a function or class begins: with its decorators and the comments right above it."""
+        line = self.location(statement).line
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            line = min([line, *(self.location(d).line for d in statement.decorators)])
+        while line > 1 and self._lines[line - 2].lstrip().startswith("#"):
+            line -= 1
+        return line
+
     def replace(self, node: cst.CSTNode, text: str) -> Edit:
         """Put ``text`` where ``node`` stands; parentheses around an expression stay."""
         place = self.location(node)
         return Edit(self.path, (place.line, place.column), (place.end_line, place.end_column), text)
 
+    def narrowed(self, node: cst.CSTNode, text: str) -> Edit:
+        """Like ``replace``, but only what differs, so that two rewrites can change parts of one expression."""
+        place = self.location(node)
+        before = self._lines[place.line - 1][place.column - 1 : place.end_column - 1]
+        if place.line != place.end_line:
+            return self.replace(node, text)
+        start = _shared(before, text)
+        end = _shared(before[start:][::-1], text[start:][::-1])
+        columns = place.column + start, place.end_column - end
+        return Edit(self.path, (place.line, columns[0]), (place.line, columns[1]), text[start : len(text) - end])
+
     def replace_span(self, first: cst.CSTNode, last: cst.CSTNode, text: str) -> Edit:
         """Put ``text`` where everything from ``first`` to ``last`` stands."""
         start, end = self.location(first), self.location(last)
         return Edit(self.path, (start.line, start.column), (end.end_line, end.end_column), text)
+
+    def delete(self, statement: cst.CSTNode) -> Edit:
+        """Take out the lines of ``statement``. Refuses when they hold other code, or are all that their block has."""
+        small = self.statement_of(statement)
+        line = self.parent(small) if isinstance(small, cst.BaseSmallStatement) else small
+        block = self.parent(line) if line is not None else None
+        if not isinstance(line, cst.BaseStatement) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
+            raise Refuse("the statement shares its line with other code")
+        if isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1:
+            raise Refuse("the statement shares its line with other statements")
+        if len(block.body) == 1:
+            raise Refuse("the statement is all that its block does")
+        place = self.location(line)
+        return Edit(self.path, (place.line, 1), (place.end_line + 1, 1), "")
 
     def insert_before(self, statement: cst.CSTNode, text: str) -> Edit:
         """Put ``text`` right before ``statement``; the caller ends it with a line end and the indentation."""
@@ -118,6 +169,12 @@ class Editor:
         """``lines`` joined, each but the first behind ``indent``; a leading tab in a line is one level deeper."""
         text = [line.replace("\t", self.indent) for line in lines]
         return (self.newline + indent).join(text)
+
+    def statement(self, indent: str, start: str, value: str) -> str:
+        """``start`` with ``value``, which stands in parentheses on a line of its own where one line is too long."""
+        if len(indent) + len(start) + len(value) <= LINE_LENGTH or self.newline in value:
+            return start + value
+        return self.lines(indent, f"{start}(", f"\t{value}", ")")
 
     def deepen(self, statement: cst.CSTNode, levels: int = 1) -> str:
         """The source of ``statement`` with its continuation lines indented further, multi-line strings left alone."""
@@ -132,6 +189,16 @@ class Editor:
             self.indent * levels + line if number > 0 and line.strip() and first + number not in inside_string else line
             for number, line in enumerate(lines)
         )
+
+    def dedented(self, statement: cst.CSTNode, indent: str = "") -> str:
+        """The source of ``statement`` as it would stand behind ``indent``. Refuses strings of several lines."""
+        before = self.indent_of(statement)
+        for node in walk(statement):
+            if isinstance(node, (cst.SimpleString, cst.FormattedString)) and self.newline in self.code(node):
+                raise Refuse("a string of several lines would be moved")
+        lines = self.code(statement).split(self.newline)
+        moved = (indent + line.removeprefix(before) if line else "" for line in lines[1:])
+        return self.newline.join([lines[0], *moved])
 
     def guard(self, statement: cst.CSTNode, condition: str = EAGER_ONLY) -> tuple[Edit, ...]:
         """Put a simple statement under ``if <condition>:``, with the ``import torch`` that this needs."""
@@ -181,8 +248,7 @@ class Editor:
         if before is not None:
             line = self.location(before).line
             return Edit(self.path, (line, 1), (line, 1), "import torch" + self.newline)
-        if after is None:
-            raise Refuse("the file has no statement")
+        assert after is not None
         line = self.location(after).end_line
         if line < len(self._lines):
             return Edit(self.path, (line + 1, 1), (line + 1, 1), "import torch" + self.newline)
@@ -195,3 +261,9 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
     for child in node.children:
         yield from walk(child)
+
+
+def _shared(first: str, second: str) -> int:
+    """How many characters the two begin with alike."""
+    different = (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    return next(different, min(len(first), len(second)))

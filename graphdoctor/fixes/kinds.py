@@ -23,6 +23,8 @@ _BOOL = words("""
 #: Operators that leave a single number when no dimension is given.
 _REDUCING = REDUCTIONS | words("all any argmax argmin count_nonzero max median min nansum norm prod std sum var")
 _TENSOR = ELEMENTWISE | _REDUCING | words("dot double float half int long to trace vector_norm")
+#: Functions and methods that compare tensors and give a Python bool.
+COMPARERS = frozenset({"allclose", "equal", "is_nonzero"})
 #: Functions of ``math`` that torch has under the same name, with a tensor of bools as the result.
 MATH_TESTS = frozenset({"isnan", "isinf", "isfinite"})
 _COMPARISONS = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual, cst.Equal, cst.NotEqual)
@@ -52,6 +54,8 @@ class Kinds:
         if isinstance(node, (cst.BooleanOperation, cst.BinaryOperation)):
             return self._all_scalar(node.left, node.right)
         if isinstance(node, cst.Comparison):
+            if self._is_membership(node):
+                return True
             return self._all_scalar(node.left, *(c.comparator for c in node.comparisons))
         if isinstance(node, cst.Call):
             return self._scalar_call(node)
@@ -76,6 +80,8 @@ class Kinds:
             return self._call(node)
         if isinstance(node, cst.Comparison):
             sides = [node.left, *(c.comparator for c in node.comparisons)]
+            if self._is_membership(node):
+                return "bool"
             is_elementwise = all(isinstance(c.operator, _COMPARISONS) for c in node.comparisons)
             return "bool" if is_elementwise and any(self.kind(s) is not None for s in sides) else None
         if isinstance(node, cst.UnaryOperation):
@@ -89,6 +95,11 @@ class Kinds:
         value = self.assigned(node)
         return self.kind(value) if value is not None else None
 
+    def _is_membership(self, node: cst.Comparison) -> bool:
+        """``3 in ids``, where the static pass says that ``ids`` is tensor data."""
+        is_in = isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)) and len(node.comparisons) == 1
+        return is_in and (node in self._known or self.kind(node.comparisons[0].comparator) is not None)
+
     def _call(self, node: cst.Call) -> Kind | None:
         name = called(node)
         argument = self.kind(node.args[0].value) if len(node.args) == 1 else None
@@ -98,6 +109,8 @@ class Kinds:
             if argument is None or name not in ("float", "bool"):
                 return None
             return "bool" if argument == name else "tensor"
+        if name in COMPARERS:
+            return "bool"
         if name == "item" and isinstance(node.func, cst.Attribute):
             return self.kind(node.func.value) or "tensor"
         return "bool" if name in _BOOL else ("tensor" if name in _TENSOR else None)
@@ -106,7 +119,7 @@ class Kinds:
         name = called(node)
         if isinstance(node.func, cst.Name) and name in ("float", "bool") and len(node.args) == 1:
             return self.is_scalar(node.args[0].value)
-        if name == "item":
+        if name == "item" or name in COMPARERS:
             return True
         is_function = is_torch_function(node, self.editor)
         if name in _REDUCING:

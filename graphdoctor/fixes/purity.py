@@ -25,6 +25,10 @@ ELEMENTWISE = words("""
     round rsqrt selu sgn sigmoid sign silu sin sinc sinh softmax softmin softplus softsign sqrt square sub tan tanh
     tanhshrink threshold tril triu true_divide trunc
 """)
+#: Those of them that compute each element from the one at the same place.
+POINTWISE = ELEMENTWISE - words("""
+    contiguous cumprod cumsum detach flip log_softmax masked_fill normalize roll softmax softmin tril triu
+""")
 #: Those of them that give whole numbers for whole numbers; the others make floats of them.
 KEEPS_DTYPE = words("""
     abs add ceil clamp clamp_max clamp_min clip clone contiguous detach flip floor masked_fill mul neg negative positive
@@ -36,13 +40,14 @@ REDUCTIONS = words("amax amin mean nanmean")
 OTHER = words("""
     all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16 bmm bool broadcast_to cat chunk concat
     conj cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double
-    einsum element_size empty_like eq expand expand_as eye flatten float full full_like gather ge gt half hypot
-    index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf isposinf
-    isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or logical_xor
-    logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow ne new_full
-    new_ones new_zeros norm numel one_hot ones ones_like outer pad permute prod quantile rad2deg ravel real repeat
-    reshape scalar_tensor select size split squeeze stack std stride sum swapaxes t take tensor tile to topk trace
-    transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros zeros_like
+    einsum element_size empty_like eq expand expand_as eye finfo flatten float full full_like gather ge gt half hypot
+    iinfo index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
+    isposinf isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or
+    logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow
+    ne new_full new_ones new_zeros norm numel one_hot ones ones_like outer pad permute prod quantile rad2deg ravel real
+    repeat reshape scalar_tensor select size split squeeze stack std stride sum swapaxes t take tensor tile to topk
+    trace transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros
+    zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
 

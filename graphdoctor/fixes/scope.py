@@ -32,6 +32,21 @@ def target_names(target: cst.CSTNode) -> frozenset[str]:
     return frozenset()
 
 
+def bound_names(function: cst.CSTNode) -> frozenset[str]:
+    """The names that ``function`` binds anywhere in it: arguments, targets, functions and classes in it."""
+    bound: set[str] = set()
+    for node in walk(function):
+        if isinstance(node, cst.Param):
+            bound.add(node.name.value)
+        elif isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+            bound |= target_names(node.target)
+        elif isinstance(node, cst.AsName):
+            bound |= target_names(node.name)
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node is not function:
+            bound.add(node.name.value)
+    return frozenset(bound)
+
+
 def parameters(function: cst.FunctionDef) -> dict[str, cst.BaseExpression | None]:
     """The names of the parameters and their defaults."""
     params = function.params

@@ -1,20 +1,21 @@
-"""Proves fixes: the fixed code is run again, and its breaks and outputs are compared with those of the original.
+"""Proves fixes: the fixed code is run again, and its breaks and results are compared with those of the original.
 
-No torch here: ``rerun`` runs a copy of the code in which some files have other texts, and nothing on disk changes.
+No torch here: ``Copies`` runs copies of the code, and nothing on disk changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphdoctor.fixes.apply import edits_by_path, fixed_texts, original_lines, select_fixes
-from graphdoctor.model import Break, DynamicRun, Finding, Fix, Grade, Numerics, Verification
+from graphdoctor.fixes import graded
+from graphdoctor.fixes.apply import select_fixes
+from graphdoctor.fixes.subsets import needed, working
+from graphdoctor.fixes.trials import Copies, Trial, Trials, break_places
+from graphdoctor.model import Dropped, DynamicRun, Finding, Grade, Verification
 
-Rerun = Callable[[Mapping[str, str]], Sequence[DynamicRun]]
-
-#: Further runs that are spent on finding out which fix is wrong.
-EXTRA_RUNS = 4
+#: Fixes up to which the minimal set is looked for: each takes one compile of the model.
+MOST_FIXES = 24
 
 
 @dataclass(frozen=True)
@@ -25,158 +26,136 @@ class Verified:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A set of fixes and what the runs with them showed; ``problem`` is empty when they are right."""
-
-    applied: tuple[Finding, ...]
-    runs: tuple[DynamicRun, ...]
-    problem: str
-
-
 def verify(
-    findings: Sequence[Finding], texts: Mapping[str, str], before: Sequence[DynamicRun], rerun: Rerun
+    findings: Sequence[Finding],
+    texts: Mapping[str, str],
+    before: Sequence[DynamicRun],
+    copies: Copies,
+    each: bool = True,
+    seconds: float = 120.0,
 ) -> Verified | None:
-    """Run the code with all fixes applied, safe or not; when that goes wrong, look for the fixes that are to blame.
+    """Run the code with all fixes, safe or not; with ``each`` also with each one alone and those that fullgraph needs.
 
-    ``texts`` holds the sources by path. None when there is no fix to try.
+    Fixes that change results or leave their break in place are dropped. ``texts`` holds the sources by path. After
+    ``seconds`` no further set is tried. None when there is no fix to try.
     """
     chosen, overlapping = select_fixes((f for f in findings if f.status != "refuted"), unsafe=True)
     if not chosen:
         return None
-
-    def attempt(applied: Sequence[Finding]) -> _Trial:
-        runs = tuple(rerun(fixed_texts(texts, applied)))
-        return _Trial(tuple(applied), runs, _problem(runs))
-
-    everything = attempt(chosen)
-    trial, rejected = (everything, ()) if not everything.problem else _without_culprits(everything, attempt)
-    left_out = [f for f in chosen if f not in trial.applied]
-    graded = tuple(_graded(f, trial, texts, rejected, everything.problem) for f in findings)
-    details = [_detail(trial, before)]
-    if everything.problem:
-        details.append(f"With all {len(chosen)} fixes, {everything.problem}; left out: {_places(left_out) or 'none'}.")
-    if overlapping:
-        details.append(f"Not tried, because they overlap other fixes: {_places(overlapping)}.")
+    trials = Trials(texts, copies, seconds)
+    trials.record(chosen)
+    reasons: dict[Finding, str] = {}
+    trial = _right(chosen, trials, reasons, before, each)
+    trial = _effective(trial, trials, reasons)
+    minimal = _minimal(trial, trials) if each else None
+    proved = tuple(graded.finding(f, trial, trials, before, reasons, minimal) for f in findings)
     verification = Verification(
         fixes=tuple(f.fingerprint for f in trial.applied),
         graphs=max((run.graphs for run in trial.runs), default=0),
-        breaks=len(_break_places(trial.runs)),
-        fullgraph_passes=_all(run.fullgraph.passes for run in trial.runs),
-        numerics=_numerics(trial.runs),
+        breaks=len(trial.breaks),
+        fullgraph_passes=trial.fullgraph,
+        numerics=trial.numerics,
         grade=_grade(trial),
-        detail=" ".join(details),
+        detail=" ".join(_details(trial, before, reasons, overlapping, minimal)),
+        minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
+        dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
     )
-    return Verified(verification, graded)
+    return Verified(verification, proved)
 
 
-def _without_culprits(
-    failed: _Trial, attempt: Callable[[Sequence[Finding]], _Trial]
-) -> tuple[_Trial, tuple[Finding, ...]]:
-    """A set of fixes that is right, and those that are wrong; ``failed`` itself when none is found.
+def _right(
+    chosen: Sequence[Finding], trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun], each: bool
+) -> Trial:
+    """The trial of the fixes that are right together, with ``each`` also alone; ``reasons`` has why others are not."""
+    everything = trials.attempt(chosen)
+    if not everything.problem and not each:
+        return everything
+    if not everything.problem and len(chosen) > 1:
+        # One compile for each: the mode that has gradients, where there is one.
+        alone = [trials.attempt([f], before[-1].mode) for f in chosen if trials.has_time()]
+        reasons.update({t.applied[0]: f"alone, {t.problem}" for t in alone if t.problem})
+        if not reasons:
+            return everything
+    # The safe ones first, so that of two that do not go together the unsafe one is left out.
+    order = sorted((f for f in chosen if f not in reasons), key=lambda f: f.fix is not None and f.fix.safety != "safe")
 
-    First the safe ones alone, then the unsafe ones one by one on top; if that is no way, each one is left out in turn.
+    def good(fixes: Sequence[Finding]) -> bool:
+        return trials.has_time() and not trials.attempt(_in_order(fixes)).problem
+
+    kept = working(order, good)
+    for finding in order:
+        if finding not in kept:
+            alone_problem = trials.attempt([finding]).problem if trials.has_time() else "not tried for lack of time"
+            reasons[finding] = alone_problem or "it does not go together with the other fixes"
+    return trials.attempt(_in_order(kept)) if kept else replace(everything, applied=())
+
+
+def _in_order(fixes: Iterable[Finding]) -> list[Finding]:
+    return sorted(fixes, key=lambda f: f.location)
+
+
+def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
+    """``trial`` without the fixes that leave their break in place and that fullgraph=True does not need either."""
+    if trial.problem or not trial.applied:
+        return trial
+    idle = [f for f in trial.applied if f.status == "confirmed" and graded.still_breaks(f, trial, trials.texts)]
+    idle = [f for f in idle if not trial.fullgraph or trials.fullgraph([g for g in trial.applied if g is not f])]
+    if not idle:
+        return trial
+    rest = [f for f in trial.applied if f not in idle]
+    reasons.update(dict.fromkeys(idle, "it does not lower the number of graph breaks"))
+    return trials.attempt(rest) if rest else replace(trial, applied=())
+
+
+def _minimal(trial: Trial, trials: Trials) -> list[Finding] | None:
+    """The fixes that alone make fullgraph=True pass; None when it fails with all, or it takes too long to find out.
+
+    They are sought in the last mode, which has gradients where one has, and must then hold in all.
     """
-    safe = [f for f in failed.applied if f.fix is not None and f.fix.safety == "safe"]
-    unsafe = [f for f in failed.applied if f not in safe]
-    best = attempt(safe) if safe and unsafe else None
-    budget = EXTRA_RUNS - (best is not None)
-    if best is not None and not best.problem:
-        rejected = []
-        for finding in unsafe[:budget]:
-            trial = attempt([*best.applied, finding])
-            if trial.problem:
-                rejected.append(finding)
-            else:
-                best = trial
-        return best, tuple(rejected)
-    for finding in failed.applied[:budget] if len(failed.applied) > 1 else ():
-        trial = attempt([f for f in failed.applied if f is not finding])
-        if not trial.problem:
-            return trial, (finding,)
-    return failed, failed.applied
-
-
-def _problem(runs: Sequence[DynamicRun]) -> str:
-    """What is wrong with the fixed code, as a clause."""
-    for run in runs:
-        if run.outcome != "ok":
-            return f"the {run.mode} run did not end well ({run.outcome}{': ' + run.detail if run.detail else ''})"
-        if run.numerics is not None and run.numerics.equal is False:
-            return f"the outputs in {run.mode} mode differ from the original ones"
-    return "" if runs else "nothing ran"
-
-
-def _graded(
-    finding: Finding, trial: _Trial, texts: Mapping[str, str], rejected: Sequence[Finding], problem: str
-) -> Finding:
-    """``finding`` with the grade that the trial gives its fix."""
-    fix = finding.fix
-    if fix is None or not fix.edits:
-        return finding
-    if finding in rejected:
-        return replace(finding, fix=replace(fix, grade="none", reason=f"{fix.reason} It failed: {problem}."))
-    if finding not in trial.applied or trial.problem or finding.status != "confirmed":
-        return finding
-    return replace(finding, fix=_with_grade(fix, finding, trial, texts))
-
-
-def _with_grade(fix: Fix, finding: Finding, trial: _Trial, texts: Mapping[str, str]) -> Fix:
-    """General: its place no longer breaks. Setup-required: it does, but not with fullgraph=True."""
-    numerics = _numerics(trial.runs)
-    if numerics is None or not numerics.equal:
-        return fix
-    path, place = finding.location.path, finding.location
-    lines = original_lines(texts[path], edits_by_path(trial.applied)[path])
-    still = [b for run in trial.runs for b in run.breaks if b.path == path and b.line <= len(lines)]
-    if not any(place.line <= lines[b.line - 1] <= place.end_line for b in still):
-        return replace(fix, grade="general")
-    passes = _all(run.fullgraph.passes for run in trial.runs)
-    return replace(fix, grade="setup-required" if passes else "none")
-
-
-def _grade(trial: _Trial) -> Grade:
-    numerics = _numerics(trial.runs)
-    equal = numerics is not None and numerics.equal is True
-    if trial.problem or not equal or not _all(run.fullgraph.passes for run in trial.runs):
-        return "none"
-    return "setup-required" if _break_places(trial.runs) else "general"
-
-
-def _numerics(runs: Iterable[DynamicRun]) -> Numerics | None:
-    """The worst of the comparisons; None when a run made none."""
-    every = [run.numerics for run in runs]
-    known = [n for n in every if n is not None]
-    if not known or len(known) < len(every):
+    if trial.fullgraph is not True or trial.problem or len(trial.applied) > MOST_FIXES:
         return None
-    return min(known, key=lambda n: (n.equal is not False, n.equal is not None, -(n.max_abs_diff or 0.0)))
+    confirmed = [f for f in trial.applied if f.status == "confirmed"]
+    mode = trial.runs[-1].mode
+    start = confirmed if trials.fullgraph(confirmed, mode) else list(trial.applied)
+
+    def good(fixes: Sequence[Finding]) -> bool:
+        return trials.has_time() and trials.fullgraph(fixes, mode)
+
+    found = needed(start, good)
+    if len(found) < len(trial.applied) and len(trial.runs) > 1 and not trials.fullgraph(found):
+        return None
+    return found if trials.has_time() else None
 
 
-def _all(verdicts: Iterable[bool | None]) -> bool | None:
-    """False when one is, True when all are, else None."""
-    every = list(verdicts)
-    if False in every:
-        return False
-    return True if every and None not in every else None
+def _grade(trial: Trial) -> Grade:
+    if trial.problem or not trial.applied or not trial.equal or trial.fullgraph is not True:
+        return "none"
+    return "setup-required" if trial.breaks else "general"
 
 
-def _break_places(runs: Iterable[DynamicRun]) -> set[tuple[object, ...]]:
-    return {_place(b) for run in runs for b in run.breaks}
-
-
-def _place(brk: Break) -> tuple[object, ...]:
-    return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
-
-
-def _detail(trial: _Trial, before: Sequence[DynamicRun]) -> str:
+def _details(
+    trial: Trial,
+    before: Sequence[DynamicRun],
+    reasons: Mapping[Finding, str],
+    overlapping: Sequence[Finding],
+    minimal: Sequence[Finding] | None,
+) -> Iterable[str]:
     unsafe = sum(f.fix is not None and f.fix.safety == "unsafe" for f in trial.applied)
-    count = len(trial.applied)
-    fixes = f"{count} {'fix' if count == 1 else 'fixes'}" + (f" ({unsafe} of them unsafe)" if unsafe else "")
-    after, earlier = len(_break_places(trial.runs)), len(_break_places(before))
-    return (
-        f"{fixes} applied to a copy in memory: {after} graph {'break' if after == 1 else 'breaks'}, {earlier} before."
-    )
+    after, earlier = len(trial.breaks) if trial.applied else len(break_places(before)), len(break_places(before))
+    fixes = _plural(len(trial.applied), "fix", "fixes") + (f" ({unsafe} of them unsafe)" if unsafe else "")
+    yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
+    for finding, reason in reasons.items():
+        yield f"Dropped: {_place(finding)}: {reason}."
+    if overlapping:
+        yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
+    if minimal is not None and len(minimal) < len(trial.applied):
+        suffice = _plural(len(minimal), "fix suffices", "fixes suffice")
+        yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}."
 
 
-def _places(findings: Iterable[Finding]) -> str:
-    return ", ".join(f"{f.rule} at {f.location.path}:{f.location.line}" for f in findings)
+def _place(finding: Finding) -> str:
+    return f"{finding.rule} at {finding.location.path}:{finding.location.line}"
+
+
+def _plural(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -11,6 +11,7 @@ from graphdoctor.fixes import arms
 from graphdoctor.fixes.conditions import Conditions
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.purity import root
 from graphdoctor.fixes.scope import assignments, names, parameters, target_names
 from graphdoctor.model import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -19,7 +20,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 def choose_with_where(branch: cst.If | cst.IfExp, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Two-armed assignments and returns, ``if t: x = f(x)``, and ``a if t else b``; ``elif`` chains nest."""
     try:
-        chooser = _Chooser(hit, editor)
+        chooser = _Chooser(hit, editor, branch)
         edit = chooser.expression(branch) if isinstance(branch, cst.IfExp) else chooser.statement(branch)
         return FixPlan((*editor.torch_import(branch), edit), "unsafe" if chooser.risks else "safe", chooser.reason)
     except Refuse as refusal:
@@ -37,8 +38,9 @@ class _Case:
 class _Chooser:
     """Builds the replacement and collects what may change by it."""
 
-    def __init__(self, hit: Hit, editor: Editor) -> None:
+    def __init__(self, hit: Hit, editor: Editor, branch: cst.CSTNode) -> None:
         self.editor = editor
+        self.branch = branch
         self.conditions = Conditions(editor, hit)
         self.risks: list[str] = []
 
@@ -81,12 +83,13 @@ class _Chooser:
             text = self._choose(case.test, arm, text, value)
             value = arm
         comments = self._comments(node, last)
-        return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, f"return {text}"))
+        line = self.editor.statement(indent, "return ", text)
+        return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
 
     def _assigns(self, node: cst.If, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
-        blocks = [arms.assigned_values(case.body) for case in cases]
+        blocks = [arms.assigned_values(case.body, self.editor) for case in cases]
         if otherwise is not None:
-            blocks.append(arms.assigned_values(otherwise))
+            blocks.append(arms.assigned_values(otherwise, self.editor))
         targets = list(blocks[0])
         if any(set(block) != set(targets) for block in blocks):
             raise Refuse("the sides assign different names")
@@ -94,23 +97,45 @@ class _Chooser:
         if otherwise is None:
             blocks.append({name: self._previous(node, name, blocks) for name in targets})
         lines = self._comments(node, node)
-        if len(targets) > 1 and any(names(case.test) & set(targets) for case in cases):
-            raise Refuse("the condition reads a name that a side assigns")
-        for target in targets:
+        tests = [(case.test, "") for case in cases]
+        if len(targets) > 1 and any(arms.reads(case.test, t) for case in cases for t in targets):
+            name, condition = self._fresh("is_first_case"), self.conditions.split(cases[0].test)
+            later = (arms.reads(case.test, t) for case in cases[1:] for t in targets)
+            if condition.python or any(later):
+                raise Refuse("the condition reads a name that a side assigns")
+            lines.append(self.editor.statement(indent, f"{name} = ", condition.tensor))
+            tests[0] = (cases[0].test, name)
+        for number, target in enumerate(targets):
             values = [block[target] for block in blocks]
-            if target != targets[0] and any(names(v) & set(targets[: targets.index(target)]) for v in values):
+            if any(arms.reads(v, earlier) for v in values for earlier in targets[:number]):
                 raise Refuse("a side uses a name that it has just assigned")
             text, value = self.editor.code(values[-1]), values[-1]
-            for case, arm in zip(reversed(cases), reversed(values[:-1]), strict=True):
-                text = self._choose(case.test, arm, text, value)
+            for (test, name), arm in zip(reversed(tests), reversed(values[:-1]), strict=True):
+                text = self._choose(test, arm, text, value, name)
                 value = arm
-            lines.append(f"{target} = {text}")
+            lines.append(self.editor.statement(indent, f"{target} = ", text))
         return self.editor.replace(node, self.editor.lines(indent, *lines))
 
+    def _fresh(self, name: str) -> str:
+        taken = names(self.editor.module.tree)
+        while name in taken:
+            name += "_"
+        return name
+
     def _choose(
-        self, test: cst.BaseExpression, taken: cst.BaseExpression, other: str, other_node: cst.BaseExpression
+        self,
+        test: cst.BaseExpression,
+        taken: cst.BaseExpression,
+        other: str,
+        other_node: cst.BaseExpression,
+        name: str = "",
     ) -> str:
-        """``torch.where(test, taken, other)``, behind the Python part of the test if it has one."""
+        """``torch.where(test, taken, other)``, behind the Python part of the test if it has one.
+
+        ``name`` holds the test when it was computed before. A test that is known to be no tensor data stays Python.
+        """
+        if self._is_python(test):
+            return f"({self.editor.code(taken)} if {self.editor.code(test)} else {other})"
         condition = self.conditions.split(test)
         for value in (taken, other_node):
             arms.check(value, self.editor)
@@ -120,8 +145,18 @@ class _Chooser:
             self.risks.append("the sides are not shown to have the same shape and dtype")
         if not condition.scalar:
             self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
-        text = f"torch.where({condition.tensor}, {self.editor.code(taken)}, {other})"
+        text = f"torch.where({name or condition.tensor}, {self.editor.code(taken)}, {other})"
         return f"({text} if {condition.python} else {other})" if condition.python else text
+
+    def _is_python(self, test: cst.BaseExpression) -> bool:
+        """``self.momentum == -1``: an attribute and a literal, in an ``elif`` behind a test of tensor data."""
+        is_elif = self.editor.parent(test) is not self.branch and isinstance(self.branch, cst.If)
+        if not is_elif or self.conditions.kinds.kind(test) is not None or not isinstance(test, cst.Comparison):
+            return False
+        right = test.comparisons[0].comparator
+        literal = right.expression if isinstance(right, cst.UnaryOperation) else right
+        is_literal = isinstance(literal, (cst.Integer, cst.Float, cst.SimpleString)) and len(test.comparisons) == 1
+        return is_literal and isinstance(test.left, cst.Attribute) and root(test.left) == "self"
 
     def _check_targets(self, node: cst.If, targets: Sequence[str]) -> None:
         """Changes in place of what was assigned would now miss the original object."""
@@ -137,6 +172,8 @@ class _Chooser:
 
     def _previous(self, node: cst.If, name: str, blocks: Sequence[dict[str, cst.BaseExpression]]) -> cst.BaseExpression:
         """Without an else, the other side is what ``name`` was before."""
+        if "." in name:
+            return cst.parse_expression(name)
         function = self.editor.function_of(node)
         assert function is not None
         start = self.editor.location(node)

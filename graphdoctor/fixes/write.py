@@ -22,6 +22,9 @@ def write(file: Path, before: str, after: str) -> None:
     try:
         data = after.encode(encoding)
         mode = target.stat().st_mode
+        # Replacing a file takes no permission on it, and root needs none at all; the user marked it all the same.
+        if not mode & 0o222:
+            raise SourceError("is read-only, so it was not written")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except (OSError, UnicodeEncodeError) as error:
         raise SourceError(f"cannot be written: {error}") from None

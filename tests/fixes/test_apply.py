@@ -13,13 +13,26 @@ import pytest
 from graphdoctor.fixes.apply import apply, fixed_texts, original_lines, overlap, select_fixes
 from graphdoctor.fixes.asserts import constant_message
 from graphdoctor.fixes.branch import rewrite_branch
+from graphdoctor.fixes.capture import capture_numbers
+from graphdoctor.fixes.checks import check_in_graph
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.contexts import skip_context
+from graphdoctor.fixes.conversions import keep_tensor, keep_truth
+from graphdoctor.fixes.defaults import make_default
 from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.experts import loop_over_all
+from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.fixes.guard import guard_statement
+from graphdoctor.fixes.hoist import hoist_constant
+from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.masks import reduce_masked, write_masked
+from graphdoctor.fixes.while_loop import loop_in_graph
+from graphdoctor.fixes.wrappers import plain_iterable
 from graphdoctor.model import Edit, Finding, Fix, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.static import events
 from graphdoctor.static.rule import FixPlan, Hit
-from graphdoctor.static.values import UNKNOWN
+from graphdoctor.static.values import UNKNOWN, Tensor
 
 
 def edit(start: tuple[int, int], end: tuple[int, int], text: str) -> Edit:
@@ -92,6 +105,12 @@ STATEMENTS = [
     "with a as torch: print(x)", "try:\n    print(x)\nexcept E: print(1)\nfinally: print(2)", "lambda: print(x)",
     "while a:\n    assert x.any() and x.all(), '%s' % x\nelse: print(x)", "match x:\n    case 1: print(x)",
     "assert x.any(), 'a' \\\n    f'{x}'", "if (x.any()\n    and x.all()):\n    y = 1\nelse:\n    y = 2", "print(x);",
+    "y = x.max().item()", "y = x.max().item(); z = y", "y = (x.sum()\n     .item()) * x",
+    "if x.max().item() > (\n    1): x = -x", "y[m] = x[m] * 2", "y[x > 0] += 1", "z = x[x > 0].sum()",
+    "t = time.time()\nprint(time.time() - t)", "with open(a) as h:\n    h.write('b')  # c",
+    "while x.max() > 1:\n    x = x / 2", "x.requires_grad = True", "y = x.detach().requires_grad_()  # why",
+    "for i in tqdm(a): x = x + i", "y = [i for i in tqdm(a)]", "v = round(x.mean().item(), 2)\nx = x * v",
+    "ok = x.any() and not x.all()\nx = x * ok", "y = zlib.crc32(b'a')",
 ]  # fmt: skip
 HEADS = ["", '"""doc"""\n', "import math\n", "from torch import nn\n", "import torch\n", "#!x\n\n# c\n", "torch = 1\n"]
 
@@ -109,6 +128,13 @@ def program(seed: int) -> str:
     return text.replace("\n", newline) + chance.choice(["", newline])
 
 
+OF_CALLS = (
+    guard_statement, rewrite_branch, guard_host, hoist_constant, keep_tensor, capture_numbers, plain_iterable,
+    grad_flag_in_eager, check_in_graph, skip_context, loop_over_all,
+)  # fmt: skip
+OF_VALUES = (rewrite_branch, write_masked, reduce_masked, keep_truth, loop_in_graph, make_default)
+
+
 def every_plan(text: str) -> list[FixPlan]:
     editor = Editor(SourceModule("m.py", Path("m.py"), text, "utf-8"))
     plans = []
@@ -116,7 +142,10 @@ def every_plan(text: str) -> list[FixPlan]:
         site = events.Site(editor.module, "f", node, "", False, True)
         if isinstance(node, cst.Call):
             hit = Hit(events.Call(node, site, "", (), {}), "", "")
-            plans += [guard_statement(hit, editor), rewrite_branch(hit, editor)]
+            plans += [first_fit(hit, editor, rewrite) for rewrite in OF_CALLS]
+        elif isinstance(node, (cst.Subscript, cst.BooleanOperation, cst.Comparison)):
+            hit = Hit(events.Truth(node, site, Tensor(), "if"), "", "")
+            plans += [first_fit(hit, editor, rewrite) for rewrite in OF_VALUES]
         elif isinstance(node, cst.Assert):
             plans.append(constant_message(node, Hit(events.Assert(node, site, UNKNOWN, None), "", ""), editor))
     return [plan for plan in plans if isinstance(plan, FixPlan)]
@@ -124,7 +153,7 @@ def every_plan(text: str) -> list[FixPlan]:
 
 def test_generated_programs_still_parse() -> None:
     fixes = 0
-    for seed in range(300):
+    for seed in range(500):
         text = program(seed)
         ast.parse(text)
         plans = every_plan(text)
@@ -135,4 +164,4 @@ def test_generated_programs_still_parse() -> None:
         ast.parse(after)
         assert (("\r\n" in after) == ("\r\n" in text) and "\n" not in after.replace("\r\n", "")) or "\r\n" not in text
         fixes += len(chosen)
-    assert fixes > 300
+    assert fixes > 1000

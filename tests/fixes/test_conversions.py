@@ -51,21 +51,21 @@ def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: s
 
 def test_dropping_the_call_is_unsafe(make: Any) -> None:
     plan = make(source_of("return x / x.max().item()"), marker=".item").run(keep_tensor)
-    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "gradients now flow" in plan.reason
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "detached" in plan.reason
 
 
 @pytest.mark.parametrize(
     "body, marker, reason",
     [
         ("return x.max().item()", ".item", RETURNED),
-        ("return x.max().item() > 3", ".item", "The number decides a branch; make the branch a torch.where first."),
+        ("return x.max().item() > 3", ".item", RETURNED),
         ("return x[x.argmax().item()]", ".item", INDEX),
         ("return range(x.max().item())", ".item", INDEX),
         ("s = x.max().item()\nreturn range(s)", ".item", INDEX),
-        ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once."),
+        ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
         ("flag.s = x.max().item()\nreturn x", ".item", "The number is stored where other code may read it."),
         ("return {1: x.max().item()}", ".item", "The number is used where a tensor may mean something else."),
-        ("return x * int(x.max())", "int", "`int(x.max())` does more than read one number, so it cannot be dropped."),
+        ("return x * int(x.max(), 2)", "int", "`int(x.max(), 2)` does more than read one number, so it cannot be dropped."),
     ],
 )  # fmt: skip
 def test_refusals(make: Any, body: str, marker: str, reason: str) -> None:

@@ -139,6 +139,34 @@ def test_nested_function_names_do_not_shadow() -> None:
     assert "is_compiling" in guarded(text)
 
 
+def test_only_parts_of_statements_have_one() -> None:
+    editor = editor_of("x = 1\n")
+    with pytest.raises(Refuse, match="the code is not part of a single statement"):
+        editor.statement_of(editor.module.tree)
+
+
+def test_guard_refuses_blocks_and_parentheses() -> None:
+    editor = editor_of("import torch\nif x: pass\n")
+    with pytest.raises(Refuse, match="the statement is not a simple one"):
+        editor.guard(first(editor, cst.If, "x"))
+    with pytest.raises(Refuse, match="the statement does not stand right after a colon"):
+        guarded("import torch\ndef f(x):\n    if x: \\\n        print(x)\n")
+
+
+def test_narrowed_edits_of_one_expression_go_together() -> None:
+    text = "y = a.item() + b.item()\n"
+    editor = editor_of(text)
+    whole = first(editor, cst.BinaryOperation, "a.item() + b.item()")
+    edits = [editor.narrowed(whole, "a.data() + b.item()"), editor.narrowed(whole, "a.item() + b.data()")]
+    assert apply(text, edits) == "y = a.data() + b.data()\n"
+
+
+def test_delete_takes_whole_lines() -> None:
+    text = "def f():\n    x = (\n        1\n    )\n    return 2\n"
+    editor = editor_of(text)
+    assert apply(text, [editor.delete(first(editor, cst.Assign, "x"))]) == "def f():\n    return 2\n"
+
+
 def test_indent_of_refuses_code_in_front() -> None:
     editor = editor_of("x = 1; y = 2\n")
     with pytest.raises(Refuse, match="shares its line"):

@@ -1,4 +1,4 @@
-"""Proving fixes, with reruns whose results depend on the fixes that are applied."""
+"""Proving fixes, with runs whose results depend on the fixes that are applied."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphdoctor.fixes.verify import EXTRA_RUNS, verify
-from graphdoctor.model import Break, DynamicRun, Edit, Finding, Fix, FullGraph, Location, Numerics
+from graphdoctor.fixes.trials import Seen
+from graphdoctor.fixes.verify import verify
+from graphdoctor.model import Break, DynamicRun, Edit, Finding, Fix, FullGraph, Location, Numerics, Varied
 
 TEXT = "a\nb\nc\nd\n"
 BEFORE = (DynamicRun("f", "eval", "cpu", "ok", graphs=4, breaks=tuple(
@@ -22,17 +23,30 @@ def finding(line: int, letter: str, safety: Any = "safe", status: Any = "confirm
     )
 
 
-class Reruns:
+class Copies:
     """Stands for the worker: breaks where a small letter is left, raises or differs where a bad letter is."""
 
-    def __init__(self, raising: str = "", differing: str = "", breaking: str = "", compared: bool = True) -> None:
+    def __init__(
+        self,
+        raising: str = "",
+        differing: str = "",
+        breaking: str = "",
+        varying: str = "",
+        other: str = "",
+        clash: str = "?",
+        compared: bool = True,
+        free: str = "",
+        seen: Seen | None = None,
+    ) -> None:
         self.raising, self.differing, self.breaking, self.compared = raising, differing, breaking, compared
+        self.varying, self.other, self.clash, self.free = varying, other, clash, free
+        self.seen = seen or {}
         self.texts: list[str] = []
 
-    def __call__(self, texts: Mapping[str, str]) -> Sequence[DynamicRun]:
+    def run(self, texts: Mapping[str, str], mode: str | None = None) -> Sequence[DynamicRun]:
         text = texts.get("m.py", TEXT)
         self.texts.append(text)
-        if set(text) & set(self.raising):
+        if set(text) & set(self.raising) or set(self.clash) <= set(text):
             return (DynamicRun("f", "eval", "cpu", "raised", "TypeError: no"),)
         lines = text.split("\n")[:3]
         breaks = tuple(
@@ -43,68 +57,134 @@ class Reruns:
         equal = not set(text) & set(self.differing)
         numerics = Numerics(equal, 0.0 if equal else 1.0, "1e-5") if self.compared else None
         run = DynamicRun("f", "eval", "cpu", "ok", graphs=len(breaks) + 1, breaks=breaks, numerics=numerics)
-        return (replace(run, fullgraph=FullGraph(not breaks or bool(self.breaking))),)
+        return (replace(run, fullgraph=FullGraph(self.fullgraph(texts))),)
+
+    def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool:
+        return not any(line.islower() and line not in self.free for line in texts.get("m.py", TEXT).split("\n")[:3])
+
+    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
+        return self.seen
+
+    def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+        letters = set(texts["m.py"])
+        differs = "with inputs of zeros output: shapes" if letters & set(self.varying) else ""
+        raises = "with inputs of zeros it raises E, and the original F" if letters & set(self.other) else ""
+        return (Varied("eval", 1, differs, raises),)
 
 
 def grades(findings: Sequence[Finding]) -> list[str]:
     return [f.fix.grade if f.fix is not None else "" for f in findings]
 
 
+def details(findings: Sequence[Finding]) -> list[str]:
+    return [f.fix.detail if f.fix is not None else "" for f in findings]
+
+
 def test_all_fixes_work() -> None:
     findings = [finding(1, "A"), finding(2, "B", "unsafe"), finding(3, "C"), finding(4, "D", status="not-reached")]
-    reruns = Reruns()
-    result = verify(findings, {"m.py": TEXT}, BEFORE, reruns)
-    assert result is not None and reruns.texts == ["A\nB\nC\nD\n"]
+    copies = Copies()
+    result = verify(findings, {"m.py": TEXT}, BEFORE, copies)
+    assert result is not None and copies.texts == ["A\nB\nC\nD\n", "A\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nb\nC\nd\n",
+                                                   "a\nb\nc\nD\n"]  # fmt: skip
     verification = result.verification
     assert (verification.grade, verification.breaks, verification.graphs) == ("general", 0, 1)
     assert verification.fullgraph_passes is True and verification.fixes == ("A", "B", "C", "D")
-    assert verification.detail == "4 fixes (1 of them unsafe) applied to a copy in memory: 0 graph breaks, 3 before."
+    assert verification.minimal == ("A", "B", "C") and verification.dropped == ()
+    assert verification.detail == (
+        "4 fixes (1 of them unsafe) applied to a copy in memory: 0 graph breaks, 3 before. For fullgraph=True 3 fixes "
+        "suffice: GD101 at m.py:1, GD101 at m.py:2, GD101 at m.py:3."
+    )
     assert grades(result.findings) == ["general", "general", "general", "not-verified"]
+    assert details(result.findings) == ["Alone: 2 graph breaks, 3 before."] * 3 + [""]
 
 
-def test_a_remaining_break_lowers_the_grade_of_its_fix_only() -> None:
-    findings = [finding(1, "A"), finding(2, "X")]
-    result = verify(findings, {"m.py": TEXT}, BEFORE, Reruns(breaking="X"))
-    assert result is not None and grades(result.findings) == ["general", "setup-required"]
-    assert result.verification.grade == "setup-required"
-    result = verify([finding(1, "A"), finding(2, "x")], {"m.py": TEXT}, BEFORE, Reruns())
+def test_a_fix_that_leaves_its_break_is_kept_only_where_fullgraph_needs_it() -> None:
+    findings = [finding(1, "A"), finding(2, "B"), finding(3, "X")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(breaking="X"))
+    assert result is not None and grades(result.findings) == ["general", "general", "setup-required"]
+    assert (result.verification.grade, result.verification.breaks) == ("setup-required", 1)
+    result = verify([finding(1, "A"), finding(2, "x")], {"m.py": TEXT}, BEFORE, Copies())
     assert result is not None and grades(result.findings) == ["general", "none"]
-    assert result.verification.grade == "none"
+    assert [(d.fix, d.reason) for d in result.verification.dropped] == [
+        ("x", "it does not lower the number of graph breaks")
+    ]
+    assert "Dropped: GD101 at m.py:2: it does not lower the number" in result.verification.detail
+    assert result.verification.grade == "none" and result.verification.minimal is None
 
 
-def test_the_fix_that_raises_is_found_among_the_unsafe_ones() -> None:
+def test_fixes_that_fullgraph_does_not_need_are_not_in_the_minimal_set() -> None:
+    findings = [finding(1, "A"), finding(2, "B"), finding(3, "C")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(free="b"))
+    assert result is not None and result.verification.minimal == ("A", "C")
+    assert ["does not need it" in detail for detail in details(result.findings)] == [False, True, False]
+
+
+def test_the_fix_that_raises_is_found_and_named() -> None:
     findings = [finding(1, "A"), finding(2, "R", "unsafe"), finding(3, "C", "unsafe")]
-    reruns = Reruns(raising="R")
-    result = verify(findings, {"m.py": TEXT}, BEFORE, reruns)
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(raising="R"))
     assert result is not None and result.verification.fixes == ("A", "C")
     assert grades(result.findings) == ["general", "none", "general"]
-    assert len(reruns.texts) <= 1 + EXTRA_RUNS
-    assert (
-        "the eval run did not end well (raised: TypeError: no); left out: GD101 at m.py:2" in result.verification.detail
-    )
-    assert result.findings[1].fix is not None and result.findings[1].fix.reason.startswith(
-        "reason It failed: the eval run"
-    )
+    reason = "the eval run did not end well (raised: TypeError: no)"
+    assert result.verification.dropped[0].reason == reason
+    assert details(result.findings)[1] == f"Dropped: {reason}."
 
 
-def test_the_safe_fix_that_changes_outputs_is_found() -> None:
-    findings = [finding(1, "A"), finding(2, "R"), finding(3, "C")]
-    result = verify(findings, {"m.py": TEXT}, BEFORE, Reruns(differing="R"))
-    assert result is not None and result.verification.fixes == ("A", "C")
-    assert grades(result.findings) == ["general", "none", "general"]
-    assert "the outputs in eval mode differ" in result.verification.detail
+def test_fixes_that_change_results_are_found_whatever_their_safety() -> None:
+    findings = [finding(1, "R"), finding(2, "B"), finding(3, "R", "unsafe")]
+    result = verify([*findings[:2]], {"m.py": TEXT}, BEFORE, Copies(differing="R"))
+    assert result is not None and grades(result.findings) == ["none", "general"]
+    assert "the results in eval mode differ" in result.verification.detail
 
 
-def test_when_every_set_fails_nothing_is_shown_as_verified() -> None:
-    findings = [finding(1, "R"), finding(2, "R", "unsafe"), finding(3, "R")]
-    reruns = Reruns(differing="R")
-    result = verify(findings, {"m.py": TEXT}, BEFORE, reruns)
-    assert result is not None and result.verification.grade == "none"
-    assert grades(result.findings) == ["none", "none", "none"] and len(reruns.texts) <= 1 + EXTRA_RUNS
+def test_a_fix_that_is_wrong_on_varied_inputs_alone_is_dropped() -> None:
+    findings = [finding(1, "A"), finding(2, "V"), finding(3, "C")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(varying="V"))
+    assert result is not None and grades(result.findings) == ["general", "none", "general"]
+    assert result.verification.dropped[0].reason == "with inputs of zeros output: shapes (eval mode)"
+
+
+def test_of_two_fixes_that_do_not_go_together_the_unsafe_one_is_dropped() -> None:
+    findings = [finding(1, "A", "unsafe"), finding(2, "B"), finding(3, "C")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(clash="AB"))
+    assert result is not None and result.verification.fixes == ("B", "C")
+    assert result.verification.dropped[0].reason == "it does not go together with the other fixes"
+
+
+def test_another_exception_makes_a_fix_unsafe() -> None:
+    findings = [finding(1, "A"), finding(2, "E")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(other="E", free="c"))
+    assert result is not None
+    assert [f.fix.safety for f in result.findings if f.fix is not None] == ["safe", "unsafe"]
+    assert "With inputs of zeros it raises E, and the original F." in details(result.findings)[1]
+
+
+def test_no_more_is_claimed_than_was_seen() -> None:
+    seen = {("m.py", 1): frozenset({True, False}), ("m.py", 2): frozenset({False})}
+    findings = [finding(1, "A"), finding(2, "B"), finding(3, "C")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(seen=seen))
+    assert result is not None
+    both, one, none = details(result.findings)
+    assert "both outcomes of the test occurred" in both and "varied" not in none
+    assert "the test was always false" in one and "the other side is not compared" in one
+
+
+def test_when_every_fix_is_wrong_nothing_is_shown_as_verified() -> None:
+    findings = [replace(finding(line, "R"), fingerprint=str(line)) for line in (1, 2, 3)]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(differing="R"))
+    assert result is not None and result.verification.grade == "none" and result.verification.fixes == ()
+    assert grades(result.findings) == ["none", "none", "none"] and len(result.verification.dropped) == 3
+
+
+def test_without_time_left_fixes_that_are_not_known_to_be_right_are_left_out() -> None:
+    findings = [finding(1, "A"), finding(2, "R")]
+    copies = Copies(raising="R")
+    result = verify(findings, {"m.py": TEXT}, BEFORE, copies, seconds=0.0)
+    assert result is not None and len(copies.texts) == 1
+    assert grades(result.findings) == ["none", "none"] and "for lack of time" in result.verification.detail
 
 
 def test_outputs_that_were_not_compared_prove_nothing() -> None:
-    result = verify([finding(1, "A")], {"m.py": TEXT}, BEFORE, Reruns(compared=False))
+    result = verify([finding(1, "A")], {"m.py": TEXT}, BEFORE, Copies(compared=False))
     assert result is not None and result.verification.numerics is None
     assert grades(result.findings) == ["not-verified"] and result.verification.grade == "none"
 
@@ -112,10 +192,10 @@ def test_outputs_that_were_not_compared_prove_nothing() -> None:
 def test_nothing_to_verify() -> None:
     refuted = finding(1, "A", status="refuted")
     manual = replace(finding(2, "B"), fix=Fix("manual", "no"))
-    assert verify([refuted, manual], {"m.py": TEXT}, BEFORE, Reruns()) is None
+    assert verify([refuted, manual], {"m.py": TEXT}, BEFORE, Copies()) is None
 
 
 def test_overlapping_fixes_are_named() -> None:
-    result = verify([finding(1, "A"), finding(1, "B")], {"m.py": TEXT}, BEFORE, Reruns())
+    result = verify([finding(1, "A"), finding(1, "B")], {"m.py": TEXT}, BEFORE, Copies())
     assert result is not None and "overlap other fixes: GD101 at m.py:1" in result.verification.detail
     assert grades(result.findings) == ["general", "not-verified"]

@@ -9,6 +9,7 @@ import pytest
 
 from graphdoctor.fixes.where import choose_with_where
 from graphdoctor.static.rule import FixPlan
+from graphdoctor.static.values import Tensor
 
 HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x, flag=True):\n"
 
@@ -116,7 +117,10 @@ def test_submodule_calls_are_unsafe(make: Any) -> None:
             "if x.sum() > 0:\n    y = x\n    z = y * 2\nelse:\n    y = x\n    z = x",
             "a side uses a name that it has just assigned",
         ),
-        ("y, z = x, x\nif y.sum() > 0:\n    y = x * 2\n    z = x", "the condition reads a name that a side assigns"),
+        (
+            "y, z = x, x\nif x.shape[0] and y.sum() > 0:\n    y = x * 2\n    z = x",
+            "the condition reads a name that a side assigns",
+        ),
         ("if x.sum() > 0:\n    y = x * 2\nreturn y", "`y` is not assigned before the branch"),
         ("y = None\nif x.sum() > 0:\n    y = x * 2\nreturn y", "`None` is not a tensor"),
         ("if x.sum() > 0:\n    y = [x]\nelse:\n    y = [x, x]", "`[x]` is not a tensor"),
@@ -157,3 +161,10 @@ def test_refuses_names_of_outer_scopes_and_module_level(make: Any) -> None:
     assert "a side assigns a name of an outer scope" in branch_case(make, body).refusal(choose_with_where)
     reason = make("if x.sum() > 0:\n    y = x\nelse:\n    y = -x\n", cst.If).refusal(choose_with_where)
     assert reason == "torch.where does not fit: the code is not in a function."
+
+
+def test_a_line_that_would_be_too_long_is_broken(make: Any) -> None:
+    value = "torch.tanh(x * 0.5 + 1.5 - 0.25 + 0.125) + torch.sigmoid(x * 2.5 - 1.0)"
+    source = f"import torch\n\n\ndef f(x):\n    if x.sum() > 0:\n        x = {value}\n    else:\n        x = x - {value}\n    return x\n"
+    after = make(source, kind=cst.If, value=Tensor("bool", 0)).after(choose_with_where)
+    assert f"    x = (\n        torch.where(x.sum() > 0, {value}, x - {value})\n    )\n    return x\n" in after

@@ -1,0 +1,128 @@
+"""``graphdoctor fix``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.setting_options import setting_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from graphdoctor.model import Finding
+    from graphdoctor.report.progress import Progress
+
+_EXAMPLES = """\b
+Examples:
+  graphdoctor fix model.py                      write the safe fixes
+  graphdoctor fix model.py --diff --unsafe-fixes
+  graphdoctor fix src/ --select GD1 -i
+  graphdoctor fix model.py --patch-third-party packages.patch
+
+\b
+Exit codes:
+  0  nothing is left to fix
+  1  findings are left; with --diff: there is something to change
+  2  wrong usage, internal error, or nothing but files that could not be read
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--unsafe-fixes", is_flag=True, help="Also fixes that may change behaviour.")
+@click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
+@click.option("-i", "--interactive", is_flag=True, help="Ask before each fix: yes, no, all, diff, quit.")
+@click.option(
+    "--patch-third-party",
+    metavar="FILE",
+    help="Write fixes for installed packages that break in the run, or that --follow names, to this patch file.",
+)
+@click.option("--run/--no-run", default=None, help="Run the code, or never run it.  [default: one file with a sample]")
+@click.option("--target", metavar="NAME", help="The class or function to run.")
+@click.option("--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH].")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option("--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time limit of one run.  [default: 120, or the project's setting]",
+)
+@setting_options
+@click.option("--only-given", is_flag=True, help="Fix nothing in other files that a single file calls.")
+@click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
+@click.pass_context
+def fix(
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    unsafe_fixes: bool,
+    show_diff: bool,
+    interactive: bool,
+    patch_third_party: str | None,
+    no_verify: bool,
+    **options: Any,
+) -> None:
+    """Fix graph breaks: scan, prove the fixes on a copy, and write them.
+
+    Fixes that change results, or do not lower the number of graph breaks, are dropped and named. A file that cannot
+    be run is fixed all the same, and its fixes are called not verified.
+    """
+    if "-" in paths:
+        raise OneLine("fix writes files; for the text on the standard input use: graphdoctor scan --fix -")
+    if interactive and show_diff:
+        raise OneLine("-i asks what to write and --diff writes nothing: use one of the two")
+    if interactive and not sys.stdin.isatty():
+        raise OneLine(
+            "-i asks at a terminal, and the standard input is none: leave -i out, or see the fixes with --diff"
+        )
+    check_writable(patch_third_party)
+    from graphdoctor import api
+    from graphdoctor.report import fixes
+    from graphdoctor.report.progress import Progress
+
+    request = api.ScanOptions(
+        paths=paths,
+        verify=not no_verify,
+        each_fix=True,
+        fix=not show_diff,
+        unsafe_fixes=unsafe_fixes,
+        third_party_fixes=patch_third_party is not None,
+        command=shlex.join(["graphdoctor", *sys.argv[1:]]),
+        **options,
+    )
+    try:
+        with Progress(sys.stderr) as progress:
+            diagnosis = api.scan(request, progress, _asking(progress) if interactive else None)
+    except api.UsageError as error:
+        raise OneLine(str(error)) from None
+    if patch_third_party is not None:
+        emit(api.third_party_patch(diagnosis, unsafe_fixes), patch_third_party)
+    if show_diff:
+        changes = api.diff(diagnosis, unsafe_fixes)
+        emit(changes, None)
+        context.exit(FINDINGS if changes else CLEAN)
+    emit(fixes.render(diagnosis), None)
+    context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)
+
+
+def _asking(progress: Progress) -> Any:
+    from graphdoctor.fixes.ask import choose
+    from graphdoctor.report.visible import visible
+
+    def ask(question: str) -> str:
+        try:
+            return input(question)
+        except EOFError:
+            return "q"
+
+    def choose_at_the_terminal(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        progress.pause()
+        return choose(findings, ask, lambda text: click.echo(visible(text)))
+
+    return choose_at_the_terminal

@@ -1,0 +1,64 @@
+"""A choice of which only one side may run, as ``torch.cond``.
+
+Measured on torch 2.13: ``torch.cond(pred, f, g)`` takes functions without arguments that read the names around them;
+in eager it compiles both. What they give must have the same shape and dtype, and must not be an input itself.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes import arms
+from graphdoctor.fixes.branch import branch_of
+from graphdoctor.fixes.conditions import Conditions
+from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.purity import RANDOM, called, calls
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+
+def choose_with_cond(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if t: y = f(x)`` with ``else: y = g(x)``, or two returns, where ``torch.where`` would run what must not run."""
+    branch = branch_of(hit.place, editor)
+    if not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
+        return Refusal("This is no choice between two sides.")
+    condition = Conditions(editor, hit).split(branch.test)
+    if condition.python or not condition.scalar:
+        raise Refuse("the condition is not shown to be one bool of a tensor")
+    indent = editor.indent_of(branch)
+    last: cst.CSTNode = branch
+    if isinstance(branch.orelse, cst.Else) and not arms.is_return(branch.body):
+        taken = arms.assigned_values(branch.body, editor)
+        other = arms.assigned_values(branch.orelse.body, editor)
+        if len(taken) != 1 or list(taken) != list(other) or "." in next(iter(taken)):
+            raise Refuse("the sides do not assign one name, the same in both")
+        (name,) = taken
+        start, values = f"{name} = ", (taken[name], other[name])
+    else:
+        start, last, values = _returns(branch, editor)
+    sides = ", ".join(f"lambda: {_side(value, editor)}" for value in values)
+    text = editor.statement(indent, start, f"torch.cond({condition.tensor}, {sides})")
+    edit = editor.replace_span(branch, last, text)
+    reason = "Only one side runs; both must give a tensor of the same shape and dtype, and change nothing."
+    return FixPlan((*editor.torch_import(branch), edit), "unsafe", reason)
+
+
+def _returns(branch: cst.If, editor: Editor) -> tuple[str, cst.CSTNode, tuple[cst.BaseExpression, cst.BaseExpression]]:
+    taken = arms.returned_value(branch.body)
+    if isinstance(branch.orelse, cst.Else):
+        return "return ", branch, (taken, arms.returned_value(branch.orelse.body))
+    following = editor.following(branch)
+    small = following.body[0] if isinstance(following, cst.SimpleStatementLine) else None
+    if not isinstance(small, cst.Return) or small.value is None or following is None:
+        raise Refuse("the return of the other side does not follow directly")
+    return "return ", following, (taken, small.value)
+
+
+def _side(value: cst.BaseExpression, editor: Editor) -> str:
+    """The expression, cloned where it is a plain name: a side may not give an input as it is."""
+    arms.check_tensor(value, editor)
+    if any(isinstance(n, (cst.Await, cst.Yield, cst.NamedExpr)) for n in walk(value)):
+        raise Refuse(f"`{editor.code(value)}` awaits, yields or assigns")
+    if any(called(c) in RANDOM for c in calls(value)):
+        raise Refuse(f"`{editor.code(value)}` draws random numbers, which a side may not")
+    return f"{editor.code(value)}.clone()" if isinstance(value, (cst.Name, cst.Attribute)) else editor.code(value)

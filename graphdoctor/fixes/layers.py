@@ -1,0 +1,127 @@
+"""What a module makes in its forward pass, or hides from the compiler, made in ``__init__`` or written plainly."""
+
+from __future__ import annotations
+
+import builtins
+
+import libcst as cst
+import libcst.matchers as m
+
+from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.scope import bound_names, names
+from graphdoctor.model import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_SCRIPTED = ("torch.jit.script", "torch.jit.trace", "jit.script", "jit.trace")
+_CACHED = ("functools.cached_property", "cached_property")
+
+
+def build_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if self.proj is None: self.proj = nn.Linear(8, 8)`` moves to where ``__init__`` says ``self.proj = None``."""
+    statement = editor.statement_of(hit.place)
+    target = editor.code(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""
+    test = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
+    if not target.startswith("self.") or test is None or test.orelse is not None:
+        return Refusal("The layer is not kept on the module behind a test that it is missing.")
+    if editor.code(test.test) != f"{target} is None":
+        return Refusal(f"`{editor.code(test.test)}` does not test whether `{target}` is None.")
+    function = editor.function_of(test)
+    local = (bound_names(function) if function is not None else frozenset()) - {"self"}
+    needed = {n.value for n in walk(test.body) if isinstance(n, cst.Name) and not editor.is_label(n)} & local
+    if needed:
+        raise Refuse(f"the layer needs `{min(needed)}`, which only the call knows; use a lazy layer, as nn.LazyLinear")
+    placeholder = _placeholder(target, test, editor)
+    indent = editor.indent_of(placeholder)
+    lines = [editor.code(small) for line in test.body.body for small in _small(line)]
+    edits = (editor.replace(placeholder, editor.lines(indent, *lines)), editor.delete(test))
+    reason = "The layer is made with the module: its weights are drawn then, and its state_dict has them at once."
+    return FixPlan(edits, "unsafe", reason)
+
+
+def plain_module(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``self.sub = torch.jit.script(Sub())`` becomes ``self.sub = Sub()``."""
+    call = hit.place
+    if not isinstance(call, cst.Call):
+        return Refusal("This is no call of a scripted module.")
+    called = editor.code(call.func)
+    made = [a for a in _assigns(editor, called) if isinstance(a.value, cst.Call)]
+    scripted = [a.value for a in made if editor.code(a.value.func) in _SCRIPTED and a.value.args]  # type: ignore[attr-defined]
+    if len(scripted) != 1:
+        return Refusal(f"Where `{called}` is scripted or traced is not shown in this file.")
+    only = scripted[0]
+    assert isinstance(only, cst.Call)
+    edit = editor.replace(only, editor.code(only.args[0].value))
+    reason = "The plain module runs, in eager too; a traced one kept the path that its example took."
+    return FixPlan((edit,), "unsafe", reason)
+
+
+def plain_property(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``@functools.cached_property`` becomes ``@property``, which Dynamo traces."""
+    place = hit.place
+    name = place.attr.value if isinstance(place, cst.Attribute) else ""
+    found = [
+        d.decorator for n in walk(editor.module.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name
+        for d in n.decorators if editor.code(d.decorator) in _CACHED
+    ]  # fmt: skip
+    if len(found) != 1:
+        return Refusal("This is no cached property of this file.")
+    reason = "The value is computed in each call, and is another object each time."
+    return FixPlan((editor.replace(found[0], "property"),), "unsafe", reason)
+
+
+def compile_too(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A function under ``@torch.compiler.disable`` loses the decorator."""
+    call = hit.place
+    name = call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) else ""
+    found = [n for n in editor.module.tree.body if isinstance(n, cst.FunctionDef) and n.name.value == name]
+    disabling = [d for n in found for d in n.decorators if _disables(editor.code(d.decorator))]
+    if len(disabling) != 1:
+        return Refusal("The function that is kept out of compilation is not defined at the top of this file.")
+    place = editor.location(disabling[0])
+    edit = Edit(editor.path, (place.line, 1), (place.end_line + 1, 1), "")
+    return FixPlan((edit,), "unsafe", "The function was kept out on purpose; now it is compiled with its callers.")
+
+
+def _disables(code: str) -> bool:
+    return code.partition("(")[0] in ("torch.compiler.disable", "torch._dynamo.disable", "dynamo.disable")
+
+
+def _placeholder(target: str, test: cst.If, editor: Editor) -> cst.CSTNode:
+    """The statement ``self.proj = None`` in ``__init__``."""
+    owner = next((n for n in editor.ancestors(test) if isinstance(n, cst.ClassDef)), None)
+    inits = [n for n in walk(owner) if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"] if owner else []
+    is_none = m.Assign(value=m.Name("None"))
+    found = [n for i in inits for n in walk(i) if m.matches(n, is_none) and _binds(n, target, editor)]
+    if len(found) != 1:
+        raise Refuse(f"`__init__` does not set `{target}` to None")
+    known = bound_names(inits[0]) | _module_level(editor)
+    unknown = {n.value for n in walk(test.body) if isinstance(n, cst.Name) and not editor.is_label(n)} - known
+    if unknown:
+        raise Refuse(f"`{min(unknown)}` is not known in `__init__`")
+    return found[0]
+
+
+def _binds(node: cst.CSTNode, target: str, editor: Editor) -> bool:
+    return isinstance(node, cst.Assign) and [editor.code(t.target) for t in node.targets] == [target]
+
+
+def _assigns(editor: Editor, target: str) -> list[cst.Assign]:
+    return [n for n in walk(editor.module.tree) if isinstance(n, cst.Assign) and _binds(n, target, editor)]
+
+
+def _module_level(editor: Editor) -> frozenset[str]:
+    """Builtins, and the names that statements at module level mention: more than they bind, but no locals."""
+    found = set(dir(builtins))
+    for statement in editor.module.tree.body:
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            found.add(statement.name.value)
+        elif isinstance(statement, cst.SimpleStatementLine):
+            found |= names(statement)
+    return frozenset(found)
+
+
+def _small(line: cst.CSTNode) -> list[cst.CSTNode]:
+    if not isinstance(line, cst.SimpleStatementLine):
+        raise Refuse("the layer is made by more than plain statements")
+    return list(line.body)

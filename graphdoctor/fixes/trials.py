@@ -1,0 +1,142 @@
+"""Sets of fixes, tried on a copy of the code: what ran, what broke, and whether it is still the same program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphdoctor.fixes.apply import fixed_texts
+from graphdoctor.model import Break, DynamicRun, Finding, Numerics, Varied
+
+#: Which truths a test of the original had, by path and line.
+Seen = Mapping[tuple[str, int], frozenset[bool]]
+
+
+class Copies(Protocol):
+    """Runs copies of the code in which some files have other texts (by shown path). Nothing on disk changes."""
+
+    def run(self, texts: Mapping[str, str], mode: str | None = None) -> Sequence[DynamicRun]:
+        """By default, with fullgraph=True, and compared with the eager results of the original; in one mode or all."""
+
+    def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool | None:
+        """Whether fullgraph=True passes in one mode or all; None when that could not be tried."""
+
+    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
+        """Run the original in eager on varied inputs, for ``vary``; gives the tests in ``lines`` that it saw."""
+
+    def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+        """Run in eager on varied inputs, one ``Varied`` for each mode; empty when that could not be done."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of fixes and what the runs with them showed; ``problem`` is a clause, empty when they are right."""
+
+    applied: tuple[Finding, ...]
+    runs: tuple[DynamicRun, ...]
+    problem: str
+    raises: str = ""
+
+    @property
+    def breaks(self) -> set[tuple[object, ...]]:
+        """The places that broke."""
+        return break_places(self.runs)
+
+    @property
+    def fullgraph(self) -> bool | None:
+        """False when it fails in one run, True when it passes in all, else None."""
+        every = [run.fullgraph.passes for run in self.runs]
+        if False in every:
+            return False
+        return True if every and None not in every else None
+
+    @property
+    def numerics(self) -> Numerics | None:
+        """The worst of the comparisons; None when a run made none."""
+        every = [run.numerics for run in self.runs]
+        known = [n for n in every if n is not None]
+        if not known or len(known) < len(every):
+            return None
+        return min(known, key=lambda n: (n.equal is not False, n.equal is not None, -(n.max_abs_diff or 0.0)))
+
+    @property
+    def equal(self) -> bool:
+        """The results were compared in every run, and are those of the original."""
+        return self.numerics is not None and self.numerics.equal is True
+
+
+class Trials:
+    """Tries sets of fixes on ``copies``, each once, within ``seconds`` for what is asked with ``has_time``."""
+
+    def __init__(self, texts: Mapping[str, str], copies: Copies, seconds: float) -> None:
+        self.texts = texts
+        self._copies = copies
+        self._until = time.monotonic() + seconds
+        self._done: dict[tuple[object, ...], Trial] = {}
+        self._varies = False
+        self.seen: Seen = {}
+
+    def has_time(self) -> bool:
+        """Whether more may be tried that only adds detail."""
+        return time.monotonic() < self._until
+
+    def record(self, findings: Iterable[Finding]) -> None:
+        """Run the original on varied inputs, and see which way the tests of ``findings`` go."""
+        lines: dict[str, set[int]] = {}
+        for finding in findings:
+            place = finding.location
+            lines.setdefault(place.path, set()).update(range(place.line, place.end_line + 1))
+        self.seen = self._copies.record({path: sorted(numbers) for path, numbers in lines.items()})
+        self._varies = True
+
+    def attempt(self, applied: Sequence[Finding], mode: str | None = None) -> Trial:
+        """What the runs show with these fixes; the varied inputs only where the sample shows nothing wrong.
+
+        With ``mode`` only that one is run, and on no varied inputs: for fixes that are known to be right together.
+        """
+        key = (mode, *((f.fingerprint, f.location) for f in applied))
+        if key not in self._done:
+            texts = fixed_texts(self.texts, applied)
+            runs = tuple(self._copies.run(texts, mode))
+            problem, raises = _problem(runs), ""
+            if self._varies and mode is None and not problem:
+                varied = self._copies.vary(texts)
+                problem = next((f"{v.differs} ({v.mode} mode)" for v in varied if v.differs), "")
+                raises = next((v.raises for v in varied if v.raises), "")
+            self._done[key] = Trial(tuple(applied), runs, problem, raises)
+        return self._done[key]
+
+    def raises(self, applied: Sequence[Finding]) -> str:
+        """Where the fixed code raises another exception than the original, as a clause."""
+        return next((v.raises for v in self._copies.vary(fixed_texts(self.texts, applied)) if v.raises), "")
+
+    def fullgraph(self, applied: Sequence[Finding], mode: str | None = None) -> bool:
+        """Whether these fixes suffice for fullgraph=True, in one mode or all."""
+        return self._copies.fullgraph(fixed_texts(self.texts, applied), mode) is True
+
+
+def break_places(runs: Iterable[DynamicRun]) -> set[tuple[object, ...]]:
+    """The places that broke in ``runs``, each once."""
+    return {_place(b) for run in runs for b in run.breaks}
+
+
+def innermost(brk: Break) -> tuple[str, int]:
+    """The file and line where the traced code broke: inside a package, where ``brk`` counts for the user's line."""
+    return (brk.stack[-1].path, brk.stack[-1].line) if brk.stack else (brk.path, brk.line)
+
+
+def _place(brk: Break) -> tuple[object, ...]:
+    return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
+
+
+def _problem(runs: Sequence[DynamicRun]) -> str:
+    """What is wrong with the fixed code, as a clause."""
+    for run in runs:
+        if run.outcome != "ok":
+            return f"the {run.mode} run did not end well ({run.outcome}{': ' + run.detail if run.detail else ''})"
+        if run.numerics is not None and run.numerics.equal is False:
+            where = f": {run.numerics.detail}" if run.numerics.detail else ""
+            return f"the results in {run.mode} mode differ from the original ones{where}"
+    return "" if runs else "nothing ran"

@@ -1,0 +1,26 @@
+"""Where the one name that an assignment binds is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.scope import assignments
+
+
+def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
+    """The places in the function that read what ``assign`` binds. Refuses where other code may read or bind it."""
+    target, function = assign.targets[0].target, editor.function_of(assign)
+    if len(assign.targets) != 1 or not isinstance(target, cst.Name) or function is None:
+        raise Refuse("the value is stored where other code may read it")
+    bound = assignments(function, target.value)
+    if bound != [assign]:
+        lines = ", ".join(str(editor.location(b).line) for b in bound)
+        raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
+    return [
+        n for n in walk(function)
+        if isinstance(n, cst.Name) and n.value == target.value and n is not target and not editor.is_label(n)
+    ]  # fmt: skip

@@ -1,0 +1,72 @@
+"""What ``graphdoctor fix`` says: each finding by what became of it, written, offered or refused, and the proof."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from graphdoctor.model import Diagnosis, Finding
+from graphdoctor.report import words
+from graphdoctor.report.visible import one_line, printable
+from graphdoctor.report.words import plural
+
+COLUMNS = 100
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """The outcome as text, its numbers in the last line."""
+    shown = printable(diagnosis)
+    there = [f for f in shown.findings if f.status != "refuted"]
+    groups = {
+        "Written:": [f for f in there if f.fix is not None and f.fix.written],
+        "Not written:": [f for f in there if _has_edits(f) and not (f.fix is not None and f.fix.written)],
+        "No automatic fix:": [f for f in there if not _has_edits(f)],
+    }
+    blocks = ["\n".join([title, *_lines(group)]) for title, group in groups.items() if group]
+    if shown.verification is not None:
+        result = shown.verification
+        proof = [words.verification(result), f"{words.GRADES[result.grade]}: {result.detail}"]
+        blocks.append("\n".join(["Verification:", *(line for text in proof for line in _wrapped(text, 2))]))
+    notes = [one_line(note) for note in shown.notes]
+    if notes:
+        blocks.append("\n".join(notes))
+    return "\n\n".join([*blocks, _closing(groups)]) + "\n"
+
+
+def left(diagnosis: Diagnosis) -> list[Finding]:
+    """The findings that are still there."""
+    return [f for f in diagnosis.findings if f.status != "refuted" and not (f.fix is not None and f.fix.written)]
+
+
+def _has_edits(finding: Finding) -> bool:
+    return finding.fix is not None and bool(finding.fix.edits)
+
+
+def _lines(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        place = finding.location
+        yield from _wrapped(f"{place.path}:{place.line}: {finding.rule} [{finding.name}] {finding.message}", 2)
+        fix = finding.fix
+        if fix is not None:
+            yield from _wrapped(f"{words.fix_kind(fix)}. {words.fix_text(fix)}", 4)
+        elif finding.suggestion:
+            yield from _wrapped(finding.suggestion, 4)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        one_line(text), COLUMNS, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _closing(groups: dict[str, list[Finding]]) -> str:
+    written, offered, none = groups.values()
+    if not written and not offered and not none:
+        return "Nothing to fix."
+    left = len(offered) + len(none)
+    text = f"{plural(len(written), 'fix', 'fixes')} written, {plural(left, 'finding')} left."
+    unsafe = sum(f.fix is not None and f.fix.safety == "unsafe" and f.fix.grade != "none" for f in offered)
+    if unsafe:
+        text += f" {plural(unsafe, 'fix', 'fixes')} may change behaviour: --unsafe-fixes writes them too."
+    return text

@@ -1,0 +1,298 @@
+"""Every rewrite of the library: found by the static pass, applied, run in eager and compiled, applied again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphdoctor.fixes.apply import fixed_texts, select_fixes
+from graphdoctor.model import Finding
+from graphdoctor.static import engine
+
+HEAD = "import torch\nimport torch.nn as nn\n\n\n"
+F = "def f(x):\n"
+TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
+
+#: Programs whose breaks a rewrite removes, and a line that the fixed program must have.
+REWRITTEN = {
+    "clock": ("import time\n" + HEAD + F + "    t0 = time.time()\n    y = x * 2\n    dt = time.time() - t0\n"
+              "    print(dt)\n    return y\n", "dt = time.time() - t0"),
+    "file": (HEAD + F + "    with open('/dev/null', 'a') as log:\n        log.write('x')\n    return x * 2\n",
+             "if not torch.compiler.is_compiling():"),
+    "logger": ("import logging\n" + HEAD + F + "    log = logging.getLogger('n')\n    log.info('a')\n    return x * 2\n",
+               "        log = logging.getLogger('n')"),
+    "hoist": ("import zlib\n" + HEAD + F + "    n = zlib.crc32(b'abc') % 7\n    return x * n\n",
+              "_CRC32 = zlib.crc32(b'abc')"),
+    "hoist_local_import": (HEAD + F + "    import statistics\n\n    m = statistics.mean([1, 2, 3])\n    return x * m\n",
+                           "_M = statistics.mean([1, 2, 3])"),
+    "tqdm": ("from tqdm import tqdm\n" + HEAD + F + "    for i in tqdm(range(3)):\n        x = x + i\n    return x\n",
+             "for i in range(3) if torch.compiler.is_compiling() else tqdm(range(3)):"),
+    "item_branch": (HEAD + F + "    n = x.abs().max().item()\n    if n > 1.0:\n        x = x / n\n    return x\n",
+                    "x = torch.where(n > 1.0, x / n, x)"),
+    "item_round": (HEAD + F + "    r = round(x.mean().item(), 3)\n    return x - r\n",
+                   "r = torch.round(x.mean().detach(), decimals=3)"),
+    "item_tensor": (HEAD + F + "    return torch.tensor(x.sum().item()) * 2\n", "x.sum().detach().clone() * 2"),
+    "item_list": (HEAD + F + "    vals = [row.max().item() for row in x]\n    return x + max(vals)\n",
+                  "vals = [row.max().detach() for row in x]"),
+    "item_append": (HEAD + F + "    out = []\n    for row in x.unbind(0):\n        out.append(row.sum().item())\n"
+                    "    return torch.tensor(out)\n", "out.append(row.sum().detach())"),
+    "item_at_least_one": (HEAD + F + "    n = int((x > 0).sum())\n    return x.sum() / max(n, 1)\n",
+                          "return x.sum() / n.clamp(min=1)"),
+    "tolist": (HEAD + F + "    v = x.mean(0).tolist()\n    return x + v[0]\n", "v = x.mean(0).detach()"),
+    "float_bound": (HEAD + F + "    return torch.clamp(x, max=float(x.mean()))\n", "max=x.mean().detach())"),
+    "math": ("import math\n" + HEAD + F + "    n = x.abs().sum().item()\n    return x / math.sqrt(n)\n",
+             "return x / torch.sqrt(n)"),
+    "numpy_item": (HEAD + F + "    m = x.numpy().mean().item()\n    return x - m\n", "m = x.mean().detach()"),
+    "numpy_prod": ("import numpy as np\n" + HEAD + F + "    n = np.prod(x.shape)\n    return x.reshape(int(n))\n",
+                   "n = math.prod(x.shape)"),
+    "and": (HEAD + F + "    ok = (x.mean() > 0) and (x.std() < 5)\n    return x * ok\n",
+            "ok = ((x.mean() > 0) & (x.std() < 5))"),
+    "not": (HEAD + F + "    flag = not (x > 0).any()\n    return x + int(flag)\n", "return x + flag.long()"),
+    "in": (HEAD + F + "    if 3 in x:\n        x = x + 1\n    return x\n", "torch.where((x == 3).any(), x + 1, x)"),
+    "allclose": (HEAD + F + "    if torch.allclose(x, x + 1e-9):\n        return x + 1\n    return x\n",
+                 "return torch.where(torch.isclose(x, x + 1e-9).all(), x + 1, x)"),
+    "while": (HEAD + F + "    while x.abs().max() > 0.5:\n        x = x * 0.5\n    return x\n",
+              "(x,) = torch.while_loop(lambda x: x.abs().max() > 0.5, lambda x: (x * 0.5,), (x,))"),
+    "overflow": (HEAD + F + "    if torch.isinf(x).any() or torch.isnan(x).any():\n"
+                 "        limit = torch.finfo(x.dtype).max - 1000\n        x = torch.clamp(x, min=-limit, max=limit)\n"
+                 "    return x\n", "    x = torch.where(torch.isinf(x).any() | torch.isnan(x).any(), torch.clamp(x, "),
+    "mask_write": (HEAD + F + "    y = torch.zeros_like(x)\n    m = x > 0\n    y[m] = x[m] * 2\n    return y\n",
+                   "y.copy_(torch.where(m, x * 2, y))"),
+    "mask_augment": (HEAD + F + "    y = x * 1\n    y[y > 0] += 1.5\n    return y\n",
+                     "y.copy_(torch.where(y > 0, y + 1.5, y))"),
+    "mask_rows": (HEAD + F + "    y = x * 1\n    m = x[:, 0] > 0\n    y[m] *= 3\n    return y\n",
+                  "[(...,) + (None,) * (y.ndim - m.ndim)]"),
+    "mask_sum": (HEAD + F + "    kept = x[x > 0]\n    return kept.sum()\n", "kept = torch.where(x > 0, x, 0)"),
+    "mask_mean": (HEAD + F + "    return x[x > 0].mean()\n", "torch.where(x > 0, x, 0).sum() / (x > 0).expand_as(x).sum()"),
+    "mask_max": (HEAD + F + "    return torch.masked_select(x, x > 0).max()\n", "torch.where(x > 0, x, -torch.inf).max()"),
+    "nonzero": (HEAD + F + "    return torch.nonzero(x > 0).sum()\n",
+                "torch._dynamo.config.capture_dynamic_output_shape_ops = True"),
+    "item_size": (HEAD + F + "    n = int((x[0] > 0).sum())\n    return x[:, :n]\n",
+                  "torch._dynamo.config.capture_scalar_outputs = True"),
+    "random": ("import random\n" + HEAD + F + "    return x * random.random()\n", "random.uniform(0.0, 1.0)"),
+    "requires_grad": (HEAD + F + "    y = x.detach().requires_grad_(True)\n    return y * 3\n", "y.requires_grad_(True)"),
+    "requires_grad_set": (HEAD + F + "    y = x.clone()\n    y.requires_grad = True\n    return y * 3\n",
+                          "        y.requires_grad = True"),
+    "parameter": (HEAD + F + "    w = nn.Parameter(torch.ones(8))\n    return x * w\n", "w = torch.ones(8)"),
+    "context": (HEAD + F + "    with torch.backends.cudnn.flags(enabled=False):\n        return x * 2\n",
+                "with contextlib.nullcontext() if torch.compiler.is_compiling() else torch.backends.cudnn.flags("),
+    "check": (HEAD + F + "    torch._check_tensor_all(x < 100)\n    return x * 2\n",
+              'torch._assert_async((x < 100).all(), "check failed: x < 100")'),
+    "assert_close": (HEAD + F + "    torch.testing.assert_close(x, x.clone())\n    return x * 2\n",
+                     "        torch.testing.assert_close(x, x.clone())"),
+    "default": (HEAD + "def f(x, mask=None):\n    if mask is None and not torch.compiler.is_compiling():\n"
+                "        mask = torch.ones(4, 8)\n    return x * mask[:, :8]\n", "    if mask is None:"),
+    "experts": (HEAD + F + "    chosen = (x[:, :2] > 0.3).long()\n    mask = nn.functional.one_hot(chosen, 3).permute(2, 1, 0)\n"
+                "    out = torch.zeros_like(x)\n    hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n"
+                "    for e in hit:\n        k, rows = torch.where(mask[e].squeeze(0))\n        state = x[None, rows].reshape(-1, 8)\n"
+                "        state = state * (e[0] + 1)\n        out.index_add_(0, rows, state.to(out.dtype))\n    return out\n",
+                "hit = range(mask.shape[0])"),
+    "sorted": (HEAD + F + "    s = sorted([x[0, 0], x[0, 1], x[0, 2]], reverse=True)\n    return s[0] - s[-1]\n",
+               "list(torch.stack([x[0, 0], x[0, 1], x[0, 2]]).sort(descending=True).values)"),
+    "none_default": (HEAD + "def f(x, scale=None):\n    scale = x[0, 0] + 9\n\n    def grow(y, by=None):\n"
+                     "        by = by or torch.ones(1)\n        return y * by\n\n    return grow(x, scale)\n",
+                     "by = by if by is not None else torch.ones(1)"),
+    "break": (HEAD + F + "    for step in range(4):\n        y = x * 0.5\n        x = x + y + step\n        if x.sum() > 40:\n"
+              "            break\n    return x\n", "x = torch.where(done, x, x + y + step)"),
+    "continue": (HEAD + F + "    for step in range(4):\n        if (x * step).sum() > 10:\n            continue\n"
+                 "        x = x + step\n    return x\n", "x = torch.where(skipped, x, x + step)"),
+    "continue_by_flag": (HEAD + F + "    for step in range(4):\n        if x.requires_grad is False and (x * step).sum() > 10:\n"
+                         "            continue\n        x = x + step\n    return x\n",
+                         "x = torch.where(skipped, x, x + step) if x.requires_grad is False else x + step"),
+    "cond": (HEAD + "def scaled(x, by):\n    return x * by\n\n\n" + F + "    if x.sum() > 0:\n        y = scaled(x, 2)\n"
+             "    else:\n        y = scaled(x, 3)\n    return y + 1\n",
+             "y = torch.cond(x.sum() > 0, lambda: scaled(x, 2), lambda: scaled(x, 3))"),
+    "cond_return": (HEAD + "def scaled(x, by):\n    return x * by\n\n\n" + F + "    if x.sum() > 0:\n"
+                    "        return scaled(x, 2)\n    return x\n",
+                    "return torch.cond(x.sum() > 0, lambda: scaled(x, 2), lambda: x.clone())"),
+    "copied_dict": ("import copy\n" + HEAD + F + "    d = copy.copy({'a': x})\n    return d['a'] * 2\n", "{'a': x}.copy()"),
+    "asdict": ("import dataclasses\n" + HEAD + "@dataclasses.dataclass\nclass Out:\n    a: torch.Tensor\n\n\n" + F
+               + "    return dataclasses.asdict(Out(x))['a'] * 2\n", "return dict(vars(Out(x)))['a'] * 2"),
+    "astuple": ("import dataclasses\n" + HEAD + "@dataclasses.dataclass\nclass Out:\n    a: torch.Tensor\n\n\n" + F
+                + "    return dataclasses.astuple(Out(x))[0] * 2\n", "return tuple(vars(Out(x)).values())[0] * 2"),
+    "globals": (HEAD + "SCALE = 2.0\n\n\n" + F + "    names = globals()\n    return x * names['SCALE']\n", "return x * SCALE"),
+    "globals_direct": (HEAD + "SCALE = 2.0\n\n\n" + F + "    return x * globals()['SCALE']\n", "return x * SCALE"),
+    "own_name": ("import sys\n" + HEAD + F + "    return x * len(sys._getframe(0).f_code.co_name)\n", 'x * len("f")'),
+    "own_name_of_stack": ("import inspect\n" + HEAD + F + "    return x * len(inspect.stack()[0].function)\n", 'x * len("f")'),
+    "callable": (HEAD + F + "    if callable(x.relu):\n        return x.relu()\n    return x\n", "if True:"),
+    "pow": (HEAD + F + "    return pow(x + 1, 2)\n", "return ((x + 1) ** 2)"),
+    "optional_import": (HEAD + F + "    try:\n        import missing_module\n\n        found = True\n    except ImportError:\n"
+                        "        found = False\n    return x if found else x * 2\n", "\n\ntry:\n    import missing_module\n"),
+    "class": (HEAD + F + "    class Scale:\n        by = 2\n\n    return x * Scale.by\n", "\n\nclass Scale:\n    by = 2\n"),
+    "resize": (HEAD + F + "    y = x.clone()\n    y.resize_(8, 4)\n    return y\n", "y = y.reshape(8, 4)"),
+    "resize_as": (HEAD + F + "    y = x.clone()\n    y.resize_as_(torch.zeros(8, 4))\n    return y\n",
+                  "y = y.reshape(torch.zeros(8, 4).shape)"),
+    "memory": (HEAD + F + "    return x * x.untyped_storage().nbytes()\n", "x * (x.numel() * x.element_size())"),
+    "sparse": (HEAD + F + "    s = x.to_sparse()\n    return s.to_dense() * 2\n", "return s * 2"),
+    "sparse_direct": (HEAD + F + "    return (x * 2).to_sparse().to_dense()\n", "return (x * 2)\n"),
+    "sparse_product": (HEAD + F + "    s = x.to_sparse()\n    return torch.sparse.mm(s, x.T)\n", "torch.mm(s, x.T)"),
+    "device": (HEAD + F + "    with torch.device('cpu'):\n        # Eight of them.\n        ones = torch.ones(8)\n"
+               "        if x.ndim > 1:\n            ones = ones + torch.zeros(1, dtype=x.dtype)\n    return x + ones\n",
+               "    # Eight of them.\n    ones = torch.ones(8, device=torch.device('cpu'))\n    if x.ndim > 1:\n"),
+    "disabled": (HEAD + "@torch.compiler.disable\ndef mean(x):\n    return x.mean()\n\n\n" + F + "    return x * mean(x)\n",
+                 "\n\n\ndef mean(x):\n"),
+}  # fmt: skip
+
+SETTINGS = ("capture_scalar_outputs", "capture_dynamic_output_shape_ops")
+
+
+def findings_of(folder: Path, source: str) -> tuple[Finding, ...]:
+    file = folder / "program.py"
+    file.write_text(source)
+    return engine.analyse([(file, "program.py")]).findings
+
+
+def fixed(folder: Path, source: str) -> str:
+    chosen, _ = select_fixes(findings_of(folder, source), unsafe=True)
+    return fixed_texts({"program.py": source}, chosen).get("program.py", source)
+
+
+@pytest.fixture
+def settings() -> Any:
+    """What a rewritten program may set, put back afterwards."""
+    import torch._dynamo.config as config
+
+    before = {name: getattr(config, name) for name in SETTINGS}
+    yield
+    for name, value in before.items():
+        setattr(config, name, value)
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewrite_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: Any, settings: None) -> None:
+    import torch
+
+    source, line = REWRITTEN[name]
+    source += TAIL
+    after = fixed(tmp_path, source)
+    assert line in after
+    assert fixed(tmp_path, after) == after
+    torch.manual_seed(0)
+    for x in (torch.randn(4, 8), torch.rand(4, 8) + 0.1, -torch.rand(4, 8) - 0.1):
+        if name == "mask_max" and not (x > 0).any():
+            continue
+        random.seed(1)
+        expected = runner.eager(source, x.clone())
+        random.seed(1)
+        torch.testing.assert_close(runner.eager(after, x.clone()), expected, equal_nan=True)
+    for fullgraph in (False, True):
+        random.seed(1)
+        x = torch.full((4, 8), 0.5) - torch.arange(8) / 10
+        expected = runner.eager(source, x.clone())
+        random.seed(1)
+        result = runner.compiled(after, x.clone(), fullgraph=fullgraph)
+        assert (result.breaks, result.graphs) == (0, 1)
+        torch.testing.assert_close(result.value, expected, equal_nan=True)
+
+
+CLASS = HEAD + "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+CALL = "\n\nmodel = Net()\n\n\ndef f(x):\n    return model(x)\n\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
+
+#: The same for modules: the body of the class behind ``super().__init__()``, and a line of the fixed program.
+MODULES = {
+    "deepcopy": ("        self.lin = nn.Linear(8, 8)\n\n    def forward(self, x):\n        import copy\n\n"
+                 "        twin = copy.deepcopy(self.lin)\n        return twin(x) + twin(input=x)\n",
+                 'torch.func.functional_call(self.lin, twin, (), {"input": x})'),
+    "lazy": ("        self.proj = None\n\n    def forward(self, x):\n        if self.proj is None:\n"
+             "            self.proj = nn.Linear(8, 8)\n            nn.init.ones_(self.proj.weight)\n"
+             "            nn.init.zeros_(self.proj.bias)\n        return self.proj(x)\n",
+             "        self.proj = nn.Linear(8, 8)\n        nn.init.ones_(self.proj.weight)\n"),
+    "scripted": ("        self.lin = torch.jit.script(nn.Linear(8, 8))\n\n    def forward(self, x):\n        return self.lin(x)\n",
+                 "self.lin = nn.Linear(8, 8)"),
+    "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
+               "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_rewrite_of_a_module_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: Any) -> None:
+    import torch
+
+    body, line = MODULES[name]
+    source = "import functools\n" + CLASS + body + CALL
+    after = fixed(tmp_path, source)
+    assert line in after
+    assert fixed(tmp_path, after) == after
+    x = torch.linspace(-1, 1, 32).reshape(4, 8)
+    torch.manual_seed(0)
+    expected = runner.eager(source, x)
+    for fullgraph in (False, True):
+        torch.manual_seed(0)
+        result = runner.compiled(after, x, fullgraph=fullgraph)
+        assert (result.breaks, result.graphs) == (0, 1)
+        torch.testing.assert_close(result.value, expected)
+
+
+def test_a_counter_in_a_buffer_is_compiled_once(tmp_path: Path, runner: Any) -> None:
+    import torch
+
+    body = "        self.step = 0\n\n    def forward(self, x):\n        self.step += 1\n        return x * self.step\n"
+    source = CLASS + body + CALL
+    after = fixed(tmp_path, source)
+    assert 'self.register_buffer("step", torch.tensor(0), persistent=False)' in after
+    graphs: list[object] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(runner.load(after).f, backend=backend)
+    original = runner.load(source).f
+    for _ in range(4):
+        torch.testing.assert_close(compiled(torch.ones(4, 8)), original(torch.ones(4, 8)))
+    assert len(graphs) == 1
+
+
+def test_counts_of_programs_break_before(tmp_path: Path, runner: Any) -> None:
+    """A sample of the programs does break, so that the test above shows something."""
+    import torch
+
+    for name in ("clock", "mask_write", "item_list", "check"):
+        assert runner.compiled(REWRITTEN[name][0], torch.rand(4, 8)).breaks > 0
+
+
+#: Programs without a rewrite, and the sentence that says why.
+REFUSED = {
+    "clock_used": ("import time\n" + HEAD + F + "    t0 = time.time()\n    return x * t0\n",
+                   "`t0` is read in line 8, which runs under compile too."),
+    "clock_stored": ("import time\n" + HEAD + "S = {}\n\n\n" + F + "    S['t'] = time.time()\n    return x\n",
+                     "`S['t']` is stored where other code may read it."),
+    "item_twice": (HEAD + F + "    n = x.max().item()\n    if x.shape[0] > 3:\n        n = 2.0\n    if n > 1:\n        return x\n    return x * n\n",
+                   "`n` is assigned more than once (lines 6, 8)."),
+    "item_loop": (HEAD + F + "    while x.max().item() > 1:\n        x = x / 2\n        print(1)\n    return x\n",
+                  "A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop."),
+    "getframe": ("import sys\n" + HEAD + F + "    return x * sys._getframe(0).f_lineno\n",
+                 "Line 7 must run under compile too."),
+    "numpy_random": ("import numpy as np\n" + HEAD + F + "    return x * np.random.beta(0.2, 0.2)\n",
+                     "Torch has another generator, so the numbers would change; draw with torch, or pass them in."),
+    "opened_before": (HEAD + F + "    log = open('/dev/null')\n    with log:\n        return x * 2\n",
+                      "`log` is read in line 7, which runs under compile too."),
+    "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.rand() < 0.5:\n        return x\n    return x * 2\n",
+                      "The number decides a branch, which breaks even when the draw is traced."),
+    "list_index": (HEAD + F + "    return x[:, x[0].argmax()]\n",
+                   "An index that is computed in the graph breaks even when numbers are recorded."),
+    "range": (HEAD + F + "    for step in range(x[0].argmax()):\n        x = x + step\n    return x\n",
+              "How often a loop runs has to be known, so recording the number does not help."),
+    "message": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
+                "The condition is no tensor: what has to change is the message, to a constant string."),
+    "device_context": (HEAD + "def g(x):\n    return x + torch.ones(8)\n\n\n" + F
+                       + "    with torch.device('cpu'):\n        return g(x)\n",
+                       "`torch.device` changes what the code in it computes, so it cannot be left out under compile."),
+    "layer": (HEAD + F + "    return nn.Linear(8, 8)(x)\n",
+              "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
+    "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n", "This is no selection by a mask."),
+    "equal": (HEAD + F + "    if torch.equal(x, x + 1):\n        return x + 1\n    return x\n",
+              "torch.where does not fit: torch.equal is False for other shapes, where an elementwise comparison raises."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_has_a_sentence(name: str, tmp_path: Path) -> None:
+    source, sentence = REFUSED[name]
+    source += TAIL
+    reasons = [f.fix.reason for f in findings_of(tmp_path, source) if f.fix is not None and f.fix.safety == "manual"]
+    assert sentence in reasons
