@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import fx
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import fx, nn
+
+from graphdoctor.dynamic.share import Inside, Share
 
 _CALLS = ("call_function", "call_method", "call_module")
-
-
-class OperatorCount(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the operators that reach the dispatcher while it is entered; ``calls`` is the total."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.calls += 1
-        return func(*args, **(kwargs or {}))
 
 
 class CountingBackend:
@@ -31,21 +20,18 @@ class CountingBackend:
     def __init__(self) -> None:
         self.graphs = 0
         self.operators = 0
-        self._inside: OperatorCount | None = None
+        self._inside: Inside | None = None
 
     def reset(self) -> None:
         """Start counting anew."""
         self.graphs = self.operators = 0
 
     @contextmanager
-    def measure(self) -> Iterator[OperatorCount]:
-        """Count the operators that run inside graphs while the block runs.
-
-        Dynamo does not trace under a dispatch mode, so the mode is entered around each graph, not around the call.
-        """
-        self._inside = OperatorCount()
+    def measure(self, root: nn.Module | None = None) -> Iterator[Share]:
+        """Count the operators that run inside graphs while the block runs, in the submodules of ``root``."""
+        self._inside = Inside(root)
         try:
-            yield self._inside
+            yield self._inside.share
         finally:
             self._inside = None
 
@@ -54,8 +40,7 @@ class CountingBackend:
         self.operators += sum(node.op in _CALLS for node in graph.graph.nodes)
 
         def run(*args: Any) -> Any:
-            with self._inside or nullcontext():
-                return graph.forward(*args)
+            return self._inside.run(graph, args) if self._inside else graph.forward(*args)
 
         return run
 

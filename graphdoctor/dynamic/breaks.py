@@ -15,11 +15,13 @@ from graphdoctor.model import Break, Frame, Owner
 #: torch_dynamo_resume_in_<name>_at_<offset or line>, torch/_dynamo/resume_execution.py
 _RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
 
-#: Breaks that torch makes on purpose and nobody can remove: (end of path, function).
+#: Breaks that torch makes on purpose and nobody can remove: end of path, and function ("" is any).
 _DELIBERATE = (
     ("torch/optim/optimizer.py", "_use_grad"),
-    ("torch/nn/parallel/distributed.py", "forward"),
+    ("torch/nn/parallel/distributed.py", ""),
 )
+#: Dynamo's Python versions of functions written in C, which calls of torch go through.
+_POLYFILLS = "torch/_dynamo/polyfills/"
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class RawEvent:
     """One graph break record. ``above`` are the running frames that called the traced ones; both outermost first.
 
     ``kind``: "resume" (compiled up to here), "skip" (the whole frame runs uncompiled), "raise" (the call failed).
-    ``gb_id`` is the registry's id for the message's type where the message itself links none.
+    ``gb_id`` is the registry's id for the message's type where the message itself links none. ``times`` is how many
+    equal records it stands for.
     """
 
     message: str
@@ -47,6 +50,7 @@ class RawEvent:
     gb_id: str | None = None
     #: Class name of an exception that has no gb_type.
     error: str | None = None
+    times: int = 1
 
 
 def distinct(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> tuple[Break, ...]:
@@ -74,7 +78,7 @@ def _count(group: list[Break], fresh: Break) -> None:
             group[i] = replace(
                 known,
                 column=known.column or fresh.column,
-                events=known.events + 1,
+                events=known.events + fresh.events,
                 whole_frame=known.whole_frame or fresh.whole_frame,
             )
             return
@@ -97,6 +101,7 @@ def _break(
         gb_type=message.gb_type or event.error,
         reason=reason,
         hints=hints,
+        events=event.times,
         whole_frame=event.kind == "skip",
         owner=_owner(site, stack, places),
         stack=tuple(Frame(places.show(f.path), f.line, _function(f, source)) for f in stack),
@@ -125,11 +130,16 @@ def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]
 
 
 def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
-    inner = stack[-1]
-    if any(inner.path.replace("\\", "/").endswith(path) and inner.name == name for path, name in _DELIBERATE):
+    # What torch asks Python's library to do (a context manager of DDP's) is torch's doing.
+    calls = [f for f in stack if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or stack
+    if any(_posix(calls[-1]).endswith(path) and name in ("", calls[-1].name) for path, name in _DELIBERATE):
         return "torch"
     kind = places.kind(site.path)
     return "torch" if kind == "library" else kind
+
+
+def _posix(frame: RawFrame) -> str:
+    return frame.path.replace("\\", "/")
 
 
 def _function(frame: RawFrame, source: Callable[[str], str]) -> str:

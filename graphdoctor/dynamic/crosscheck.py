@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from graphdoctor.dynamic.breaks import user_stack
+from graphdoctor.dynamic.breaks import RawFrame, user_stack
 from graphdoctor.dynamic.capture import raised
 from graphdoctor.dynamic.message import one_line, parse
-from graphdoctor.dynamic.places import Places
+from graphdoctor.dynamic.places import Kind, Places
 from graphdoctor.dynamic.plain import in_plain_words
 from graphdoctor.dynamic.target import Sample
 from graphdoctor.model import Break, Explain, FullGraph
@@ -29,9 +29,15 @@ def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> Fu
 def _failure(error: BaseException, places: Places) -> FullGraph:
     event = raised(error)
     stack = user_stack(event, places) if event else []
-    own = next((f for f in reversed(stack) if places.kind(f.path) == "own"), stack[-1] if stack else None)
+    site = _innermost(stack, places, "own") or _innermost(stack, places, "third-party")
+    if site is None and stack:
+        site = stack[-1]
     text = short(error)
-    return FullGraph(False, text, places.show(own.path) if own else None, own.line if own else None)
+    return FullGraph(False, text, places.show(site.path) if site else None, site.line if site else None)
+
+
+def _innermost(stack: Sequence[RawFrame], places: Places, kind: Kind) -> RawFrame | None:
+    return next((f for f in reversed(stack) if places.kind(f.path) == kind), None)
 
 
 def short(error: BaseException) -> str:

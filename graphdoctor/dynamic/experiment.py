@@ -8,22 +8,28 @@ from typing import Any
 
 import torch
 
-from graphdoctor.dynamic import crosscheck, recompile
+from graphdoctor.dynamic import crosscheck, modules, reference, share, sweep, varied
 from graphdoctor.dynamic import numerics as compare
-from graphdoctor.dynamic.backend import CountingBackend, OperatorCount
+from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.breaks import RawEvent, distinct
-from graphdoctor.dynamic.capture import raised, record
+from graphdoctor.dynamic.capture import Recording, raised, record
+from graphdoctor.dynamic.deeper import Deeper
 from graphdoctor.dynamic.load import source_of
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.protocol import RunRequest
+from graphdoctor.dynamic.recompile import Probe
 from graphdoctor.dynamic.target import Mode, Sample, Target
 from graphdoctor.dynamic.trace_lines import executed_lines
 from graphdoctor.dynamic.tree import tensors
 from graphdoctor.dynamic.userfault import Fault, fault_of
-from graphdoctor.model import DynamicRun, Explain, FullGraph, Numerics
+from graphdoctor.dynamic.vary import parse_variations
+from graphdoctor.model import DynamicRun, Explain, FullGraph, Numerics, Sweep, Varied
 
 Update = Callable[[DynamicRun], None]
 Progress = Callable[[str], None]
+
+#: Call operators of a model that is still swept when nobody asked for it: tracing takes about a millisecond for each.
+MOST_OPERATORS = 1000
 
 
 class Experiment:
@@ -41,8 +47,11 @@ class Experiment:
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run all steps. The user's exceptions end as outcome and detail, never as an exception."""
         run = DynamicRun(target=self.target.name, mode=self.mode, device=str(self.target.device), outcome="ok")
+        if self.request.only_fullgraph:
+            return replace(run, fullgraph=self.fullgraph())
         progress(f"running in eager ({self.mode})")
         try:
+            before = compare.snapshot(self.target.sample(self.mode), None)
             eager, repeated, executed = self.eager()
         except BaseException as error:
             fault = fault_of(error, self.places, "in eager")
@@ -52,7 +61,8 @@ class Experiment:
 
         progress(f"compiling by default ({self.mode})")
         run, compiled = self.compiled(run)
-        run = replace(run, numerics=self.numerics(eager, repeated, compiled))
+        result = self.numerics(eager, repeated, compiled)
+        run = replace(run, numerics=replace(result, mutated=compare.mutated(before, eager)))
         update(run)
 
         progress(f"compiling with fullgraph=True ({self.mode})")
@@ -64,10 +74,14 @@ class Experiment:
             run = replace(run, explain=self.explain(run))
             update(run)
 
-        if self.target.variants is not None:
+        if self.request.recompiles:
             progress(f"counting recompiles ({self.mode})")
             run = self.recompiles(run)
-        return run
+            update(run)
+        if not self.request.deeper:
+            return run
+        deeper = Deeper(self.target, self.mode, self.request, self.places, self.backend, self._run, self._loss)
+        return deeper.run(run, eager, progress)
 
     def eager(self) -> tuple[compare.Snapshot, compare.Snapshot, Mapping[str, frozenset[int]]]:
         """Two eager runs of the same input, and the watched lines that ran."""
@@ -102,7 +116,8 @@ class Experiment:
         )
         if fault is not None:
             return replace(run, outcome=fault.outcome, detail=fault.detail), None
-        return replace(run, compiled_share=self._share(function, sample)), snapshot
+        # Verifying a fix asks for breaks and results only.
+        return (run if self.request.compare else self._shared(run, function, sample, recording)), snapshot
 
     def numerics(
         self, eager: compare.Snapshot, repeated: compare.Snapshot, compiled: compare.Snapshot | None
@@ -117,7 +132,10 @@ class Experiment:
             return _not_compared("the output holds neither tensors nor numbers")
         note = f"two eager runs differ by up to {noise.max_abs_diff:.3g}" if noise.max_abs_diff else ""
         if not (self.request.compare and self.request.reference):
-            return compare.verdict({"compiled and eager differ": compare.compare(eager, compiled)}, note)
+            difference = compare.compare(eager, compiled)
+            if difference.where and (cleared := self._cleared(eager, compiled)):
+                return compare.verdict({"compiled and eager differ": replace(difference, where=None)}, cleared)
+            return compare.verdict({"compiled and eager differ": difference}, note)
         original = compare.load(self.request.reference, self.mode)
         if original is None:
             return _not_compared("there is no eager output of the original source")
@@ -126,6 +144,21 @@ class Experiment:
             "eager differs from the original": compare.compare(original, eager),
         }
         return compare.verdict(against, note)
+
+    def varied(self, progress: Progress) -> Varied:
+        """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
+        assert self.request.reference is not None
+        progress(f"varying the inputs ({self.mode})")
+        with force_eager():
+            if self.request.compare:
+                return varied.check(self.target, self.mode, self._run, self.request.reference)
+            varied.record(self.target, self.mode, self._run, self.request.reference)
+            return Varied(self.mode)
+
+    def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
+        """Why the difference is no fault: both are as far from float64."""
+        exact = reference.in_double(self.target, self.mode, self._run)
+        return reference.cleared(eager, compiled, exact) if exact else ""
 
     def fullgraph(self) -> FullGraph:
         """The verdict of ``fullgraph=True``."""
@@ -136,37 +169,68 @@ class Experiment:
         return crosscheck.explain(self.target.sample(self.mode), run.breaks, run.graphs)
 
     def recompiles(self, run: DynamicRun) -> DynamicRun:
-        """The variants, called in order."""
+        """The variants and what ``--vary`` asks for, called in order; where there is neither, an automatic sweep."""
+        probe = Probe(self.target, self.mode, self.backend, self.places)
+        for plan in self._plans(run):
+            try:
+                made, found = probe.probe(plan)
+            except BaseException as error:
+                detail = fault_of(error, self.places, "in a variant").detail
+                if not plan.automatic:
+                    return replace(run, detail=detail)
+                made, found = Sweep(plan.varied, True, 0, 0, f"stopped: {detail}"), ()
+            run = replace(run, sweeps=(*run.sweeps, made), recompiles=(*run.recompiles, *found))
+        return run
+
+    def _plans(self, run: DynamicRun) -> list[sweep.Plan]:
+        wanted = parse_variations(self.request.vary)
+        plans = [*sweep.variants(self.target), *sweep.asked(self.target, self.mode, wanted)]
+        # Once is enough for what nobody asked for, and cheap only where a compilation is.
+        once = self.mode == ("train" if self.request.mode == "train" else "eval")
+        if plans or not once or run.outcome != "ok" or not 0 < run.operators <= MOST_OPERATORS:
+            return plans
         try:
-            return replace(run, recompiles=recompile.probe(self.target, self.mode, self.backend, self.places))
-        except BaseException as error:
-            return replace(run, detail=fault_of(error, self.places, "in a variant").detail)
+            return sweep.automatic(self.target, self.mode)
+        except BaseException:  # the sample ran a moment ago, so this is about what the sweep made of it
+            return []
 
     def _run(self, sample: Sample, function: Callable[..., Any] | None = None) -> compare.Snapshot:
         # Not `function or ...`: a compiled module has no truth value of its own.
         outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
+        loss: torch.Tensor | None = None
         if self.mode == "train":
-            loss = self.target.loss(outputs) if self.target.loss else default_loss(outputs)
+            loss = self._loss(outputs)
             if loss is not None:
                 torch.autograd.backward(loss)
-        return compare.snapshot(sample, outputs)
+        found = compare.snapshot(sample, outputs)
+        return found if loss is None else {**found, "loss": loss.detach().clone()}
 
-    def _share(self, function: Callable[..., Any], sample: Sample) -> float | None:
-        """Operators that run inside graphs / all operators of an eager forward; None when it cannot be counted.
+    def _loss(self, outputs: Any) -> torch.Tensor | None:
+        return self.target.loss(outputs) if self.target.loss else default_loss(outputs)
+
+    def _shared(
+        self, run: DynamicRun, function: Callable[..., Any], sample: Sample, recording: Recording
+    ) -> DynamicRun:
+        """``run`` with the share of the operators of an eager forward that run inside graphs, by submodule.
 
         ``function`` is compiled already, so this is one more call, with fresh arguments.
         """
         try:
             fresh = self.target.sample(self.mode)
-            with force_eager(), OperatorCount() as total:
+            with force_eager(), share.in_eager(fresh.module) as total:
                 fresh.function(*fresh.args, **fresh.kwargs)
             again = self.target.sample(self.mode)
-            with self.backend.measure() as inside:
+            with self.backend.measure(sample.module) as inside:
                 function(*again.args, **again.kwargs)
         except BaseException:  # operators that no dispatch mode handles, or state that the first call left
-            return None
+            return run
         # More inside than in all: the trace rewrote the operators, and the counts cannot be compared.
-        return inside.calls / total.calls if 0 < total.calls >= inside.calls else None
+        if 0 < total.total >= inside.total:
+            run = replace(run, compiled_share=inside.total / total.total)
+        if sample.module is None:
+            return run
+        nodes = modules.tree(sample.module, total, inside, run.breaks, recording, self.places.show)
+        return replace(run, modules=nodes, blocks=modules.blocks(sample.module, nodes, recording))
 
 
 def force_eager() -> Any:

@@ -50,6 +50,12 @@ def snapshot(sample: Sample, outputs: Any) -> Snapshot:
     return {name: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for name, leaf in found.items()}
 
 
+def mutated(before: Snapshot, after: Snapshot) -> tuple[str, ...]:
+    """The inputs and buffers that a run wrote to."""
+    kept = [name for name in before if name.startswith(("input", "buffer ")) and name in after]
+    return tuple(name for name in kept if compare({name: before[name]}, {name: after[name]}).where is not None)
+
+
 def save(found: Snapshot, folder: Path, mode: str) -> None:
     """Write a snapshot for a later run in another process."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,8 +72,8 @@ def load(folder: Path, mode: str) -> Snapshot | None:
     return found
 
 
-def compare(expected: Snapshot, actual: Snapshot) -> Difference:
-    """Compare leaf by leaf; NaN equals NaN."""
+def compare(expected: Snapshot, actual: Snapshot, scaled: bool = False) -> Difference:
+    """Compare leaf by leaf; NaN equals NaN. ``scaled``: the absolute tolerance grows with a leaf's largest number."""
     largest, where = 0.0, None
     missing = next((name for name in expected if name not in actual), None)
     extra = next((name for name in actual if name not in expected), None)
@@ -75,15 +81,15 @@ def compare(expected: Snapshot, actual: Snapshot) -> Difference:
         where = f"{missing} is missing" if missing else f"{extra} is new"
     for name in expected:
         if name in actual:
-            difference, reason = _leaf(expected[name], actual[name])
+            difference, reason = _leaf(expected[name], actual[name], scaled)
             largest = max(largest, difference)
             where = where or (f"{name}: {reason}" if reason else None)
     return Difference(largest, where)
 
 
-def _leaf(a: Any, b: Any) -> tuple[float, str | None]:
+def _leaf(a: Any, b: Any, scaled: bool) -> tuple[float, str | None]:
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-        return _tensors(a, b)
+        return _tensors(a, b, scaled)
     if _is_number(a) and _is_number(b):
         difference, close = abs(a - b), _numbers_close(a, b)
         return (0.0 if difference != difference else difference), None if close else f"{a} and {b}"
@@ -92,7 +98,7 @@ def _leaf(a: Any, b: Any) -> tuple[float, str | None]:
     return 0.0, None
 
 
-def _tensors(a: torch.Tensor, b: torch.Tensor) -> tuple[float, str | None]:
+def _tensors(a: torch.Tensor, b: torch.Tensor, scaled: bool) -> tuple[float, str | None]:
     if a.shape != b.shape:
         return 0.0, f"shapes {list(a.shape)} and {list(b.shape)}"
     if a.dtype != b.dtype:
@@ -100,8 +106,15 @@ def _tensors(a: torch.Tensor, b: torch.Tensor) -> tuple[float, str | None]:
     a, b = _dense(a), _dense(b)
     difference = (_arithmetic(a) - _arithmetic(b)).abs().nan_to_num(nan=0.0, posinf=0.0)
     largest = difference.max().item() if a.numel() else 0.0
-    close = _close(a, b, _TOLERANCES[a.dtype]) if a.dtype in _TOLERANCES else torch.equal(a, b)
-    return largest, None if close else f"values differ by up to {largest:.3g}"
+    relative, absolute = _TOLERANCES.get(a.dtype, (0.0, 0.0))
+    if scaled and a.numel():
+        absolute *= max(_arithmetic(a).abs().nan_to_num(0.0, 0.0, 0.0).max().item(), 1.0)
+    close = _close(a, b, (relative, absolute)) if a.dtype in _TOLERANCES else torch.equal(a, b)
+    if close:
+        return largest, None
+    if not torch.equal(a.isnan(), b.isnan()):
+        return largest, "values differ: NaN in one and not in the other"
+    return largest, f"values differ by up to {largest:.3g}"
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

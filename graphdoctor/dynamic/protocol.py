@@ -6,15 +6,16 @@ No torch here: both sides import this module.
 from __future__ import annotations
 
 import json
+import types
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from graphdoctor.model import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile
+from graphdoctor.model import DynamicRun, Varied
 
 #: What a line of the worker is about.
-Kind = Literal["progress", "environment", "run", "failed", "end"]
+Kind = Literal["progress", "environment", "run", "failed", "end", "gone", "varied"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class RunRequest:
     whole worker; ``memory_mb`` limits the resident memory of its process tree, in MiB. ``overlay`` maps absolute paths
     to the source text that is used in place of the file. ``reference`` is a folder: eager outputs are written to it,
     or, with ``compare``, read from it and compared with what this run gives. ``watch`` names the absolute paths whose
-    executed lines are wanted.
+    executed lines are wanted. ``vary`` holds the ``--vary`` options; without ``recompiles`` nothing is varied.
     """
 
     file: Path
@@ -41,14 +42,34 @@ class RunRequest:
     compare: bool = False
     watch: tuple[str, ...] = ()
     explain: bool = True
+    vary: tuple[str, ...] = ()
+    recompiles: bool = True
+    #: Beside the breaks, their causes: which parts and layers are at fault, a training step, the device.
+    deeper: bool = True
+    #: Which submodules compile alone; None: where the model does not compile as a whole, and it is small.
+    readiness: bool | None = None
+    #: The backends one after the other; None: where compiling raises.
+    ladder: bool | None = None
+    #: A script that fails as the ladder did, run once to see that it does.
+    repro: bool = False
+    #: A whole training step: the name of the optimizer, and whether backward is compiled too.
+    optimizer: str | None = None
+    compiled_autograd: bool = False
+    #: Nothing runs but the compile with ``fullgraph=True``.
+    only_fullgraph: bool = False
+    #: Nothing is compiled: eager runs on varied inputs, saved in ``reference`` or, with ``compare``, held against it.
+    varied: bool = False
+    #: With ``varied``, by absolute path: the lines whose tests are recorded.
+    tests: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """One ``DynamicRun`` per mode (at least one), and where they ran."""
+    """One ``DynamicRun`` per mode (at least one), and where they ran; of a varied run its ``varied``."""
 
     runs: tuple[DynamicRun, ...]
     environment: Mapping[str, str | None] = field(default_factory=dict)
+    varied: tuple[Varied, ...] = ()
 
 
 def dump_request(request: RunRequest) -> str:
@@ -58,6 +79,7 @@ def dump_request(request: RunRequest) -> str:
     data["root"] = str(request.root.resolve())
     data["reference"] = str(request.reference.resolve()) if request.reference else None
     data["overlay"] = dict(request.overlay)
+    data["tests"] = dict(request.tests)
     return json.dumps(data)
 
 
@@ -69,6 +91,8 @@ def load_request(text: str) -> RunRequest:
     data["reference"] = Path(data["reference"]) if data["reference"] else None
     data["inputs"] = tuple(data["inputs"])
     data["watch"] = tuple(data["watch"])
+    data["vary"] = tuple(data["vary"])
+    data["tests"] = {path: tuple(lines) for path, lines in data["tests"].items()}
     return RunRequest(**data)
 
 
@@ -81,16 +105,30 @@ def dump_run(run: DynamicRun) -> dict[str, Any]:
 
 def load_run(data: Mapping[str, Any]) -> DynamicRun:
     """The run that ``dump_run`` wrote."""
-    fields = dict(data)
-    fields["breaks"] = tuple(_break(b) for b in data["breaks"])
-    fields["fullgraph"] = FullGraph(**data["fullgraph"])
-    fields["explain"] = Explain(**data["explain"]) if data["explain"] else None
-    fields["recompiles"] = tuple(Recompile(**r) for r in data["recompiles"])
-    fields["numerics"] = Numerics(**data["numerics"]) if data["numerics"] else None
-    fields["executed"] = {path: frozenset(lines) for path, lines in data["executed"].items()}
-    return DynamicRun(**fields)
+    run: DynamicRun = _load(DynamicRun, data)
+    return run
 
 
-def _break(data: Mapping[str, Any]) -> Break:
-    hints, stack = tuple(data["hints"]), tuple(Frame(**f) for f in data["stack"])
-    return Break(**{**data, "hints": hints, "stack": stack})
+def load_varied(data: Mapping[str, Any]) -> Varied:
+    """The ``Varied`` whose fields ``data`` holds."""
+    return Varied(**{**data, "seen": tuple((path, line, truth) for path, line, truth in data["seen"])})
+
+
+def _load(kind: Any, raw: Any) -> Any:
+    """``raw``, which is what JSON made of it, as a value of the annotation ``kind``."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if raw is None:
+        return None
+    if origin in (Union, types.UnionType):
+        return _load(next(part for part in parts if part is not type(None)), raw)
+    if origin is tuple:
+        kinds = [parts[0]] * len(raw) if parts[-1] is Ellipsis else parts
+        return tuple(_load(part, item) for part, item in zip(kinds, raw, strict=True))
+    if origin is frozenset:
+        return frozenset(raw)
+    if origin is Mapping:
+        return {key: _load(parts[1], item) for key, item in raw.items()}
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{name: _load(hints[name], item) for name, item in raw.items()})
+    return raw

@@ -1,176 +1,191 @@
-"""Call the variants in order on one compiled function: what is compiled again, and which input made it so."""
+"""Recompiles of a plan of calls: the causes, and what remedies make of the number of compilations."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from itertools import pairwise
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
-from graphdoctor.dynamic import guards, tree
-from graphdoctor.dynamic.capture import Recording, record
+from graphdoctor.dynamic import numerics, remedies, sequence
+from graphdoctor.dynamic.advice import advice
+from graphdoctor.dynamic.causes import Cause, causes, place
 from graphdoctor.dynamic.places import Places
+from graphdoctor.dynamic.sequence import Call, NotApplicable, Remedy
+from graphdoctor.dynamic.sweep import Plan
 from graphdoctor.dynamic.target import Mode, Target
-from graphdoctor.model import Recompile
-
-#: Settings that may help, by kind of guard: keywords of torch.compile, and patches of torch._dynamo.config.
-SETTINGS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "size": ({"dynamic": True}, {}),
-    "value": ({"dynamic": True}, {}),
-    "attribute": ({}, {"allow_unspec_int_on_nn_module": True}),
-}
-
-#: File and first line of a function.
-Code = tuple[str, int]
-
-#: What is added to a cause when Dynamo gives up: a reason is recorded, and no compilation starts.
-AT_LIMIT = "; the recompile limit was reached, and later calls run uncompiled"
+from graphdoctor.dynamic.userfault import fault_of
+from graphdoctor.model import Recompile, Sweep, TriedRemedy
 
 
 @dataclass(frozen=True)
-class Call:
-    """What one variant made Dynamo record, and its inputs as leaves."""
+class _Trial:
+    """A remedy that was run; ``compilations`` is that of the frame at fault, None where it does not work."""
 
-    recording: Recording
-    inputs: Mapping[str, Any]
+    remedy: Remedy
+    compilations: int | None
+    detail: str = ""
+    #: What Dynamo named only with the remedy: of several guards that fail it names the first.
+    hidden: str = ""
+
+    def shown(self) -> TriedRemedy:
+        return TriedRemedy(self.remedy.text, self.compilations, self.detail or self.hidden)
 
 
-def probe(target: Target, mode: Mode, backend: Callable[..., Any], places: Places) -> tuple[Recompile, ...]:
-    """Run the variants by default, then again under the settings that may help. Raises what the user's code raises."""
-    calls = _sequence(target, mode, backend, {}, {})
-    counts = compilations(calls)
-    found = recompiles(calls, places)
-    verified = {
-        kind: _under(target, mode, backend, *SETTINGS[kind]) for kind in {kind for kind, _, _ in found} & set(SETTINGS)
-    }
-    return tuple(
-        replace(r, compilations=counts[code], verified_compilations=(verified.get(kind) or {}).get(code))
-        for kind, code, r in found
+class Probe:
+    """Runs plans on one target in one mode."""
+
+    def __init__(self, target: Target, mode: Mode, backend: Callable[..., Any], places: Places) -> None:
+        self.target = target
+        self.mode = mode
+        self.backend = backend
+        self.places = places
+        #: Causes that an automatic plan has found; the next ones meet them again.
+        self._seen: set[tuple[str, str | None]] = set()
+
+    def probe(self, plan: Plan) -> tuple[Sweep, tuple[Recompile, ...]]:
+        """Run ``plan``, find the causes of recompiles, and run remedies. Raises what the user's code raises.
+
+        Of an automatic plan only what Dynamo should not have had to compile again is a recompile; the rest is told in
+        the sweep's detail.
+        """
+        calls = sequence.run(self.target, self.mode, self.backend, plan.steps)
+        found = causes(calls)
+        normal = [cause for cause in found if plan.automatic and _is_normal(cause, plan)]
+        bad = [cause for cause in found if cause not in normal and _key(cause) not in self._seen]
+        if plan.automatic:
+            self._seen |= {_key(cause) for cause in found if cause.guard.kind != "size"}
+        trials = [self._trials(cause, plan, calls) for cause in bad]
+        counts = sequence.compilations(calls)
+        most = max(counts.values(), default=0)
+        made = tuple(
+            self._recompile(cause, plan, counts[cause.code], tried) for cause, tried in zip(bad, trials, strict=True)
+        )
+        best = {trial.remedy.text: trial.remedy for tried in trials if (trial := _best(tried)) is not None}
+        together = self._together(list(best.values()), plan, calls) if len(best) > 1 else None
+        detail = "; ".join(filter(None, [_told(normal, found, plan), plan.detail]))
+        return Sweep(plan.varied, plan.automatic, len(calls), most, detail, together), made
+
+    def _trials(self, cause: Cause, plan: Plan, calls: list[Call]) -> list[_Trial]:
+        """The remedies that were run. After one that leaves a single compilation only alternatives are."""
+        tried: list[_Trial] = []
+        done = False
+        for remedy in remedies.candidates(cause, calls):
+            failed = bool(tried) and tried[-1].compilations is None
+            if remedy.alternative or (failed if remedy.fallback else not done):
+                tried.append(self._try(remedy, cause, plan, calls))
+                done = done or tried[-1].compilations == 1
+        return tried
+
+    def _try(self, remedy: Remedy, cause: Cause, plan: Plan, calls: list[Call]) -> _Trial:
+        try:
+            after = sequence.run(self.target, self.mode, self.backend, plan.steps, [remedy])
+        except Exception as error:  # whatever a remedy does to the user's code says that it is none
+            return _Trial(remedy, None, self._refusal(error))
+        if sequence.breaks(after) - sequence.breaks(calls):
+            return _Trial(remedy, None, "it breaks the graph")
+        if remedy.equal and not _equal(calls, after):
+            return _Trial(remedy, None, "the outputs change")
+        count = sequence.compilations(after).get(cause.code)
+        if not count:
+            return _Trial(remedy, None, "the function is no longer compiled")
+        known = {_key(other) for other in causes(calls)}
+        hidden = next((other.guard.words for other in causes(after) if _key(other) not in known), "")
+        return _Trial(remedy, count, hidden=f"behind it is another cause: {hidden}" if hidden else "")
+
+    def _together(self, chosen: Sequence[Remedy], plan: Plan, calls: list[Call]) -> int | None:
+        try:
+            after = sequence.run(self.target, self.mode, self.backend, plan.steps, chosen)
+        except Exception:  # remedies that exclude each other
+            return None
+        if sequence.breaks(after) - sequence.breaks(calls):
+            return None
+        return max(sequence.compilations(after).values(), default=None)
+
+    def _refusal(self, error: Exception) -> str:
+        """Why a remedy does not work, in plain words."""
+        if isinstance(error, NotApplicable):
+            return str(error)
+        if type(error).__name__ == "ConstraintViolationError":
+            size = re.search(r"to be a constant \((\d+)\)", str(error))
+            only = f"the size {size[1]}" if size else "one size"
+            frames = re.findall(r'File "(.+)", line (\d+)', str(error))
+            own = [f" at {self.places.show(path)}:{line}" for path, line in frames if self.places.kind(path) == "own"]
+            return (
+                "ConstraintViolationError: mark_dynamic promises that the code treats all sizes alike, "
+                f"and it is compiled for {only} alone{own[-1] if own else ''}"
+            )
+        return fault_of(error, self.places, "with it").detail
+
+    def _recompile(self, cause: Cause, plan: Plan, compilations: int, tried: list[_Trial]) -> Recompile:
+        path, line = place(cause, self.places)
+        best = _best(tried)
+        helps = best is not None and best.compilations is not None and best.compilations < compilations
+        return Recompile(
+            cause=cause.words,
+            guard=cause.guard.text,
+            input=cause.input,
+            dimension=cause.dimension,
+            path=path,
+            line=line,
+            compilations=compilations,
+            remedy=best.remedy.text if best and helps else (best.hidden if best else "") or advice(cause),
+            verified_compilations=best.compilations if best and helps else None,
+            kind=cause.guard.kind,
+            name=cause.guard.name,
+            varied=plan.varied,
+            limit=recompile_limit(),
+            at_limit=cause.at_limit,
+            tried=tuple(trial.shown() for trial in tried),
+        )
+
+
+def recompile_limit() -> int:
+    """How often one function is compiled before Dynamo gives up (``cache_size_limit`` before torch 2.7)."""
+    config: Any = torch._dynamo.config
+    return int(getattr(config, "recompile_limit", None) or config.cache_size_limit)
+
+
+def _best(tried: list[_Trial]) -> _Trial | None:
+    """The trial with the fewest compilations, of equals the first."""
+    worked = [trial for trial in tried if trial.compilations is not None]
+    return min(worked, key=lambda trial: trial.compilations or 0, default=None)
+
+
+def _equal(calls: list[Call], after: list[Call]) -> bool:
+    return len(calls) == len(after) and all(
+        numerics.compare(a.outputs, b.outputs).where is None for a, b in zip(calls, after, strict=True)
     )
 
 
-def _under(
-    target: Target, mode: Mode, backend: Callable[..., Any], keywords: dict[str, Any], config: dict[str, Any]
-) -> dict[Code, int] | None:
-    """Compilations under a setting; None when the setting makes the sequence fail."""
-    try:
-        return compilations(_sequence(target, mode, backend, keywords, config))
-    except Exception:  # a dimension that must be static, for one
-        return None
+def _key(cause: Cause) -> tuple[str, str | None]:
+    return cause.guard.kind, cause.guard.name
 
 
-def _sequence(
-    target: Target, mode: Mode, backend: Callable[..., Any], keywords: dict[str, Any], config: dict[str, Any]
-) -> list[Call]:
-    torch._dynamo.reset()
-    sample = target.sample(mode)
-    function = torch.compile(sample.function, backend=backend, **keywords)
-    calls: list[Call] = []
-    with torch._dynamo.config.patch(config) if config else nullcontext():
-        for args, kwargs in target.calls():
-            with record() as recording:
-                function(*args, **kwargs)
-            names = _argument_names(sample.function, args)
-            calls.append(Call(recording, _leaves(names, args, kwargs)))
-    return calls
+def _is_normal(cause: Cause, plan: Plan) -> bool:
+    """What Dynamo does with any model: a size that changes becomes dynamic at the second value, 0 and 1 stay apart.
+
+    State that changes once, after the first call, is taken as a warm-up.
+    """
+    if cause.guard.kind != "size" or not plan.sizes:
+        return cause.calls == (1,)
+    second = next((call for call, size in enumerate(plan.sizes) if size != plan.sizes[0]), 0)
+    return all(call == second or plan.sizes[call] < 2 for call in cause.calls)
 
 
-def compilations(calls: list[Call]) -> dict[Code, int]:
-    """How often each function was compiled. (Dynamo numbers frames anew in each sequence, so the place is the key.)"""
-    starts = [start for call in calls for start in call.recording.starts]
-    counts: dict[Code, int] = {}
-    for (_, code), count in Counter((start.frame, (start.path, start.line)) for start in starts).items():
-        counts[code] = max(count, counts.get(code, 0))
-    return counts
-
-
-def recompiles(calls: list[Call], places: Places) -> list[tuple[str, Code, Recompile]]:
-    """The distinct causes: (kind of guard, function that was compiled again, recompile), each once."""
-    frames = {start.frame: (start.path, start.line) for call in calls for start in call.recording.starts}
-    found: dict[tuple[object, ...], tuple[str, Code, Recompile]] = {}
-    for previous, call in pairwise(calls):
-        started = {(start.frame, start.attempt) for start in call.recording.starts}
-        changed = changes(previous.inputs, call.inputs)
-        for failed in call.recording.recompiles:
-            guard, code = guards.read(failed.reasons[0]), frames[failed.frame]
-            made = _recompile(guard, code, changed, places)
-            # After a break the rest of the function is a frame of its own, and fails the same guard again.
-            key = (guard.kind, made.input or guard.name, made.dimension)
-            _, code, known = found.setdefault(key, (guard.kind, code, made))
-            at_limit = (failed.frame, failed.attempt) not in started
-            if at_limit and not known.cause.endswith(AT_LIMIT):
-                found[key] = guard.kind, code, replace(known, cause=known.cause + AT_LIMIT)
-    return list(found.values())
-
-
-def _recompile(guard: guards.Guard, code: Code, changed: list[tuple[str, int | None]], places: Places) -> Recompile:
-    name, dimension = _at_fault(guard, changed)
-    others = [f"{n}{'' if d is None else f' in dimension {d}'}" for n, d in changed if (n, d) != (name, dimension)]
-    also = f" (also changed: {', '.join(others[:5])})" if others else ""
-    path, first_line = code
-    # Dynamo shortens the path of the guarded line from the left.
-    in_file = guard.path is not None and path.endswith(guard.path)
-    return Recompile(
-        cause=guard.words + also,
-        guard=guard.text,
-        input=name,
-        dimension=dimension,
-        path=places.show(path),
-        line=guard.line if in_file else first_line,
-        compilations=0,
-        remedy=guards.REMEDIES.get(guard.kind),
-    )
-
-
-def _at_fault(guard: guards.Guard, changed: list[tuple[str, int | None]]) -> tuple[str | None, int | None]:
-    """The input and dimension that the guard names; the only change, when it names none."""
-    if guard.kind in ("attribute", "global", "state", "lifetime") or (guard.name or "").startswith("self."):
-        return None, None
-    for name, dimension in changed:
-        if guard.name == name and guard.dimension in (None, dimension):
-            return name, dimension
-    # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
-    if (guard.name is None or guard.name.startswith("_")) and len(changed) == 1:
-        return changed[0]
-    return guard.name, guard.dimension
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, int | None]]:
-    """What differs between the inputs of two calls: (name, dimension), dimension None for anything but a size."""
-    found: list[tuple[str, int | None]] = [
-        (name, None) for name in {**before, **after} if (name in before) != (name in after)
+def _told(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
+    """What Dynamo does with any model, in one sentence."""
+    size_causes = [
+        cause
+        for cause in (normal if plan.automatic else found)
+        if cause.guard.kind == "size" and cause.input is not None
     ]
-    for name in before:
-        if name not in after:
-            continue
-        a, b = before[name], after[name]
-        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-            if a.ndim == b.ndim:
-                found += [(name, d) for d in range(a.ndim) if a.shape[d] != b.shape[d]]
-            if a.ndim != b.ndim or a.dtype != b.dtype or a.requires_grad != b.requires_grad:
-                found.append((name, None))
-        elif type(a) is not type(b) or a != b:
-            found.append((name, None))
-    return found
-
-
-def _leaves(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in [*zip(names, args, strict=True), *kwargs.items()]:
-        found |= tree.leaves(value, name)
-    return found
-
-
-def _argument_names(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
-    """The parameter names of the positional arguments, as guards name them."""
-    called = function.forward if isinstance(function, nn.Module) else function
-    code = getattr(called, "__code__", None)
-    names = list(code.co_varnames[: code.co_argcount]) if code else []
-    if hasattr(called, "__self__"):
-        names = names[1:]
-    return [*names[: len(args)], *(f"argument {i}" for i in range(len(names), len(args)))]
+    parts = []
+    if any(len(set(cause.calls) - set(cause.zero_one)) == 1 for cause in size_causes):
+        parts.append("a second size is one more compilation, which makes the dimension dynamic")
+    if any(cause.zero_one for cause in size_causes):
+        parts.append("sizes 0 and 1 are always compiled by themselves (0/1 specialisation)")
+    parts += [f"once after the first call: {c.words}" for c in normal if c.guard.kind != "size" or not c.input]
+    return f"normal: {'; '.join(parts)}" if parts else ""

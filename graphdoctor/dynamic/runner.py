@@ -9,24 +9,31 @@ import json
 import os
 import selectors
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import graphdoctor
 from graphdoctor.dynamic.inputs import InputSpecError, parse_inputs
-from graphdoctor.dynamic.processes import MARKER, Tree, adopt_orphans
-from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, load_run
+from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, load_run, load_varied
 from graphdoctor.dynamic.sample import declares_sample
-from graphdoctor.model import DynamicRun, Outcome
+from graphdoctor.dynamic.server import Process, Server
+from graphdoctor.dynamic.vary import parse_variations
+from graphdoctor.model import DynamicRun, Outcome, Varied
 
-__all__ = ["InputSpecError", "RunRequest", "RunResult", "declares_sample", "parse_inputs", "run", "torch_available"]
+__all__ = [
+    "InputSpecError",
+    "RunRequest",
+    "RunResult",
+    "Server",
+    "declares_sample",
+    "parse_inputs",
+    "parse_variations",
+    "run",
+    "torch_available",
+]
 
 Progress = Callable[[str], None]
 Mode = Literal["eval", "train"]
@@ -37,16 +44,6 @@ _POLL = 0.1
 _CHUNK = 1 << 16
 _KEPT_OUTPUT = 1 << 10
 
-# The empty entry of sys.path (the user's folder) must go before anything is imported. The tool's own folder comes last:
-# it is needed only where graphdoctor runs from a source tree.
-_START = """
-import sys
-sys.path[:] = [p for p in sys.path if p]
-sys.path.append(sys.argv[3])
-from graphdoctor.dynamic.worker import main
-main(sys.argv[1], int(sys.argv[2]))
-"""
-
 
 def torch_available() -> str | None:
     """The version of the installed torch, found without importing it; None when there is none."""
@@ -56,15 +53,29 @@ def torch_available() -> str | None:
         return None
 
 
-def run(request: RunRequest, progress: Progress = lambda text: None) -> RunResult:
-    """Run the target of ``request.file`` in a worker process.
+def run(request: RunRequest, progress: Progress = lambda text: None, server: Server | None = None) -> RunResult:
+    """Run the target of ``request.file`` in a worker process, or in a fork of the one that ``server`` keeps.
 
     ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail; only
-    InputSpecError is raised, before anything runs. When this returns or raises, no process of the worker is left.
+    InputSpecError is raised, before anything runs. When this returns or raises, no process of the worker is left but
+    the server's.
     """
     parse_inputs(request.inputs)
+    parse_variations(request.vary)
+    if server is not None:
+        worker = _Worker(request, server.begin(dump_request(request)), progress, forked=True)
+        done = False
+        try:
+            worker.watch()
+            done = worker.gone
+        finally:
+            if not done:
+                server.stop()
+        return worker.result()
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
-        worker = _Worker(request, Path(folder), progress)
+        file = Path(folder) / "request.json"
+        file.write_text(dump_request(request), encoding="utf-8")
+        worker = _Worker(request, Process("main", str(file), Path(folder)), progress)
         try:
             worker.watch()
         finally:
@@ -73,71 +84,45 @@ def run(request: RunRequest, progress: Progress = lambda text: None) -> RunResul
 
 
 class _Worker:
-    """One worker process and what it has said so far."""
+    """One request in a worker process, and what was said of it so far."""
 
-    def __init__(self, request: RunRequest, folder: Path, progress: Progress) -> None:
+    def __init__(self, request: RunRequest, process: Process, progress: Progress, forked: bool = False) -> None:
         self._request = request
-        self._folder = folder
+        self._process = process
         self._progress = progress
+        self._forked = forked
         self._stage = "the worker was started"
         self._runs: dict[str, DynamicRun] = {}
         self._open: str | None = None
         self._environment: Mapping[str, str | None] = {}
+        self._varied: list[Varied] = []
         self._ended = False
+        #: The fork that had the request is no more.
+        self.gone = False
         self._failure: tuple[Outcome, str] | None = None
         self._pending = b""
         self._output = b""
         self._deadline = time.monotonic() + request.timeout
-        self._start()
-
-    def _start(self) -> None:
-        request_file = self._folder / "request.json"
-        request_file.write_text(dump_request(self._request), encoding="utf-8")
-        self._results, to_parent = os.pipe()
-        marker = uuid.uuid4().hex
-        adopt_orphans()
-        tool = str(Path(graphdoctor.__file__).parents[1])
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(request_file), str(to_parent), tool],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=(to_parent,),
-            start_new_session=True,
-            env={**os.environ, **self._variables(marker)},
-        )
-        os.close(to_parent)
-        self._tree = Tree(self._process.pid, marker)
-
-    def _variables(self, marker: str) -> dict[str, str]:
-        return {
-            MARKER: marker,
-            "PYTHONDONTWRITEBYTECODE": "1",
-            # A million printed lines are quick only when they are buffered; the empty text switches the option off.
-            "PYTHONUNBUFFERED": "",
-            "TORCHINDUCTOR_CACHE_DIR": str(self._folder / "inductor"),
-            "TRITON_CACHE_DIR": str(self._folder / "triton"),
-        }
 
     def watch(self) -> None:
         """Read until the worker is done, dies, takes too long or too much memory."""
-        assert self._process.stdout is not None
+        assert self._process.popen.stdout is not None
         with selectors.DefaultSelector() as selector:
             for descriptor, handler in (
-                (self._results, self._on_results),
-                (self._process.stdout.fileno(), self._on_output),
+                (self._process.results, self._on_results),
+                (self._process.popen.stdout.fileno(), self._on_output),
             ):
                 os.set_blocking(descriptor, False)
                 selector.register(descriptor, selectors.EVENT_READ, handler)
             weighed = 0.0
-            while not self._ended and self._failure is None:
-                dead = self._process.poll() is not None
+            while not (self.gone if self._forked else self._ended) and self._failure is None:
+                dead = self._process.popen.poll() is not None
                 for key, _ in selector.select(0 if dead else _POLL):
                     if not key.data(_read(key.fd)):
                         selector.unregister(key.fd)
                 if dead and not self._ended:
                     self._drain()
-                    self._failure = None if self._ended else self._death()
+                    self._failure = None if self._ended else self._death(self._process.popen.returncode)
                     break
                 now = time.monotonic()
                 if now > self._deadline:
@@ -147,14 +132,19 @@ class _Worker:
                     self._weigh()
 
     def _weigh(self) -> None:
-        used = self._tree.resident() >> 20
+        used = self._process.tree.resident() >> 20
         if used > self._request.memory_mb:
             self._fail("memory", f"used {used} MiB, more than {self._request.memory_mb} MiB, while {self._stage}")
 
     def _drain(self) -> None:
         """What a dead worker left in the pipe of results."""
-        while data := _read(self._results):
+        while data := _read(self._process.results):
             self._on_results(data)
+
+    def _drain_output(self) -> None:
+        assert self._process.popen.stdout is not None
+        while data := _read(self._process.popen.stdout.fileno()):
+            self._on_output(data)
 
     def _on_output(self, data: bytes) -> bool:
         self._output = data[-_KEPT_OUTPUT:] if len(data) >= _KEPT_OUTPUT else (self._output + data)[-_KEPT_OUTPUT:]
@@ -177,17 +167,24 @@ class _Worker:
             run = load_run(message["run"])
             self._runs[run.mode] = run
             self._open = None if message["complete"] else run.mode
+        elif kind == "varied":
+            self._varied.append(load_varied(message["varied"]))
         elif kind == "failed":
             self._fail(message["outcome"], message["detail"])
         elif kind == "end":
             self._ended = True
+        elif kind == "gone":
+            self.gone = True
+            # What the fork printed came before this message, and may be what explains its end.
+            if not self._ended and self._failure is None:
+                self._drain_output()
+                self._failure = self._death(message["code"])
 
     def _fail(self, outcome: Outcome, detail: str) -> None:
         self._failure = outcome, detail
 
-    def _death(self) -> tuple[Outcome, str]:
+    def _death(self, code: int) -> tuple[Outcome, str]:
         """What to say of a worker that died without a word."""
-        code = self._process.returncode
         if code < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-code).name
@@ -198,7 +195,7 @@ class _Worker:
     def _last_line(self) -> str:
         """The innermost Python line that faulthandler saw, else what the process said last."""
         with contextlib.suppress(OSError):
-            for line in (self._folder / "crash.txt").read_text(errors="replace").splitlines():
+            for line in (self._process.folder / "crash.txt").read_text(errors="replace").splitlines():
                 if line.startswith("  File "):
                     return f" (at {line.strip()})"
         return self._last_words()
@@ -210,14 +207,7 @@ class _Worker:
 
     def stop(self) -> None:
         """Kill the whole tree and close the pipes."""
-        try:
-            self._tree.kill()
-            self._process.wait()
-        finally:
-            adopt_orphans(False)
-            os.close(self._results)
-            if self._process.stdout is not None:
-                self._process.stdout.close()
+        self._process.stop()
 
     def result(self) -> RunResult:
         """The runs so far; a failure ends the run that was going on, or stands alone."""
@@ -230,7 +220,7 @@ class _Worker:
                 name = self._request.target or self._request.file.name
                 device = self._request.device if self._request.device != "auto" else "unknown device"
                 self._runs[mode] = DynamicRun(name, mode, device, outcome, detail)
-        return RunResult(tuple(self._runs.values()), self._environment)
+        return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied))
 
 
 def _read(descriptor: int) -> bytes:

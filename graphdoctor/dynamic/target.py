@@ -49,6 +49,7 @@ class Target:
     device: torch.device
     variants: Callable[[], Sequence[Any]] | None = None
     loss: Callable[[Any], torch.Tensor] | None = None
+    optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None
 
     def sample(self, mode: Mode) -> Sample:
         """A sample on the target's device, its module in ``mode``, the random generators seeded."""
@@ -60,13 +61,6 @@ class Target:
         sample.args, sample.kwargs = self.on_device((sample.args, sample.kwargs))
         seed()
         return sample
-
-    def calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """The variants as (args, kwargs), on the device; empty without variants."""
-        if self.variants is None:
-            return []
-        seed()
-        return [self.on_device(_arguments(variant)) for variant in self.variants()]
 
     def on_device(self, value: Any) -> Any:
         """``value`` with copies of its tensors on the target's device."""
@@ -104,6 +98,7 @@ def find(module: ModuleType, name: str | None, specs: tuple[str, ...], device: t
         device=device,
         variants=getattr(module, "graphdoctor_variants", None),
         loss=getattr(module, "graphdoctor_loss", None),
+        optimizer=getattr(module, "graphdoctor_optimizer", None),
     )
 
 
@@ -140,7 +135,7 @@ def _convention(module: ModuleType) -> Callable[[], Sample] | None:
         get_init = getattr(module, "get_init_inputs", list)
 
         def kernel_bench() -> Sample:
-            args, kwargs = _arguments(get_init())
+            args, kwargs = call_arguments(get_init())
             instance = model(*args, **kwargs)
             return Sample(instance, *_positional(get_inputs()))
 
@@ -292,7 +287,7 @@ def _make(value: TensorSpec | bool | int | float | None) -> Any:
     return torch.randint(0, bound, value.shape).to(dtype)
 
 
-def _arguments(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def call_arguments(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """One call's arguments: like ``_positional``, or ``(tuple, dict)`` of both kinds."""
     if isinstance(value, (list, tuple)) and [type(part) for part in value] in ([list, dict], [tuple, dict]):
         return tuple(value[0]), dict(value[1])

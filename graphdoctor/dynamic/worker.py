@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 import sysconfig
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,17 +55,47 @@ def main(request_file: str, descriptor: int) -> None:
     os._exit(0)
 
 
+def serve(requests: str, descriptor: int) -> None:
+    """Run the requests whose files are named on the file descriptor ``requests``, one a line, each in a fork."""
+    die_with_parent()
+    adopt_orphans()
+    channel = Channel(descriptor)
+    _warm_up()
+    with open(int(requests)) as lines:
+        for line in lines:
+            pid = os.fork()
+            if pid == 0:
+                os.close(int(requests))
+                main(line.strip(), descriptor)
+            _, status = os.waitpid(pid, 0)
+            channel.send("gone", code=os.waitstatus_to_exitcode(status))
+
+
+def _warm_up() -> None:
+    """Import what the first compile imports, so that no fork has to."""
+    import torch
+
+    import graphdoctor.dynamic.experiment  # noqa: F401
+
+    layer = torch.nn.Linear(1, 1)
+    torch.compile(layer, backend="eager")(torch.ones(1)).backward()
+    torch.compiler.reset()
+
+
 def _work(request: RunRequest, channel: Channel) -> None:
     channel.progress("importing torch")
     # Before sys.path changes: a neighbour of the user's file called random.py must not break torch.
     import torch
     import torch._dynamo
 
-    from graphdoctor.dynamic import load
+    from graphdoctor.dynamic import load, sweep
     from graphdoctor.dynamic.backend import CountingBackend, replace_inductor
+    from graphdoctor.dynamic.experiment import Experiment
     from graphdoctor.dynamic.inputs import InputSpecError
     from graphdoctor.dynamic.target import NoTarget, find, seed
+    from graphdoctor.dynamic.tests_seen import record_tests
     from graphdoctor.dynamic.userfault import fault_of
+    from graphdoctor.dynamic.vary import parse_variations
 
     places = _places(request)
     device = torch.device(_device(request.device, torch))
@@ -76,6 +106,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     replace_inductor(backend)
     sys.argv = [str(request.file)]
     load.install_overlay(request.overlay)
+    seen = record_tests(request.tests)
     settings = torch._dynamo.config.get_config_copy()
     stage = "at import"
     try:
@@ -86,6 +117,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         stage = "while the target was built"
         channel.progress("building the target")
         target = find(module, request.target, request.inputs, device)
+        sweep.check(target, parse_variations(request.vary))
         modes = _modes(request.mode, target.sample("eval").module)
     except (NoTarget, InputSpecError) as error:
         channel.send("failed", outcome="no-target", detail=str(error))
@@ -94,20 +126,25 @@ def _work(request: RunRequest, channel: Channel) -> None:
         channel.send("failed", **asdict(fault_of(error, places, stage)))
         return
     for mode in modes:
-        _experiment(target, mode, request, places, backend, channel)
+        experiment = Experiment(target, mode, request, places, backend)
+        if request.varied:
+            seen.clear()
+            varied = experiment.varied(channel.progress)
+            channel.send("varied", varied=asdict(replace(varied, seen=tuple(sorted(seen)))))
+        else:
+            _run(experiment, channel)
 
 
-def _experiment(target: Any, mode: Any, request: RunRequest, places: Places, backend: Any, channel: Channel) -> None:
-    from graphdoctor.dynamic.experiment import Experiment
-
+def _run(experiment: Any, channel: Channel) -> None:
     def update(run: DynamicRun, complete: bool = False) -> None:
         channel.send("run", run=dump_run(run), complete=complete)
 
-    update(DynamicRun(target.name, mode, str(target.device), "ok", fullgraph=FullGraph(None)))
-    update(Experiment(target, mode, request, places, backend).run(update, channel.progress), complete=True)
+    target = experiment.target
+    update(DynamicRun(target.name, experiment.mode, str(target.device), "ok", fullgraph=FullGraph(None)))
+    update(experiment.run(update, channel.progress), complete=True)
 
 
-def _modes(mode: str, module: Any) -> tuple[str, ...]:
+def _modes(mode: str, module: Any) -> tuple[Any, ...]:
     if mode != "both":
         return (mode,)
     trainable = module is not None and any(p.requires_grad for p in module.parameters())

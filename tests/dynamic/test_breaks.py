@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from graphdoctor.dynamic.breaks import RawEvent, RawFrame, distinct, user_stack
 from graphdoctor.dynamic.places import Places
 from graphdoctor.model import Frame
@@ -88,3 +90,19 @@ def test_frames_of_the_tool_are_no_user_frames() -> None:
     worker = RawFrame("/tool/experiment.py", 1, 1, "run")
     assert user_stack(event(HELPER, above=(worker,)), PLACES) == [HELPER]
     assert distinct([event(worker)], PLACES, source) == ()
+
+
+def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> None:
+    ddp = RawFrame("/env/site-packages/torch/nn/parallel/distributed.py", 1714, 9, "_run_ddp_forward")
+    manager = RawFrame("/lib/contextlib.py", 301, 9, "helper")
+    polyfill = RawFrame("/env/site-packages/torch/_dynamo/polyfills/__init__.py", 513, 5, "instantiate")
+    for inner in ((ddp,), (ddp, manager), (ddp, manager, polyfill, manager)):
+        (found,) = distinct([event(FORWARD, *inner)], PLACES, source)
+        assert (found.line, found.owner) == (3, "torch")
+    (users,) = distinct([event(FORWARD, ddp, HELPER, manager)], PLACES, source)
+    assert users.owner == "own"
+
+
+def test_an_event_may_stand_for_several_records() -> None:
+    (found,) = distinct([replace(event(HELPER), times=3), replace(event(FORWARD, HELPER), times=2)], PLACES, source)
+    assert found.events == 5

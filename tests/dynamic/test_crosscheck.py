@@ -41,6 +41,14 @@ def test_fullgraph_fails_with_reason_and_line() -> None:
     assert (result.path, result.line) == ("test_crosscheck.py", in_loop.__code__.co_firstlineno + 3)
 
 
+def test_a_failure_inside_torch_is_placed_in_the_library_that_calls_it() -> None:
+    norm = torch.nn.InstanceNorm2d(3)  # warns of the wrong number of channels, which breaks
+    elsewhere = Places(root="/elsewhere", own=("/elsewhere",), torch=PLACES.torch)
+    result = fullgraph(Sample(lambda x: norm(x), (torch.ones(2, 5, 4, 4),)), CountingBackend(), elsewhere)
+    assert result.passes is False
+    assert result.path == __file__
+
+
 def test_an_error_without_a_break_type_is_one_line() -> None:
     def wrong(x: torch.Tensor) -> torch.Tensor:
         raise SystemExit("bye\nnow")

@@ -2,7 +2,26 @@ import json
 from pathlib import Path
 
 from graphdoctor.dynamic.protocol import RunRequest, dump_request, dump_run, load_request, load_run
-from graphdoctor.model import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile
+from graphdoctor.model import (
+    Blocks,
+    Break,
+    DeviceChecks,
+    DynamicRun,
+    Explain,
+    Frame,
+    FullGraph,
+    Hint,
+    Ladder,
+    ModuleNode,
+    ModuleVerdict,
+    Numerics,
+    Readiness,
+    Recompile,
+    Stage,
+    Sweep,
+    Training,
+    TriedRemedy,
+)
 
 
 def test_a_run_survives_the_way_through_json() -> None:
@@ -14,7 +33,8 @@ def test_a_run_survives_the_way_through_json() -> None:
         breaks=(Break("m.py", 1, None, "f", "GB0059", "t", "r", hints=("h",), stack=(Frame("m.py", 1, "f"),)),),
         fullgraph=FullGraph(False, "error", "m.py", 1),
         explain=Explain(1, 0, 0, "differs"),
-        recompiles=(Recompile("c", "g", "x", 0, "m.py", 1, 2),),
+        recompiles=(Recompile("c", "g", "x", 0, "m.py", 1, 2, tried=(TriedRemedy("r", None, "raises"),)),),
+        sweeps=(Sweep("x:0=4,5", False, 2, 2),),
         numerics=Numerics(True, 0.0, "t"),
         executed={"m.py": frozenset({1, 2})},
     )
@@ -28,7 +48,32 @@ def test_an_empty_run_survives() -> None:
 
 def test_a_request_survives_with_absolute_paths(tmp_path: Path) -> None:
     request = RunRequest(
-        tmp_path / "m.py", tmp_path, inputs=("3",), overlay={"/a": "b"}, reference=tmp_path, watch=("/a",)
+        tmp_path / "m.py",
+        tmp_path,
+        inputs=("3",),
+        overlay={"/a": "b"},
+        reference=tmp_path,
+        watch=("/a",),
+        vary=("x:0=4,5",),
     )
     assert load_request(dump_request(request)) == request
     assert load_request(dump_request(RunRequest(Path("m.py"), Path(".")))).file.is_absolute()
+
+
+def test_what_is_known_of_parts_and_layers_survives() -> None:
+    verdict = ModuleVerdict("block", "Block", 3, False, "error", "m.py", 1)
+    run = DynamicRun(
+        target="Net",
+        mode="train",
+        device="cpu",
+        outcome="ok",
+        breaks=(Break("m.py", 1, None, "f", None, None, "r", phase="backward"),),
+        numerics=Numerics(False, 1.0, "t", mutated=("input[0]",), diverges="block"),
+        modules=(ModuleNode("", "Net", "partly", 4, 0.5, 1, 1),),
+        blocks=(Blocks("Block", ("a", "b"), 1, alone=2, alone_at_limit=False),),
+        readiness=Readiness((), (verdict,), 1),
+        ladder=Ladder((Stage("eager", "failed", "Dynamo", "d", "m.py", 1),), "script"),
+        training=Training("sgd", True, {"forward": 1}, Numerics(True, 0.0, "t")),
+        device_checks=DeviceChecks(1, 2, hints=(Hint("text", "action"),), unchecked=("CUDA graphs",)),
+    )
+    assert load_run(json.loads(json.dumps(dump_run(run)))) == run

@@ -135,14 +135,6 @@ def test_what_cannot_be_copied_is_built_again() -> None:
     assert torch.equal(first.linear.weight, second.linear.weight)
 
 
-def test_variants_are_argument_tuples() -> None:
-    text = NET + (
-        "def graphdoctor_target(): return Net(), (torch.ones(3, 4),)\n"
-        "def graphdoctor_variants(): return [(torch.ones(2, 4),), ((torch.ones(1, 4),), {'scale': 2})]"
-    )
-    assert [(args[0].shape[0], kwargs) for args, kwargs in target(text).calls()] == [(2, {}), (1, {"scale": 2})]
-
-
 def test_integer_inputs_stay_below_their_bound() -> None:
     sample = target("def f(x, flag): return x", "f", ("int64[100]<3", "none")).sample("eval")
     assert sample.args[0].dtype == torch.int64

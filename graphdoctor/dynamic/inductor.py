@@ -1,0 +1,94 @@
+"""The backends of the ladder, and what their errors tell: the one module that knows torch's compiler stack by name."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import fx
+
+#: In this order each adds one layer: Dynamo alone, AOTAutograd, its decompositions and partitioner, code generation.
+STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
+#: What each stage adds.
+LAYERS = {
+    "eager": "Dynamo",
+    "aot_eager": "AOTAutograd",
+    "aot_eager_decomp_partition": "AOTAutograd (decompositions, partitioner)",
+    "inductor": "Inductor",
+}
+_OPERATOR = re.compile(r"(?:target|Error in op): (?:torch\.ops\.)?(\w+\.\w+)")
+
+
+class Kept:
+    """A backend that keeps the graph it compiled or ran last, with its inputs."""
+
+    def __init__(self, name: str) -> None:
+        self._backend = _backend(name)
+        self.graph: fx.GraphModule | None = None
+        self.inputs: tuple[Any, ...] = ()
+
+    def __call__(self, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.graph, self.inputs = graph, tuple(example_inputs)
+        compiled = self._backend(graph, example_inputs)
+
+        def run(*args: Any) -> Any:
+            self.graph, self.inputs = graph, args
+            return compiled(*args)
+
+        return run
+
+
+def _backend(name: str) -> Callable[..., Any]:
+    if name == "inductor":
+        # By its function: the worker puts another backend behind the name (graphdoctor/dynamic/backend.py).
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx
+    from torch._dynamo.backends.registry import lookup_backend
+
+    found: Callable[..., Any] = lookup_backend(name)
+    return found
+
+
+def missing(name: str) -> str:
+    """Why the stage cannot be run with this torch; empty when it can."""
+    try:
+        _backend(name)
+    except Exception as error:
+        return f"torch {torch.__version__} has no backend {name} ({type(error).__name__})"
+    return ""
+
+
+@contextlib.contextmanager
+def settings() -> Iterator[None]:
+    """Random numbers as in eager, and no compile workers. Other settings stay the user's."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError):
+            from torch._inductor import config
+
+            patched: AbstractContextManager[Any] = config.patch(fallback_random=True, compile_threads=1)
+            stack.enter_context(patched)
+        yield
+
+
+def layer(stage: str, error: BaseException) -> str:
+    """Which layer ``error`` comes from: that of the stage, except for the compilers that Inductor itself calls."""
+    if stage != "inductor":
+        return LAYERS[stage]
+    inner = getattr(error, "inner_exception", None) or error
+    names = f"{type(inner).__module__}.{type(inner).__name__} {inner}"
+    files = [frame.filename for frame in traceback.extract_tb(inner.__traceback__)]
+    if type(inner).__module__.startswith("triton") or any("/triton/" in file for file in files[-3:]):
+        return "Triton"
+    return "Inductor (C++ compiler)" if "CppCompileError" in names or "InvalidCxxCompiler" in names else "Inductor"
+
+
+def operator(text: str) -> str | None:
+    """The operator that the text of an error names: ``aten.erfinv``."""
+    found = _OPERATOR.search(text)
+    return found[1] if found else None

@@ -1,0 +1,158 @@
+"""The breaks and recompiles of a model that is called in this process, and the text that a failing test shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._dynamo
+
+from graphdoctor.dynamic import guards, inprocess
+from graphdoctor.dynamic.backend import CountingBackend
+from graphdoctor.dynamic.breaks import RawEvent, distinct
+from graphdoctor.dynamic.capture import Recording, raised, record
+from graphdoctor.dynamic.load import source_of
+from graphdoctor.model import Break
+from graphdoctor.source.text import split_lines
+from graphdoctor.trace.places import JobPlaces
+
+#: What fullgraph=True captures beside what the default compile does, since torch 2.10.
+_CAPTURES = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
+
+#: Positional and keyword arguments of one call.
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What calls of a compiled model came to. ``error`` is what ``torch.compile`` raised, if anything."""
+
+    graphs: int
+    breaks: tuple[Break, ...]
+    recording: Recording
+    error: BaseException | None = None
+
+
+def compile_and_call(
+    model: Callable[..., Any], calls: Sequence[Call], fullgraph: bool = False, as_fullgraph: bool = False
+) -> Compiled:
+    """Compile and call ``model``; torch and the model are left as they were.
+
+    ``as_fullgraph`` lists what ``fullgraph=True`` would meet, where that itself names the first break only. Raises what
+    the model raises; what Dynamo raises becomes a break.
+    """
+    __tracebackhide__ = True
+    model = inprocess.uncompiled(model)
+    backend = CountingBackend()
+    error: BaseException | None = None
+    with inprocess.untouched(model), torch._dynamo.config.patch(_CAPTURES if as_fullgraph else {}):
+        function = inprocess.compiled(model, backend, fullgraph)
+        with record() as recording:
+            for args, kwargs in calls:
+                try:
+                    function(*inprocess.copied(args), **inprocess.copied(kwargs))
+                except torch._dynamo.exc.TorchDynamoException as failure:
+                    error = failure
+                    break
+    events = list(recording.events)
+    if error is not None and (event := raised(error)) is not None:
+        events.append(event)
+    places = _places()
+    breaks = distinct([_below_us(event, places) for event in events], places, source_of)
+    return Compiled(backend.graphs, tuple(b for b in breaks if b.owner != "torch"), recording, error)
+
+
+def _places() -> JobPlaces:
+    return JobPlaces(
+        root=os.getcwd(), own=(), torch=str(Path(torch.__file__).parent.as_posix()), tool=inprocess.tool_folder()
+    )
+
+
+def _below_us(event: RawEvent, places: JobPlaces) -> RawEvent:
+    """``event`` without the frames that called the model: the test's, and those of the test runner."""
+    ours = [number for number, frame in enumerate(event.above) if places.is_tool(frame.path)]
+    return replace(event, above=event.above[ours[-1] + 1 :] if ours else event.above)
+
+
+def not_ignored(breaks: Sequence[Break], patterns: Sequence[str]) -> tuple[Break, ...]:
+    """The breaks that no pattern names: by module (``transformers.*``), path, or graph-break id."""
+    return tuple(b for b in breaks if not any(fnmatchcase(name, p) for p in patterns for name in _names(b)))
+
+
+def _names(entry: Break) -> Iterator[str]:
+    """What a pattern may name ``entry`` by: its id, and the files that it is in, innermost and the user's own."""
+    if entry.gb_id:
+        yield entry.gb_id
+    places = _places()
+    inner = next(
+        (f.path for f in reversed(entry.stack) if places.kind(_absolute(f.path)) in ("own", "third-party")), entry.path
+    )
+    for path in dict.fromkeys((inner, entry.path)):
+        yield path
+        yield _module(_absolute(path))
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())
+
+
+def _module(path: str) -> str:
+    """The name that ``path`` was imported under, or the name of the file."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == path:
+            return name
+    return Path(path).stem
+
+
+def listed(breaks: Sequence[Break]) -> str:
+    """The breaks for a failing test: place, line, plain words and fix of each."""
+    return "\n".join("\n".join(_item(entry)) for entry in breaks)
+
+
+def _item(entry: Break) -> Iterator[str]:
+    events = f", {entry.events} times" if entry.events > 1 else ""
+    place = f"{entry.path}:{entry.line}" + (f":{entry.column}" if entry.column else "")
+    yield f"\n{place} in {entry.function} ({entry.gb_id or entry.gb_type}{events})"
+    lines = split_lines(source_of(_absolute(entry.path)))
+    if entry.line <= len(lines):
+        yield f"    > {lines[entry.line - 1].strip()}"
+    dropped = "; the whole function runs uncompiled" if entry.whole_frame else ""
+    yield f"    {entry.reason}{dropped}"
+    for frame in reversed(entry.stack[:-1] if entry.owner != "own" else ()):
+        yield f"    called from {frame.path}:{frame.line} in {frame.function}"
+    for hint in entry.hints[:1]:
+        yield f"    fix: {hint}"
+    if entry.gb_id:
+        yield f"    more: graphdoctor explain {entry.gb_id}"
+
+
+@dataclass(frozen=True)
+class Recompiles:
+    """Compilations beyond the first, of the function that has most of them; why; and whether Dynamo gave up."""
+
+    count: int
+    causes: tuple[str, ...]
+    at_limit: bool
+
+
+def recompiles(recording: Recording) -> Recompiles:
+    """The recompiles in ``recording``, each cause once."""
+    per_frame: dict[int, int] = {}
+    for start in recording.starts:
+        per_frame[start.frame] = per_frame.get(start.frame, 0) + 1
+    started = {(start.frame, start.attempt) for start in recording.starts}
+    code = {start.frame: (start.path, start.line) for start in recording.starts}
+    causes: dict[tuple[str, str | None, int | None], str] = {}
+    for failed in recording.recompiles:
+        guard = guards.read(failed.reasons[0])
+        path, line = code.get(failed.frame, ("", 0))
+        where = f"{_places().show(path)}:{line}: " if path else ""
+        causes.setdefault((guard.kind, guard.name, guard.dimension), f"{where}{guard.words}")
+    at_limit = any((failed.frame, failed.attempt) not in started for failed in recording.recompiles)
+    return Recompiles(max(per_frame.values(), default=1) - 1, tuple(causes.values()), at_limit)

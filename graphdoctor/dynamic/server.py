@@ -1,0 +1,124 @@
+"""A worker process that stays: torch is imported once, and each request runs in a fork of it.
+
+Verifying fixes takes a run for each set of them, and on a small model most of a run is the import of torch.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+from types import TracebackType
+
+import graphdoctor
+from graphdoctor.dynamic.processes import MARKER, Tree, adopt_orphans
+
+# The empty entry of sys.path (the user's folder) must go before anything is imported. The tool's own folder comes last:
+# it is needed only where graphdoctor runs from a source tree.
+_START = """
+import importlib, sys
+sys.path[:] = [p for p in sys.path if p]
+sys.path.append(sys.argv[1])
+importlib.import_module("{module}").{entry}(sys.argv[2], int(sys.argv[3]))
+"""
+
+
+class Process:
+    """A running worker: ``results`` is where it writes its messages, ``tree`` finds all processes it started.
+
+    It runs the function ``entry`` of ``module`` with ``argument`` and the descriptor of its results.
+    """
+
+    def __init__(
+        self,
+        entry: str,
+        argument: str,
+        folder: Path,
+        pass_fds: tuple[int, ...] = (),
+        module: str = "graphdoctor.dynamic.worker",
+    ) -> None:
+        self.folder = folder
+        self.results, to_parent = os.pipe()
+        marker = uuid.uuid4().hex
+        adopt_orphans()
+        tool = str(Path(graphdoctor.__file__).parents[1])
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", _START.format(module=module, entry=entry), tool, argument, str(to_parent)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(to_parent, *pass_fds),
+            start_new_session=True,
+            env={**os.environ, **_variables(marker, folder)},
+        )
+        os.close(to_parent)
+        self.tree = Tree(self.popen.pid, marker)
+
+    def stop(self) -> None:
+        """Kill the whole tree and close the pipes."""
+        try:
+            self.tree.kill()
+            self.popen.wait()
+        finally:
+            adopt_orphans(False)
+            os.close(self.results)
+            if self.popen.stdout is not None:
+                self.popen.stdout.close()
+
+
+class Server:
+    """Starts the process that stays when the first request comes, and again after one that had to be killed."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._requests = -1
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def begin(self, request: str) -> Process:
+        """Have ``request``, as ``protocol.dump_request`` writes it, run; its messages end with one of kind "gone"."""
+        if self._process is None or self._process.popen.poll() is not None:
+            self.stop()
+            self._start()
+        assert self._process is not None
+        file = self._process.folder / "request.json"
+        file.write_text(request, encoding="utf-8")
+        os.write(self._requests, f"{file}\n".encode())
+        return self._process
+
+    def stop(self) -> None:
+        """Leave no process behind."""
+        if self._process is not None:
+            os.close(self._requests)
+            self._process.stop()
+            self._process = None
+
+    def _start(self) -> None:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
+        from_parent, self._requests = os.pipe()
+        self._process = Process("serve", str(from_parent), Path(self._folder.name), (from_parent,))
+        os.close(from_parent)
+
+
+def _variables(marker: str, folder: Path) -> dict[str, str]:
+    return {
+        MARKER: marker,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # A million printed lines are quick only when they are buffered; the empty text switches the option off.
+        "PYTHONUNBUFFERED": "",
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+    }

@@ -1,0 +1,50 @@
+"""One worker process for many requests: forks do not see each other, and a dead one costs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from graphdoctor.dynamic.runner import RunRequest, Server, run
+
+SOURCE = """\
+import torch
+
+torch.graphdoctor_loads = getattr(torch, "graphdoctor_loads", 0) + 1
+
+
+def net(x):
+    return x * torch.graphdoctor_loads
+
+
+def graphdoctor_target():
+    return net, (torch.ones(2),)
+"""
+
+
+def test_requests_run_in_forks_of_one_process(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE)
+    common = {"root": tmp_path, "reference": tmp_path / "reference", "explain": False, "recompiles": False}
+    request = RunRequest(file, mode="eval", deeper=False, **common)  # type: ignore[arg-type]
+    dying = RunRequest(
+        file,
+        mode="eval",
+        overlay={str(file): "import os\nprint('bye', flush=True)\nos._exit(3)\n"},
+        **common,  # type: ignore[arg-type]
+    )
+    again = RunRequest(file, mode="eval", compare=True, deeper=False, **common)  # type: ignore[arg-type]
+    with Server() as server:
+        (first,) = run(request, server=server).runs
+        process = server._process
+        (dead,) = run(dying, server=server).runs
+        (second,) = run(again, server=server).runs
+        assert server._process is process
+    assert first.outcome == second.outcome == "ok"
+    assert (dead.outcome, "code 3" in dead.detail, '"bye"' in dead.detail) == ("exited", True, True)
+    # The third run counts one import too, and gives what the first one gave.
+    assert second.numerics is not None and second.numerics.equal is True
+    assert process is not None and process.popen.poll() is not None
