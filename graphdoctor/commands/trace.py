@@ -1,0 +1,62 @@
+"""``graphdoctor trace``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, wants_color
+
+_EXAMPLES = """\b
+Examples:
+  TORCH_TRACE=/tmp/trace torchrun --nproc-per-node 8 train.py
+  graphdoctor trace /tmp/trace
+  graphdoctor trace /tmp/trace --html report.html --output-format markdown --output comment.md
+
+\b
+Exit codes:
+  0  nothing found
+  1  graph breaks found, or nothing was compiled
+  2  no trace to read, or wrong usage
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("path", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
+@click.pass_context
+def trace(
+    context: click.Context, path: Path, html: str | None, output_format: str, output: str | None, exit_zero: bool
+) -> None:
+    """Report on a job that ran elsewhere, from its TORCH_TRACE files.
+
+    DIR is the folder that TORCH_TRACE named, with the files of all ranks, or one such file; they may be packed (.gz).
+    Nothing is run, and torch is not needed.
+    """
+    check_writable(html, output)
+    from graphdoctor.commands.scan import exit_code
+    from graphdoctor.report import as_json, markdown, text
+    from graphdoctor.trace.diagnose import diagnose
+    from graphdoctor.trace.files import NoTrace
+
+    try:
+        diagnosis = diagnose(path, shlex.join(["graphdoctor", *sys.argv[1:]]))
+    except NoTrace as error:
+        raise OneLine(str(error)) from None
+    if output_format == "text":
+        shown = text.render(diagnosis, color=output is None and wants_color())
+    else:
+        shown = as_json.render(diagnosis) if output_format == "json" else markdown.render(diagnosis)
+    emit(shown, output)
+    if html is not None:
+        from graphdoctor.report.html import render
+
+        emit(render(diagnosis), html)
+    code = exit_code(diagnosis)
+    context.exit(CLEAN if exit_zero and code == FINDINGS else code)

@@ -1,0 +1,94 @@
+"""Assertions for tests: a model is one graph, has no graph breaks, is not compiled again and again.
+
+They run in the process of the test and leave torch and the model as they were. torch is imported when one is called.
+
+    from graphdoctor.testing import assert_fullgraph
+
+    def test_net_is_one_graph():
+        assert_fullgraph(Net(), torch.rand(4, 16))
+
+The pytest plugin that comes with graphdoctor offers them as fixtures of the same names, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def assert_fullgraph(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+    """``torch.compile(model, fullgraph=True)`` works on these arguments.
+
+    Raises AssertionError with all breaks, not the first alone. What the model itself raises comes through.
+    """
+    __tracebackhide__ = True
+    from graphdoctor.dynamic import listing
+
+    outcome = listing.compile_and_call(model, [(args, kwargs)], fullgraph=True)
+    if outcome.error is None:
+        if outcome.graphs == 0:
+            raise AssertionError(_NOTHING.format(_name(model)))
+        return
+    every = listing.compile_and_call(model, [(args, kwargs)], as_fullgraph=True).breaks or outcome.breaks
+    breaks = _count(len(every), "graph break")
+    raise AssertionError(f"{_name(model)} is not one graph, {breaks}:\n{listing.listed(every)}")
+
+
+def assert_no_graph_breaks(
+    model: Callable[..., Any], /, *args: Any, ignore: Sequence[str] = (), max_breaks: int = 0, **kwargs: Any
+) -> None:
+    """``torch.compile(model)`` breaks at no more than ``max_breaks`` places on these arguments.
+
+    ``ignore`` holds patterns of modules (``transformers.*``), paths or graph-break ids; breaks that torch makes on
+    purpose are never counted. Raises AssertionError with all breaks. What the model itself raises comes through.
+    """
+    __tracebackhide__ = True
+    from graphdoctor.dynamic import listing
+
+    outcome = listing.compile_and_call(model, [(args, kwargs)])
+    counted = listing.not_ignored(outcome.breaks, ignore)
+    if len(counted) > max_breaks:
+        allowed = f" where {max_breaks} are allowed" if max_breaks else ""
+        ignored = len(outcome.breaks) - len(counted)
+        besides = f" ({ignored} more ignored)" if ignored else ""
+        breaks = _count(len(counted), "graph break")
+        raise AssertionError(f"{_name(model)} has {breaks}{allowed}{besides}:\n{listing.listed(counted)}")
+    if outcome.graphs == 0 and not outcome.breaks:
+        raise AssertionError(_NOTHING.format(_name(model)))
+
+
+def assert_max_recompiles(
+    model: Callable[..., Any], calls: Sequence[tuple[Any, ...]], /, max_recompiles: int = 0
+) -> None:
+    """Called with each tuple of arguments in turn, no function of ``model`` is compiled again more often than that.
+
+    Raises AssertionError with the causes. What the model itself raises comes through.
+    """
+    __tracebackhide__ = True
+    from graphdoctor.dynamic import listing
+
+    outcome = listing.compile_and_call(model, [(tuple(args), {}) for args in calls])
+    if outcome.error is not None:
+        raise AssertionError(f"{_name(model)} does not compile:\n{listing.listed(outcome.breaks)}")
+    if not outcome.recording.starts:
+        raise AssertionError(_NOTHING.format(_name(model)))
+    found = listing.recompiles(outcome.recording)
+    if found.count > max_recompiles or found.at_limit:
+        limit = ", and then Dynamo gave up: the recompile limit is reached" if found.at_limit else ""
+        causes = "\n".join(f"    {cause}" for cause in found.causes)
+        count = _count(found.count, "recompile")
+        raise AssertionError(f"{_name(model)}: {count} where {max_recompiles} are allowed{limit}:\n\n{causes}")
+
+
+_NOTHING = (
+    "{}: nothing was compiled (0 graphs, no break recorded). The model does nothing with tensors, is a scripted "
+    "module, or compilation is switched off (torch.compiler.disable, TORCHDYNAMO_DISABLE=1)"
+)
+
+
+def _name(model: Callable[..., Any]) -> str:
+    return getattr(model, "__qualname__", None) or type(model).__qualname__
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,144 @@
+"""What a trace tells beside breaks and recompiles, one line each. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphdoctor.dynamic.places import Places
+from graphdoctor.report.words import plural
+from graphdoctor.trace.ranks import Ran, together, uneven_breaks, uneven_recompiles
+
+#: Functions of which the compile time is told; ``timings`` in the JSON has all of them.
+SLOWEST = 5
+#: Seconds that are not worth a line.
+_BRIEF = 0.05
+#: With more processes than this, only the fastest and the slowest are named.
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class FrameTime:
+    """The compilations of one function, over all processes."""
+
+    place: str
+    function: str
+    seconds: float
+    compilations: int
+    processes: tuple[str, ...]
+
+
+def frame_times(every: Sequence[Ran], places: Places, names: Mapping[tuple[str, int], str]) -> tuple[FrameTime, ...]:
+    """The functions by compile time, the slowest first; ``names`` has those that the source tells better."""
+    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+    compilations: Counter[tuple[str, str]] = Counter()
+    met: dict[tuple[str, str], dict[str, None]] = {}
+    for entry in every:
+        for code, cost in entry.process.costs.items():
+            key = (f"{places.show(code.path)}:{code.line}", names.get((code.path, code.line), code.name))
+            seconds[key] += cost.seconds
+            compilations[key] += cost.compilations
+            met.setdefault(key, {})[entry.label] = None
+    return tuple(
+        FrameTime(*key, round(total, 3), compilations[key], tuple(met[key]))
+        for key, total in sorted(seconds.items(), key=lambda item: -item[1])
+    )
+
+
+def notes(every: Sequence[Ran], times: Sequence[FrameTime]) -> tuple[str, ...]:
+    """The lines, in the order of the report."""
+    return (
+        *_read(every),
+        *_uneven(every),
+        *_seconds(every),
+        *_slowest(times, every),
+        *_splits(every),
+        *_restarts(every),
+        *_caches(every),
+        *_problems(every),
+    )
+
+
+def _read(every: Sequence[Ran]) -> Iterator[str]:
+    tallies = [entry.process.tally for entry in every]
+    records = plural(sum(tally.records for tally in tallies), "record")
+    yield f"read: {together([entry.label for entry in every])}; {records} in {plural(len(tallies), 'file')}"
+
+
+def _uneven(every: Sequence[Ran]) -> Iterator[str]:
+    for (path, line, _, what), names in uneven_breaks(every).items():
+        yield f"ranks differ: {path}:{line} breaks ({what}) on {together(names)} only"
+    for (where, number, cause), names in uneven_recompiles(every).items():
+        yield f"ranks differ: {where}:{number} is compiled again (because of {cause}) on {together(names)} only"
+    graphs = Counter(entry.run.graphs for entry in every)
+    if len(graphs) > 1:
+        counts = (
+            f"{plural(count, 'graph')} on {together([e.label for e in every if e.run.graphs == count])}"
+            for count in sorted(graphs)
+        )
+        yield f"ranks differ: {', '.join(counts)}"
+
+
+def _seconds(every: Sequence[Ran]) -> Iterator[str]:
+    totals = sorted((sum(cost.seconds for cost in e.process.costs.values()), e.label) for e in every)
+    if len(every) <= _NAMED:
+        order = {entry.label: number for number, entry in enumerate(every)}
+        shown = ", ".join(f"{seconds:.1f} s on {name}" for seconds, name in sorted(totals, key=lambda t: order[t[1]]))
+    else:
+        (least, fast), (most, slow) = totals[0], totals[-1]
+        shown = f"from {least:.1f} s on {fast} to {most:.1f} s on {slow}"
+    yield f"compile time: {shown}"
+
+
+def _slowest(times: Sequence[FrameTime], every: Sequence[Ran]) -> Iterator[str]:
+    for time in times[:SLOWEST]:
+        if time.seconds < _BRIEF:
+            return
+        where = "" if len(time.processes) == len(every) else f" on {together(time.processes)}"
+        yield (
+            f"compile time of {time.place} {time.function}: {time.seconds:.1f} s in "
+            f"{plural(time.compilations, 'compilation')}{where}"
+        )
+
+
+def _splits(every: Sequence[Ran]) -> Iterator[str]:
+    split = [entry for entry in every if entry.process.split_graphs]
+    if split:
+        counts = Counter((e.process.split_graphs, e.process.split_parts) for e in split)
+        shown = "; ".join(
+            f"{plural(graphs, 'graph')} into {parts} on "
+            + together([e.label for e in split if (e.process.split_graphs, e.process.split_parts) == (graphs, parts)])
+            for graphs, parts in counts
+        )
+        yield f"DDPOptimizer split {shown}, at the borders of gradient buckets; this is meant, and no graph break"
+
+
+def _restarts(every: Sequence[Ran]) -> Iterator[str]:
+    restarts = sum(cost.restarts for entry in every for cost in entry.process.costs.values())
+    if restarts:
+        yield f"tracing started again {plural(restarts, 'time')}: Dynamo does so at a break, to end the graph before it"
+
+
+def _caches(every: Sequence[Ran]) -> Iterator[str]:
+    caches: Counter[str] = Counter()
+    for entry in every:
+        caches.update(entry.process.caches)
+    if caches:
+        yield "caches: " + ", ".join(f"{name}: {count:,}" for name, count in sorted(caches.items()))
+
+
+def _problems(every: Sequence[Ran]) -> Iterator[str]:
+    for entry in every:
+        name, tally = entry.process.file.path.name, entry.process.tally
+        if tally.cut:
+            yield f"{name} ends inside a record: the job was killed, or is still running"
+        if tally.damaged:
+            yield f"{name} could be read up to line {tally.lines:,} only: {tally.damaged}"
+        if tally.malformed:
+            yield f"{name}: {plural(tally.malformed, 'malformed record')} passed over"
+        if tally.unknown:
+            kinds = ", ".join(f"{kind} ({count:,})" for kind, count in tally.unknown.most_common(5))
+            yield f"{name}: {plural(tally.unknown.total(), 'record')} of unknown kind passed over: {kinds}"
+        if entry.process.dropped:
+            yield f"{name}: {plural(entry.process.dropped, 'break record')} more than are kept, each with another text"

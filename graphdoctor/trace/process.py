@@ -1,0 +1,236 @@
+"""One trace file -> what its process compiled, kept small however long the file is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphdoctor.dynamic.breaks import RawEvent, RawFrame
+from graphdoctor.trace.files import TraceFile, open_trace
+from graphdoctor.trace.records import Record, Tally, records
+from graphdoctor.trace.stacks import Told, told
+
+#: Different breaks (text and stack) that are kept of one file; more are counted.
+BREAK_LIMIT = 5000
+
+_CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
+_ID = re.compile(r"(\d+)/\d+$")
+
+#: A compilation: number of the frame, number of its compilation.
+Id = tuple[int, int]
+
+
+@dataclass(frozen=True, order=True)
+class Code:
+    """A compiled function: file, first line, name as Dynamo has it."""
+
+    path: str
+    line: int
+    name: str
+
+
+@dataclass
+class Cost:
+    """What the compilations of one function took."""
+
+    seconds: float = 0.0
+    compilations: int = 0
+    restarts: int = 0
+
+
+@dataclass
+class Recompiled:
+    """Guards of ``code`` failed; at the limit nothing was compiled for it."""
+
+    code: Code
+    reasons: tuple[str, ...]
+    at_limit: bool = True
+
+
+@dataclass
+class Process:
+    """What the process of one file did. ``breaks`` counts equal records; ``dropped`` are those beyond the limit."""
+
+    file: TraceFile
+    rank: int | None
+    tally: Tally = field(default_factory=Tally)
+    versions: dict[str, str] = field(default_factory=dict)
+    torch_folder: str = ""
+    devices: set[str] = field(default_factory=set)
+    breaks: Counter[RawEvent] = field(default_factory=Counter)
+    dropped: int = 0
+    quoted: dict[tuple[str, int], str] = field(default_factory=dict)
+    graphs: int = 0
+    operators: int = 0
+    costs: dict[Code, Cost] = field(default_factory=dict)
+    recompiles: list[Recompiled] = field(default_factory=list)
+    split_graphs: int = 0
+    split_parts: int = 0
+    caches: Counter[str] = field(default_factory=Counter)
+    trains: bool = False
+
+
+def read(file: TraceFile, ids: Mapping[str, str]) -> Process:
+    """Read ``file``; ``ids`` maps graph-break types to ids. Raises OSError when it cannot be opened."""
+    process = Process(file, file.rank)
+    reader = _Reader(process, ids)
+    with open_trace(file) as stream:
+        for record in records(stream, reader.handlers, process.tally):
+            try:
+                reader.handlers[record.name](record)
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                # JSON, but not of the shape that torch writes.
+                process.tally.malformed += 1
+    return process
+
+
+class _Reader:
+    """Takes the records in order. Frame ids begin anew after ``torch._dynamo.reset()``: a start replaces the last."""
+
+    def __init__(self, process: Process, ids: Mapping[str, str]) -> None:
+        self.process = process
+        self._ids = ids
+        self._names: dict[int, str] = {}
+        self._codes: dict[int, Code] = {}
+        self._stacks: dict[Id, tuple[RawFrame, ...]] = {}
+        self._compiled: set[Id] = set()
+        self._broken: set[Id] = set()
+        self._pending: dict[Id, Recompiled] = {}
+        self.handlers = {
+            "str": self._name,
+            "torch_version": self._version,
+            "dynamo_start": self._start,
+            "dynamo_graph_break_reason": self._break,
+            "dynamo_output_graph": self._graph,
+            "recompile_reasons": self._recompile,
+            "compilation_metrics": self._metrics,
+            "bwd_compilation_metrics": self._backward,
+            "aot_backward_graph": self._trains,
+            "compiled_autograd_graph": self._trains,
+            "describe_tensor": self._tensor,
+            "optimize_ddp_split_graph": self._split,
+            "optimize_ddp_split_child": self._part,
+            **{f"{c}_cache_{r}": self._cache for c in ("fx_graph", "aotautograd") for r in ("hit", "miss", "bypass")},
+        }
+
+    def _name(self, record: Record) -> None:
+        path, number = record.data["str"]
+        self._names[number] = path
+        if not self.process.torch_folder and (found := re.match(r"(.*/torch)/_dynamo/", path.replace("\\", "/"))):
+            self.process.torch_folder = found[1]
+
+    def _version(self, record: Record) -> None:
+        self.process.versions["torch"] = str(json.loads(record.payload)["pytorch_version"])
+
+    def _start(self, record: Record) -> None:
+        key = self._id(record)
+        stack = tuple(self._frame(entry) for entry in record.data["dynamo_start"]["stack"])
+        code = Code(stack[-1].path, stack[-1].line, stack[-1].name)
+        self._codes[key[0]], self._stacks[key] = code, stack
+        self._compiled.discard(key)
+        self._broken.discard(key)
+        self._cost(key[0]).compilations += 1
+        if key in self._pending:
+            self._pending.pop(key).at_limit = False
+
+    def _frame(self, entry: Mapping[str, Any]) -> RawFrame:
+        path = self._names.get(entry["filename"], "<unknown>")
+        if entry.get("loc"):
+            self.process.quoted[path, entry["line"]] = entry["loc"].strip()
+        return RawFrame(path, entry["line"], None, entry["name"])
+
+    def _break(self, record: Record) -> None:
+        self._broken.add(self._id(record))
+        self._keep(told(record.payload, self._ids))
+
+    def _keep(self, found: Told | None) -> None:
+        if found is None:
+            return
+        if found.event not in self.process.breaks and len(self.process.breaks) >= BREAK_LIMIT:
+            self.process.dropped += 1
+            return
+        self.process.breaks[found.event] += 1
+        self.process.quoted.update(found.code)
+
+    def _graph(self, record: Record) -> None:
+        key = self._id(record)
+        self.process.graphs += key not in self._compiled
+        self._compiled.add(key)
+
+    def _recompile(self, record: Record) -> None:
+        key = self._id(record)
+        failed = Recompiled(self._codes[key[0]], _reasons(record.payload))
+        self.process.recompiles.append(failed)
+        self._pending[key] = failed
+
+    def _metrics(self, record: Record) -> None:
+        key, metrics = self._id(record), record.data["compilation_metrics"]
+        cost = self._cost(key[0])
+        cost.seconds += metrics.get("entire_frame_compile_time_s") or 0.0
+        cost.restarts += len(metrics.get("restart_reasons") or ())
+        self.process.operators += metrics.get("graph_op_count") or 0
+        if python := metrics.get("python_version"):
+            self.process.versions["python"] = str(python).partition(" ")[0]
+        stack = self._stacks.pop(key, ())
+        if metrics.get("fail_type") and key not in self._broken and key not in self._pending:
+            self._keep(_failure(metrics, stack, self._ids))
+
+    def _backward(self, record: Record) -> None:
+        self.process.trains = True
+        metrics = record.data["bwd_compilation_metrics"]
+        frame = _ID.search(str(metrics.get("compile_id")))
+        if frame and int(frame[1]) in self._codes:
+            self._cost(int(frame[1])).seconds += (metrics.get("duration_us") or 0) / 1e6
+
+    def _trains(self, record: Record) -> None:
+        self.process.trains = True
+
+    def _tensor(self, record: Record) -> None:
+        found = re.search(r"type='(\w+)'", str(record.data["describe_tensor"].get("device")))
+        if found:
+            self.process.devices.add(found[1])
+
+    def _split(self, record: Record) -> None:
+        self.process.split_graphs += 1
+
+    def _part(self, record: Record) -> None:
+        self.process.split_parts += 1
+
+    def _cache(self, record: Record) -> None:
+        if found := _CACHE.fullmatch(record.name):
+            self.process.caches[f"{found[1]} {found[2]}"] += 1
+
+    def _id(self, record: Record) -> Id:
+        rank = record.data.get("rank")
+        if self.process.rank is None and isinstance(rank, int):
+            self.process.rank = rank
+        return record.data.get("frame_id", -1), record.data.get("frame_compile_id", -1)
+
+    def _cost(self, frame: int) -> Cost:
+        return self.process.costs.setdefault(self._codes.get(frame, Code("", 0, "")), Cost())
+
+
+def _reasons(payload: str) -> tuple[str, ...]:
+    """A JSON list, or one reason as plain text, depending on their number and the version."""
+    try:
+        reasons = json.loads(payload)
+    except ValueError:
+        return (payload,)
+    return tuple(map(str, reasons)) if isinstance(reasons, list) and reasons else (str(reasons),)
+
+
+def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> Told:
+    """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
+    reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])
+    if "\n  Explanation: " not in reason:
+        reason = " ".join(reason.split())
+    path, line = metrics.get("fail_user_frame_filename"), metrics.get("fail_user_frame_lineno")
+    if path and line:
+        same = bool(stack) and stack[-1].path == path
+        stack = (*(stack[:-1] if same else stack), RawFrame(path, line, None, stack[-1].name if same else ""))
+    event = RawEvent(reason, "raise", (), stack, gb_id=ids.get(reason.partition("\n")[0]), error=error)
+    return Told(event, {})

@@ -1,0 +1,128 @@
+"""The processes of a job side by side: runs for the report, and what is not the same on all ranks. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from graphdoctor.dynamic.breaks import distinct
+from graphdoctor.model import Break, DynamicRun, FullGraph, Numerics, Recompile
+from graphdoctor.trace.places import JobPlaces, Sources
+from graphdoctor.trace.process import Process
+from graphdoctor.trace.recompiles import recompiles
+
+_NOT_TRIED = "this is read from a trace"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one process did, named by its rank."""
+
+    label: str
+    process: Process
+    run: DynamicRun
+
+
+def ran(processes: Sequence[Process], places: JobPlaces, sources: Sources) -> tuple[Ran, ...]:
+    """The run of each process."""
+    return tuple(
+        Ran(label, process, _run(label, process, places, sources))
+        for label, process in zip(labels([process.rank for process in processes]), processes, strict=True)
+    )
+
+
+def labels(ranks: Sequence[int | None]) -> list[str]:
+    """``rank 3``; of several processes of one rank ``rank 3 (process 2)``; without a rank ``process 2``."""
+    total, met = Counter(ranks), Counter[int | None]()
+    names = []
+    for rank in ranks:
+        met[rank] += 1
+        if rank is None:
+            names.append(f"process {met[rank]}")
+        else:
+            names.append(f"rank {rank}" + (f" (process {met[rank]})" if total[rank] > 1 else ""))
+    return names
+
+
+def _run(label: str, process: Process, places: JobPlaces, sources: Sources) -> DynamicRun:
+    events = [sources.placed(replace(event, times=times)) for event, times in process.breaks.items()]
+    return DynamicRun(
+        target=label,
+        mode="train" if process.trains else "eval",
+        device=next((device for device in sorted(process.devices) if device not in ("cpu", "meta")), "cpu"),
+        outcome="ok",
+        graphs=process.graphs,
+        operators=process.operators,
+        breaks=distinct(events, places, sources.text),
+        fullgraph=FullGraph(None, _NOT_TRIED),
+        recompiles=recompiles(process, places),
+        numerics=Numerics(None, None, "", _NOT_TRIED),
+    )
+
+
+def grouped(every: Iterable[Ran]) -> tuple[DynamicRun, ...]:
+    """One run for all processes that did the same; its breaks have the events of all of them."""
+    same: list[tuple[DynamicRun, list[str]]] = []
+    for entry in every:
+        bare = replace(entry.run, target="")
+        known = next((names for run, names in same if run == bare), None)
+        if known is None:
+            same.append((bare, [entry.label]))
+        else:
+            known.append(entry.label)
+    return tuple(
+        replace(
+            run,
+            target=together(names),
+            breaks=tuple(replace(b, events=b.events * len(names)) for b in run.breaks),
+        )
+        for run, names in same
+    )
+
+
+def together(names: Sequence[str]) -> str:
+    """``rank 3``, ``ranks 0-2, 5``; names that are not plain ranks are listed after them."""
+    plain = sorted(int(name[5:]) for name in names if name.startswith("rank ") and name[5:].isdigit())
+    others = [name for name in names if not (name.startswith("rank ") and name[5:].isdigit())]
+    spans: list[list[int]] = []
+    for rank in plain:
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+    ranks = [f"{'rank' if len(plain) == 1 else 'ranks'} {shown}"] if plain else []
+    return ", ".join([*ranks, *others])
+
+
+#: What makes two breaks the same: as ``diagnosis.sites`` has it.
+Site = tuple[str, int, int | None, str | None]
+
+
+def site(entry: Break) -> Site:
+    """The identity of a break over ranks."""
+    return entry.path, entry.line, entry.column, entry.gb_id or entry.gb_type
+
+
+def uneven_breaks(every: Sequence[Ran]) -> dict[Site, tuple[str, ...]]:
+    """The breaks that some processes do not have, with those that have them."""
+    met: dict[Site, list[str]] = {}
+    for entry in every:
+        for found in dict.fromkeys(map(site, entry.run.breaks)):
+            met.setdefault(found, []).append(entry.label)
+    return {found: tuple(names) for found, names in met.items() if len(names) < len(every)}
+
+
+def uneven_recompiles(every: Sequence[Ran]) -> dict[tuple[str | None, int | None, str], tuple[str, ...]]:
+    """The recompiles (path, line, kind of cause) that some processes do not have, with those that have them."""
+    met: dict[tuple[str | None, int | None, str], list[str]] = {}
+    for entry in every:
+        for key in dict.fromkeys(_cause(recompile) for recompile in entry.run.recompiles):
+            met.setdefault(key, []).append(entry.label)
+    return {key: tuple(names) for key, names in met.items() if len(names) < len(every)}
+
+
+def _cause(recompile: Recompile) -> tuple[str | None, int | None, str]:
+    # The words may hold values, which differ from rank to rank.
+    return recompile.path, recompile.line, recompile.input or recompile.guard.partition(" ")[0]

@@ -1,0 +1,66 @@
+"""The text of a graph-break record -> the event that the dynamic pass would have seen. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from graphdoctor.dynamic.breaks import RawEvent, RawFrame
+from graphdoctor.dynamic.message import parse
+
+_FILE = re.compile(r'  File "(.+)", line (\d+), in (.+)')
+_MARK = re.compile(r"[~^]")
+_REASON = re.compile(r"^(?:Graph Break )?Reason: (.*?)(?=\n+User code traceback:|\Z)", re.MULTILINE | re.DOTALL)
+_RAISED = re.compile(r"^torch\._dynamo\.exc\.\w+: (.*)", re.MULTILINE | re.DOTALL)
+#: torch/_dynamo/symbolic_convert.py and convert_frame.py: how a break that drops the whole frame is told.
+_SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A break as its record tells it; ``code`` holds the source lines of its stack, by path and line."""
+
+    event: RawEvent
+    code: Mapping[tuple[str, int], str]
+
+
+def told(payload: str, ids: Mapping[str, str]) -> Told | None:
+    """The event behind a ``dynamo_graph_break_reason``; None for those that come a second time.
+
+    ``ids`` maps graph-break types to the registry's ids, for messages that link none. A column counts in the source
+    line without its indentation, which the text does not have.
+    """
+    if payload.startswith("WON'T CONVERT"):
+        # A backend error that may fall back: it comes again as a break of its own (GB0219).
+        return None
+    # Below the stack of the user's code, the text has the one of Dynamo itself.
+    head, _, internals = payload.partition("\nTraceback (most recent call last):")
+    reason = _REASON.search(head)
+    raised = _RAISED.search(internals)
+    message = reason[1].strip() if reason else raised[1] if raised else head
+    kind: Literal["resume", "skip"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
+    frames, code = _stack(head)
+    event = RawEvent(message, kind, (), frames, gb_id=ids.get(parse(message).gb_type or ""))
+    return Told(event, code)
+
+
+def _stack(text: str) -> tuple[tuple[RawFrame, ...], dict[tuple[str, int], str]]:
+    frames: list[RawFrame] = []
+    code: dict[tuple[str, int], str] = {}
+    lines = text.splitlines()
+    # A mark below a line is left out where it would be below all of it.
+    marked = any(line.strip() and not line.strip(" ~^") for line in lines)
+    for number, line in enumerate(lines):
+        if (match := _FILE.fullmatch(line)) is None:
+            continue
+        path, at = match[1], int(match[2])
+        source, below = (*lines[number + 1 : number + 3], "", "")[:2]
+        column = None
+        if source.startswith("    "):
+            code[path, at] = source.strip()
+            mark = _MARK.search(below) if below.strip() and not below.strip(" ~^") else None
+            column = mark.start() - 3 if mark else 1 if marked else None
+        frames.append(RawFrame(path, at, column, match[3]))
+    return tuple(frames), code

@@ -1,0 +1,186 @@
+"""From files made by hand to the diagnosis."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from graphdoctor.model import Diagnosis
+from graphdoctor.trace import process
+from graphdoctor.trace.diagnose import diagnose
+from graphdoctor.trace.files import NoTrace
+
+if TYPE_CHECKING:
+    from conftest import Traces
+
+NET = "/job/net.py"
+
+
+def noted(diagnosis: Diagnosis, word: str) -> str:
+    [note] = [note for note in diagnosis.notes if word in note]
+    return note
+
+
+def test_equal_ranks_are_one_run_and_their_events_add_up(traces: Traces) -> None:
+    for rank in (0, 1, 2):
+        traces.write(rank, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), traces.graph_break(NET, 5))
+    traces.write(3, traces.start(0, 0, NET, 3), traces.graph_break(NET, 9))
+    diagnosis = diagnose(traces.folder)
+    assert [run.target for run in diagnosis.dynamic or ()] == ["ranks 0-2", "rank 3"]
+    found = {finding.location.line: finding for finding in diagnosis.findings}
+    assert (found[5].events, found[9].events) == (6, 1)
+    assert found[5].message.endswith("(on ranks 0-2 only)")
+    assert found[9].message.endswith("(on rank 3 only)")
+
+
+def test_the_rank_comes_from_the_records_where_the_name_has_none(traces: Traces) -> None:
+    """A process that compiles before init_process_group() has a file without a rank."""
+    traces.write(None, traces.start(0, 0, NET, 3), number=1)
+    late = traces.start(0, 0, NET, 3).replace(b'"frame_id"', b'"rank": 5, "frame_id"')
+    traces.write(None, late, number=2)
+    assert diagnose(traces.folder).environment["ranks"] == "rank 5, process 1"
+
+
+def test_two_processes_of_one_rank_are_kept_apart(traces: Traces) -> None:
+    """torchrun starts a rank again after a failure."""
+    for number in (1, 2):
+        traces.write(0, traces.start(0, 0, NET, 3), *[traces.graph_break(NET, 5)] * number, number=number)
+    runs = diagnose(traces.folder).dynamic or ()
+    assert [run.target for run in runs] == ["rank 0 (process 1)", "rank 0 (process 2)"]
+
+
+def test_what_could_not_be_read_is_told(traces: Traces) -> None:
+    traces.write(
+        0, traces.start(0, 0, NET, 3), b"garbage\n", traces.record("sparkles"), traces.graph_break(NET, 5)[:-40]
+    )
+    whole = gzip.compress(traces.start(0, 0, NET, 3) * 2000)
+    (traces.folder / "dedicated_log_torch_trace_rank_1_x.log.gz").write_bytes(whole[: len(whole) // 2])
+    traces.write(2)
+    diagnosis = diagnose(traces.folder)
+    assert noted(diagnosis, "malformed").startswith("dedicated_log_torch_trace_rank_0_abc0.log: 1 malformed record")
+    assert "sparkles (1)" in noted(diagnosis, "unknown kind")
+    assert "killed" in noted(diagnosis, "ends inside a record")
+    assert "end-of-stream" in noted(diagnosis, "could be read up to")
+    assert [(file.status, file.reason) for file in diagnosis.files] == [
+        ("scanned", None),
+        ("scanned", None),
+        ("failed", "it is empty"),
+    ]
+
+
+def test_records_of_another_shape_are_counted(traces: Traces) -> None:
+    traces.write(
+        0,
+        traces.start(0, 0, NET, 3),
+        traces.record("str", "no list"),
+        traces.record("dynamo_start", {"stack": "none"}),
+        traces.record("compilation_metrics", {"entire_frame_compile_time_s": "long"}),
+        traces.artifact("torch_version", "{}"),
+    )
+    assert "4 malformed records" in noted(diagnose(traces.folder), "malformed")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a trace\n", b"\x00\xff" * 1000])
+def test_files_without_a_record_are_no_trace(traces: Traces, content: bytes) -> None:
+    traces.write(0, content)
+    with pytest.raises(NoTrace, match="no record can be read"):
+        diagnose(traces.folder)
+
+
+def test_a_line_is_shown_from_the_trace_where_the_file_is_not_here(traces: Traces) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5, "print(x, y)"))
+    (finding,) = diagnose(traces.folder).findings
+    assert (finding.location.path, finding.snippet, finding.snippet_start) == (NET, ("print(x, y)",), 5)
+
+
+def test_a_file_that_changed_since_is_not_shown(traces: Traces, tmp_path: Path) -> None:
+    for text, shown in (("def f(x):\n    print(x)\n", 3), ("import os\ndef f(x):\n    return x\n", 1)):
+        net = tmp_path / "net.py"
+        net.write_text(text)
+        traces.write(0, traces.start(0, 0, str(net), 1, "f"), traces.graph_break(str(net), 2, name="f"))
+        (finding,) = diagnose(traces.folder).findings
+        assert len(finding.snippet) == shown
+
+
+def test_whose_code_it_is_shows_from_the_path(traces: Traces) -> None:
+    library = "/opt/env/lib/python3.12/site-packages/transformers/modeling_utils.py"
+    traces.write(0, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), traces.graph_break(library, 7))
+    assert {f.location.path: f.owner for f in diagnose(traces.folder).findings} == {NET: "own", library: "third-party"}
+
+
+def test_the_recompile_limit_shows(traces: Traces) -> None:
+    """Reasons are recorded for the compilation that Dynamo refuses, and no start."""
+    reason = "0/{}: tensor 'x' size mismatch at index 0. expected {}, actual {}"
+    again = [
+        traces.artifact("recompile_reasons", reason.format(n - 1, n, n + 1), 0, n)
+        + (traces.start(0, n, NET, 3) if n < 3 else b"")
+        for n in (1, 2, 3)
+    ]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.input, found.dimension, found.compilations, found.line) == ("x", 0, 3, 3)
+    assert found.at_limit
+
+
+def test_a_cause_is_told_at_the_users_function_and_not_at_the_wrapper_of_torch(traces: Traces) -> None:
+    wrapper = "/opt/env/lib/python3.12/site-packages/torch/_dynamo/external_utils.py"
+    reason = "{}/0: tensor '{}' size mismatch at index 0. expected 8, actual 6"
+    traces.write(
+        0,
+        traces.start(0, 0, wrapper, 67, "inner") + traces.start(1, 0, NET, 3),
+        traces.artifact("recompile_reasons", reason.format(0, "args[0]"), 0, 1)
+        + traces.start(0, 1, wrapper, 67, "inner"),
+        traces.artifact("recompile_reasons", reason.format(1, "x"), 1, 1) + traces.start(1, 1, NET, 3),
+    )
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.path, found.input) == (NET, "x")
+
+
+def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
+    failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
+    traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))
+    (finding,) = diagnose(traces.folder).findings
+    assert (finding.location.line, finding.message) == (3, "backend='x' raised: ValueError: boom")
+
+
+def test_a_failure_that_has_its_break_is_told_once(traces: Traces) -> None:
+    failed = {"fail_type": "Unsupported", "fail_reason": "Failed to trace builtin operator"}
+    traces.write(0, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), traces.metrics(0, 0, **failed))
+    assert [finding.location.line for finding in diagnose(traces.folder).findings] == [5]
+
+
+def test_times_restarts_and_caches_are_told(traces: Traces) -> None:
+    traces.write(
+        0,
+        traces.start(0, 0, NET, 3),
+        traces.metrics(0, 0, entire_frame_compile_time_s=2.5, restart_reasons=["a", "b"]),
+        traces.record("bwd_compilation_metrics", {"compile_id": "0/0", "duration_us": 500_000}),
+        *[traces.artifact("fx_graph_cache_hit", "{}")] * 3,
+        traces.artifact("aotautograd_cache_miss", "{}"),
+    )
+    diagnosis = diagnose(traces.folder)
+    assert diagnosis.timings == {"compile rank 0": 3.0, f"compile {NET}:3 forward": 3.0}
+    assert noted(diagnosis, "caches") == "caches: aotautograd miss: 1, fx_graph hit: 3"
+    assert "2 times" in noted(diagnosis, "started again")
+    assert [run.mode for run in diagnosis.dynamic or ()] == ["train"]
+
+
+def test_many_different_breaks_are_counted_beyond_the_limit(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "BREAK_LIMIT", 10)
+    traces.write(0, traces.start(0, 0, NET, 3), *[traces.graph_break(NET, line) for line in range(5, 30)])
+    diagnosis = diagnose(traces.folder)
+    assert len(diagnosis.findings) == 10
+    assert "15 break records" in noted(diagnosis, "more than are kept")
+
+
+def test_two_readings_are_the_same(traces: Traces) -> None:
+    from graphdoctor.report.as_json import to_dict
+
+    for rank in (0, 1):
+        traces.write(rank, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5 + rank))
+    first, second = (json.dumps(to_dict(diagnose(traces.folder))) for _ in range(2))
+    assert first == second
