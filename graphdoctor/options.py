@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from graphdoctor import config
+from graphdoctor.config_files import Table
 from graphdoctor.dynamic import runner
-from graphdoctor.source.suppress import matches
-from graphdoctor.static import catalog
 
-#: The rule code of breaks that no rule expects.
-UNEXPECTED = "GD000"
+#: The path that stands for the standard input.
+STDIN = "-"
 
 
 class UsageError(Exception):
@@ -22,7 +22,8 @@ class UsageError(Exception):
 class ScanOptions:
     """What to scan and how. None for ``run``: run when one file is given that declares a sample.
 
-    ``timeout`` is in seconds and for one run; None for it and for ``mode`` takes the project's setting.
+    ``timeout`` is in seconds and for one run; None for it and for ``mode`` takes the project's setting. The fields that
+    have the name of a setting are values for it, as config.READERS reads them.
     """
 
     paths: tuple[str, ...]
@@ -35,29 +36,66 @@ class ScanOptions:
     ignore: tuple[str, ...] = ()
     timeout: float | None = None
     verify: bool = True
+    #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
+    each_fix: bool = False
     fix: bool = False
     unsafe_fixes: bool = False
+    #: Look for fixes in installed packages too; they are verified, and never written.
+    third_party_fixes: bool = False
+    #: Report and fix nothing in the other files that a single file calls.
+    only_given: bool = False
+    #: What changes from call to call when recompiles are counted, as graphdoctor.dynamic.vary reads it.
+    vary: tuple[str, ...] = ()
+    #: Try each submodule alone, try the backends one by one, make a script that fails as the model does (its file).
+    readiness: bool = False
+    ladder: bool = False
+    repro: str | None = None
+    #: What a training step uses (graphdoctor.dynamic.training), and whether its backward is compiled.
+    optimizer: str | None = None
+    compiled_autograd: bool = False
     #: Show also what may break only under settings that the source does not show.
     possible: bool = False
     command: str = ""
+    extend_select: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    target_torch: str | None = None
+    follow: tuple[str, ...] = ()
+    #: A configuration file, or ``key=value``.
+    config: tuple[str, ...] = ()
+    #: Read no configuration file.
+    isolated: bool = False
+    #: The interpreter or environment in which followed packages are looked for.
+    python: str | None = None
+    #: Errors in packages that are followed count as errors.
+    fail_third_party: bool = False
+    #: What the path ``-`` stands for, and the file that it is the text of.
+    stdin: bytes | None = None
+    stdin_filename: str | None = None
+    #: Compare with the report in this JSON file, or with the commit of this git ref.
+    baseline: str | None = None
+    diff_base: str | None = None
 
 
 def settings_for(options: ScanOptions) -> config.Config:
-    """The project's settings, overridden by ``options``."""
+    """The settings of the project that the first path belongs to, overridden by ``options``. Raises UsageError."""
+    values = {name: getattr(options, name, None) for name in config.READERS}
+    given = {name: value for name, value in values.items() if value not in (None, ())}
     try:
-        project = config.load(Path.cwd())
+        project = config.load(project_folder(options), options.config, options.isolated)
         runner.parse_inputs(options.inputs)
+        runner.parse_variations(options.vary)
+        return config.merged(project, Table(given, config.COMMAND_LINE, Path.cwd()))
     except (config.ConfigError, runner.InputSpecError) as error:
         raise UsageError(str(error)) from None
-    merged = replace(
-        project,
-        select=options.select or project.select,
-        ignore=options.ignore or project.ignore,
-        timeout=project.timeout if options.timeout is None else options.timeout,
-        mode=options.mode or project.mode,
-    )
-    known = [(UNEXPECTED, "graph-break"), *((rule.code, rule.name) for rule in catalog.rules())]
-    for pattern in (*merged.select, *merged.ignore):
-        if not any(matches(code, name, pattern) for code, name in known):
-            raise UsageError(f"{pattern!r} matches no rule; `graphdoctor rules` lists them")
-    return merged
+
+
+def project_folder(options: ScanOptions) -> Path:
+    """The folder that the first path is, or lies in."""
+    first = options.paths[0]
+    if first == STDIN:
+        first = options.stdin_filename or STDIN
+    path = Path(os.path.abspath(first))
+    return path if path.is_dir() else path.parent
