@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.sites import Site, sites
 from graphdoctor.model import Break, DynamicRun, Finding, Location, Severity
+
+if TYPE_CHECKING:
+    from graphdoctor.static.rule import Rule
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
 HIDING = frozenset({"GB7000", "GB0066"})
@@ -23,6 +27,15 @@ class RuleText:
     name: str
     why: str
     suggestion: str
+
+
+def rule_texts(rules: Iterable[Rule]) -> dict[str, RuleText]:
+    """The rule behind each graph-break id that exactly one of ``rules`` owns."""
+    owners: dict[str, list[RuleText]] = {}
+    for rule in rules:
+        for gb_id in rule.gb_ids:
+            owners.setdefault(gb_id, []).append(RuleText(rule.code, rule.name, rule.why, rule.how))
+    return {gb_id: texts[0] for gb_id, texts in owners.items() if len(texts) == 1}
 
 
 def join(findings: Sequence[Finding], runs: Sequence[DynamicRun], rules: Mapping[str, RuleText]) -> tuple[Finding, ...]:

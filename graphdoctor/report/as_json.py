@@ -12,6 +12,7 @@ from typing import Any
 from graphdoctor.model import (
     SCHEMA,
     Break,
+    Comparison,
     Diagnosis,
     DynamicRun,
     Explain,
@@ -22,8 +23,10 @@ from graphdoctor.model import (
     Recompile,
     ScannedFile,
     Summary,
+    Sweep,
     Verification,
 )
+from graphdoctor.report import json_deeper
 
 Json = dict[str, Any]
 
@@ -45,6 +48,7 @@ def to_dict(diagnosis: Diagnosis) -> Json:
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "dynamic": None if diagnosis.dynamic is None else [_run(run) for run in diagnosis.dynamic],
         "verification": _verification(diagnosis.verification),
+        "comparison": _comparison(diagnosis.comparison),
         "notes": list(diagnosis.notes),
         "timings": {key: _number(diagnosis.timings[key]) for key in sorted(diagnosis.timings)},
     }
@@ -95,6 +99,7 @@ def _finding(finding: Finding) -> Json:
         "fix": _fix(finding.fix),
         "snippet": list(finding.snippet),
         "snippet_start": finding.snippet_start,
+        "allowed": _text(finding.allowed),
     }
 
 
@@ -102,7 +107,15 @@ def _fix(fix: Fix | None) -> Json | None:
     if fix is None:
         return None
     edits = [{"path": e.path, "start": list(e.start), "end": list(e.end), "text": e.text} for e in fix.edits]
-    return {"safety": fix.safety, "reason": fix.reason, "diff": _text(fix.diff), "edits": edits, "grade": fix.grade}
+    return {
+        "safety": fix.safety,
+        "reason": fix.reason,
+        "diff": _text(fix.diff),
+        "edits": edits,
+        "grade": fix.grade,
+        "detail": _text(fix.detail),
+        "written": fix.written,
+    }
 
 
 def _run(run: DynamicRun) -> Json:
@@ -119,7 +132,9 @@ def _run(run: DynamicRun) -> Json:
         "fullgraph": _fullgraph(run.fullgraph),
         "explain": _explain(run.explain),
         "recompiles": [_recompile(recompile) for recompile in run.recompiles],
+        "sweeps": [_sweep(sweep) for sweep in run.sweeps],
         "numerics": _numerics(run.numerics),
+        **json_deeper.fields(run),
     }
 
 
@@ -137,6 +152,7 @@ def _break(entry: Break) -> Json:
         "whole_frame": entry.whole_frame,
         "owner": entry.owner,
         "stack": [[frame.path, frame.line, frame.function] for frame in entry.stack],
+        "phase": entry.phase,
     }
 
 
@@ -171,6 +187,26 @@ def _recompile(recompile: Recompile) -> Json:
         "compilations": recompile.compilations,
         "remedy": recompile.remedy,
         "verified_compilations": recompile.verified_compilations,
+        "kind": recompile.kind,
+        "name": recompile.name,
+        "varied": recompile.varied,
+        "limit": recompile.limit,
+        "at_limit": recompile.at_limit,
+        "tried": [
+            {"text": tried.text, "compilations": tried.compilations, "detail": _text(tried.detail)}
+            for tried in recompile.tried
+        ],
+    }
+
+
+def _sweep(sweep: Sweep) -> Json:
+    return {
+        "varied": sweep.varied,
+        "automatic": sweep.automatic,
+        "calls": sweep.calls,
+        "compilations": sweep.compilations,
+        "detail": _text(sweep.detail),
+        "verified_compilations": sweep.verified_compilations,
     }
 
 
@@ -182,6 +218,8 @@ def _numerics(numerics: Numerics | None) -> Json | None:
         "max_abs_diff": _number(numerics.max_abs_diff),
         "tolerance": numerics.tolerance,
         "detail": _text(numerics.detail),
+        "mutated": list(numerics.mutated),
+        "diverges": numerics.diverges,
     }
 
 
@@ -196,6 +234,22 @@ def _verification(verification: Verification | None) -> Json | None:
         "numerics": _numerics(verification.numerics),
         "grade": verification.grade,
         "detail": _text(verification.detail),
+        "minimal": None if verification.minimal is None else list(verification.minimal),
+        "dropped": [{"fix": dropped.fix, "reason": dropped.reason} for dropped in verification.dropped],
+    }
+
+
+def _comparison(comparison: Comparison | None) -> Json | None:
+    if comparison is None:
+        return None
+    return {
+        "base": comparison.base,
+        "summary": _summary(comparison.summary),
+        "dynamic": None if comparison.dynamic is None else [_run(run) for run in comparison.dynamic],
+        "new": list(comparison.new),
+        "unchanged": list(comparison.unchanged),
+        "fixed": [_finding(finding) for finding in comparison.fixed],
+        "not_compared": comparison.not_compared,
     }
 
 

@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphdoctor.dynamic.plain import WORDS
-from graphdoctor.registry import Registry
+from graphdoctor.registry import Entry, Registry
 from graphdoctor.report.families import KINDS, family
 from graphdoctor.report.pages import items, joined, section, wrap
 from graphdoctor.report.words import gb_link
 
 if TYPE_CHECKING:
     from graphdoctor.static.rule import Rule
+
+
+@dataclass(frozen=True)
+class Description:
+    """A graph break in words. ``explanation``, which may be empty, and ``hints`` are those of Dynamo in ``torch``."""
+
+    gb_type: str
+    what: tuple[str, ...]
+    why: str
+    fix: tuple[str, ...]
+    torch: str
+    explanation: str
+    hints: tuple[str, ...]
+
+
+def describe(gb_id: str, entry: Entry) -> Description:
+    """What the break is, why it happens, how to fix it."""
+    cause = family(entry)
+    known = WORDS.get(gb_id, ())
+    return Description(
+        gb_type=entry.gb_type,
+        what=tuple(_sentence(words.general) for words in known) or (cause.what,),
+        why=" ".join((cause.why, *(KINDS[kind] for kind in entry.kinds))),
+        # Different reasons may have the same hint.
+        fix=tuple(dict.fromkeys(words.hint for words in known)) or (cause.fix,),
+        torch=entry.torch,
+        explanation=entry.explanation,
+        hints=entry.hints,
+    )
 
 
 def page(gb_id: str, registry: Registry, rules: Sequence[Rule]) -> str:
@@ -26,19 +56,15 @@ def page(gb_id: str, registry: Registry, rules: Sequence[Rule]) -> str:
             f"{gb_id} is none of the {len(registry)} known graph breaks; "
             f"if a newer torch has it, its page is {gb_link(gb_id)}"
         )
-    cause = family(entry)
-    known = WORDS.get(gb_id, ())
-    what = [_sentence(words.general) for words in known] or [cause.what]
-    # Different reasons may have the same hint.
-    fix = list(dict.fromkeys(words.hint for words in known)) or [cause.fix]
+    words = describe(gb_id, entry)
     return joined(
         (
-            f"{gb_id}  {entry.gb_type}",
-            section("What", items(what)),
-            section("Why", items([" ".join((cause.why, *(KINDS[kind] for kind in entry.kinds)))])),
-            section("Fix", items(fix)),
-            section(f"Dynamo says (torch {entry.torch})", items([entry.explanation] if entry.explanation else [])),
-            section("Dynamo's hints", items(entry.hints)),
+            f"{gb_id}  {words.gb_type}",
+            section("What", items(words.what)),
+            section("Why", items([words.why])),
+            section("Fix", items(words.fix)),
+            section(f"Dynamo says (torch {words.torch})", items([words.explanation] if words.explanation else [])),
+            section("Dynamo's hints", items(words.hints)),
             section("Rules that predict it", _rules([rule for rule in rules if gb_id in rule.gb_ids])),
             section("Read more", f"  {gb_link(gb_id)}"),
         )

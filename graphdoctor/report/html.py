@@ -5,85 +5,145 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from graphdoctor.model import Diagnosis, Finding
-from graphdoctor.report import words
+from graphdoctor.model import Break, Diagnosis
+from graphdoctor.report import deeper, module_tree, varied, words
+from graphdoctor.report.chips import change, groups
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first import first_actions
+from graphdoctor.report.fit import Card, fit
 from graphdoctor.report.numbers import Tone, numbers
+from graphdoctor.report.unchecked import unchecked
 from graphdoctor.report.visible import printable
 
-#: A finding is found by these; the names are those of its data attributes in the page and of the keys in the URL.
-_FILTERS = ("severity", "status", "owner", "rule")
+#: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
+LIMIT = 1_000_000
 
+#: No page shows more findings: as many as it can hold in brief.
+_FINDINGS = 1000
 
-@dataclass(frozen=True)
-class Chip:
-    """A filter button: findings whose ``key`` is ``value``, and how many they are."""
-
-    key: str
-    value: str
-    label: str
-    count: int
+#: Entries of any other list: all that a report mostly has, and fewer where the page would be too large.
+_ROWS = (1000, 100, 10)
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """The whole page. Jinja2 escapes every value, once; the scripts and styles come from ``templates/`` only."""
+    """The whole page, at most ``LIMIT`` bytes. Jinja2 escapes every value, once; scripts and styles are ours."""
     shown = printable(diagnosis)
-    assets = {name: _asset(name) for name in ("style.css", "theme.js", "report.js")}
+    order = _by_importance(shown)[:_FINDINGS]
+    cards = {number: _card(shown, number) for number in sorted(order)}
+    page = ""
+    for rows in _ROWS:
+        page = _page(shown, rows, {}, 0)
+        if len(page.encode()) < LIMIT / 2:
+            break
+    # The second part is for the filters, whose size depends on the findings, and the sentences on what is left out.
+    fitted = fit(cards, order, LIMIT - len(page.encode()) - 40_000)
+    return _page(shown, rows, fitted.texts, fitted.briefs)
+
+
+def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) -> str:
+    assets = {name: asset(name) for name in ("style.css", "theme.js", "report.js")}
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             diagnosis=shown,
+            rows=rows,
+            cards=[Markup(card) for card in cards.values()],
+            briefs=briefs,
+            groups=groups((shown.findings[number] for number in cards), shown.comparison),
             assets=assets,
-            policy=_policy(assets["style.css"], assets["theme.js"], assets["report.js"]),
+            policy=policy(assets["style.css"], assets["theme.js"], assets["report.js"]),
             tone=_tone(shown),
             numbers=numbers(shown),
+            base=_base_values(shown),
             actions=first_actions(shown),
-            anchors={id(finding): f"finding-{number}" for number, finding in enumerate(shown.findings, 1)},
-            chips={key: _chips(key, shown.findings) for key in _FILTERS},
-            failed=[file for file in shown.files if file.status == "failed"],
+            anchors={id(finding): _anchor(number) for number, finding in enumerate(shown.findings)},
+            unchecked=unchecked(shown),
+            stacks=_stacks(shown),
         )
     )
 
 
+def _card(shown: Diagnosis, number: int) -> Card:
+    macro: Any = environment().get_template("macros.html").module
+    finding = shown.findings[number]
+    args = (finding, _anchor(number), change(finding, shown.comparison))
+    return Card(str(macro.finding(*args, True)), str(macro.finding(*args, False)))
+
+
+def _anchor(number: int) -> str:
+    return f"finding-{number + 1}"
+
+
+def _by_importance(shown: Diagnosis) -> list[int]:
+    """The findings come ranked; what is new against the base is what the reader of a comparison came for."""
+    new = shown.comparison.new if shown.comparison else ()
+    return sorted(range(len(shown.findings)), key=lambda number: shown.findings[number].fingerprint not in new)
+
+
+def _base_values(shown: Diagnosis) -> dict[str, str]:
+    """The numbers of the base, by label."""
+    if shown.comparison is None:
+        return {}
+    base = replace(shown, summary=shown.comparison.summary, dynamic=shown.comparison.dynamic)
+    return {number.label: number.value for number in numbers(base)}
+
+
+def _stacks(shown: Diagnosis) -> dict[Break, str]:
+    """Each graph break once, with the runs that met it."""
+    met: dict[Break, list[str]] = {}
+    for run in shown.dynamic or ():
+        for entry in run.breaks:
+            met.setdefault(replace(entry, events=0), []).append(words.run_title(run))
+    return {entry: "; ".join(titles) for entry, titles in met.items()}
+
+
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of this package, with their filters."""
+    made = Environment(
         loader=PackageLoader("graphdoctor.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["prose"] = _prose
-    environment.globals.update(words=words, source_lines=source_lines, identity=id)
-    return environment
+    made.filters.update(prose=_prose, clause=_clause, numerics=words.numerics, deeper=deeper.lines)
+    made.globals.update(
+        words=words, varied=varied, source_lines=source_lines, module_rows=module_tree.rows, identity=id
+    )
+    return made
 
 
 @cache
-def _asset(name: str) -> Markup:
+def asset(name: str) -> Markup:
     """A file of ``templates/`` as it stands: ours, so not to be escaped."""
-    loader = _environment().loader
+    loader = environment().loader
     assert loader is not None
-    return Markup(loader.get_source(_environment(), name)[0])
+    return Markup(loader.get_source(environment(), name)[0])
 
 
 def _prose(text: str) -> Markup:
-    """``text`` escaped, as a sentence, with what stands between backticks as code."""
+    """``text`` as ``_clause`` shows it, with a capital letter."""
     # A first word that is followed by a dot or a bracket is a name: torch.compile stays as it is.
-    parts = words.quoted(re.sub(r"^[a-z](?=[a-z]*[ ,])", lambda match: match[0].upper(), text))
+    return _clause(re.sub(r"^[a-z](?=[a-z]*[ ,])", lambda match: match[0].upper(), text))
+
+
+def _clause(text: str) -> Markup:
+    """``text`` escaped, with what stands between backticks as code."""
+    parts = words.quoted(text)
     return Markup().join(Markup("<code>{}</code>").format(part) if is_code else part for part, is_code in parts)
 
 
-def _policy(style: Markup, *scripts: Markup) -> str:
+def policy(style: Markup, *scripts: Markup) -> str:
     """A content security policy that lets in these scripts and styles, by their hashes, and nothing else."""
     allowed = " ".join(_digest(script) for script in scripts)
     return f"default-src 'none'; style-src {_digest(style)}; script-src {allowed}; img-src data:; base-uri 'none'"
@@ -98,12 +158,3 @@ def _tone(diagnosis: Diagnosis) -> Tone:
     if summary.verdict == "ready":
         return "good"
     return "neutral" if summary.verdict in ("static-only", "not-run") and not summary.errors else "bad"
-
-
-def _chips(key: str, findings: tuple[Finding, ...]) -> tuple[Chip, ...]:
-    """The values that occur, in order of first occurrence; none where there is nothing to choose from."""
-    counts = Counter(str(getattr(finding, key)) for finding in findings)
-    if len(counts) < 2:
-        return ()
-    labels = {"status": words.STATUS_LABELS, "owner": words.OWNERS}.get(key, {})
-    return tuple(Chip(key, value, labels.get(value, value), count) for value, count in counts.items())

@@ -1,25 +1,34 @@
 """The report as GitHub Markdown, for a pull-request comment or a job summary.
 
 GitHub refuses comments of more than 65,536 characters, so what is too long is dropped, least needed first, and the
-report says so: stacks, then diffs, then the findings at the end of the list.
+report says so: stacks, then diffs, then the findings at the end of the list, then rows of the other lists. What is new
+against the base comes first, so it is dropped last.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from graphdoctor.model import Diagnosis, DynamicRun, Finding, Verification
-from graphdoctor.report import words
+from graphdoctor.diagnosis.compare import new_findings, new_first
+from graphdoctor.model import Comparison, Diagnosis, Finding
+from graphdoctor.report import deeper, markdown_run, varied, words
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first import first_actions
 from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, table, titled
 from graphdoctor.report.numbers import numbers
-from graphdoctor.report.visible import one_line, printable
+from graphdoctor.report.visible import printable
+
+#: The first line: by it a workflow finds its own comment, to change it instead of writing another.
+MARKER = "<!-- graphdoctor -->"
 
 #: Bytes of UTF-8, so also the most characters.
 LIMIT = 60_000
+
+#: Bytes that a finding takes at the very least: its row and its details without any text.
+_LEAST = 100
 
 #: Characters of an explanation; elsewhere a string has 300.
 _PROSE = 1000
@@ -27,61 +36,91 @@ _PROSE = 1000
 
 @dataclass(frozen=True)
 class Detail:
-    """How much of a diagnosis is shown; ``findings`` None means all."""
+    """How much of a diagnosis is shown; None means all. ``rows`` is of each list that is not of findings."""
 
     stacks: bool = True
     diffs: bool = True
     findings: int | None = None
+    rows: int | None = None
+    #: How many findings there are, where ``findings`` is given.
+    total: int = 0
 
 
 def render(diagnosis: Diagnosis, limit: int = LIMIT) -> str:
-    """The report as Markdown of at most ``limit`` bytes."""
-    shown = printable(diagnosis)
+    """The report as Markdown of at most ``limit`` bytes, in which everything shown is whole."""
+    shown = printable(_shortened(new_first(diagnosis), limit))
     for detail in (Detail(), Detail(stacks=False), Detail(stacks=False, diffs=False)):
-        text = _report(shown, detail)
-        if _size(text) <= limit:
+        # Where not all findings were taken over, it is known that they do not fit.
+        if len(shown.findings) == len(diagnosis.findings) and _size(text := _report(shown, detail)) <= limit:
             return text
-    fits, too_many = 0, len(shown.findings)
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if _size(_report(shown, Detail(False, False, middle))) <= limit:
-            fits = middle
-        else:
-            too_many = middle
-    return _cut(_report(shown, Detail(False, False, fits)), limit)
+    total = len(diagnosis.findings)
+    # Rows go only where there is too much without any finding: hundreds of notes or unreadable files.
+    rows = next((n for n in (None, 20, 5) if _size(_report(shown, Detail(False, False, 0, n, total))) <= limit), 0)
+    fits = _most(lambda n: _size(_report(shown, Detail(False, False, n, rows, total))) <= limit, len(shown.findings))
+    return _report(shown, Detail(False, False, fits, rows, total))
+
+
+def _shortened(diagnosis: Diagnosis, limit: int) -> Diagnosis:
+    """``diagnosis`` without the findings that no report of ``limit`` bytes can hold."""
+    return replace(diagnosis, findings=diagnosis.findings[: limit // _LEAST + 1])
+
+
+def _most(fits: Callable[[int], bool], most: int) -> int:
+    """The largest number below ``most`` that fits, or 0. Small numbers are tried first, because they cost least."""
+    low, high = 0, 1
+    while high < most and fits(high):
+        low, high = high, high * 2
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "backslashreplace"))
 
 
-def _cut(text: str, limit: int) -> str:
-    """The last resort, for what is too long without any finding: hundreds of notes or unreadable files."""
-    if _size(text) <= limit:
-        return text
-    notice = "\n\nThe rest is left out: the report is too long for a comment.\n"
-    head = text.encode("utf-8", "backslashreplace")[: limit - len(notice)].decode("utf-8", "ignore")
-    return head[: head.rfind("\n")] + notice
-
-
 def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     shown = diagnosis.findings if detail.findings is None else diagnosis.findings[: detail.findings]
+    new = {finding.fingerprint for finding in new_findings(diagnosis)}
+    known = "Other findings" if diagnosis.comparison else "Findings"
     blocks = [
+        MARKER,
         f"## graphdoctor: {escape(diagnosis.summary.headline)}",
+        _comparison(diagnosis.comparison),
         _numbers(diagnosis),
-        _first(diagnosis),
-        _findings(shown),
+        _first(diagnosis) if detail.rows != 0 else "",
+        _findings("New findings", (finding for finding in shown if finding.fingerprint in new)),
+        _findings(known, (finding for finding in shown if finding.fingerprint not in new)),
         *(_finding(finding, detail) for finding in shown if finding.status != "refuted"),
-        _runs(diagnosis.dynamic or ()),
-        _recompiles(diagnosis.dynamic or ()),
-        _verification(diagnosis.verification),
-        _stacks(diagnosis) if detail.stacks else "",
-        titled("Files that could not be read", bullets(_failed(diagnosis))),
-        titled("Notes", bullets(map(escape, diagnosis.notes))),
+        _fixed(diagnosis.comparison, detail),
+        markdown_run.runs(diagnosis.dynamic or (), detail.rows),
+        titled("Parts of the model", bullets(_rows(map(prose, deeper.of_runs(diagnosis.dynamic or ())), detail))),
+        markdown_run.recompiles(diagnosis.dynamic or (), detail.rows),
+        titled("Varied inputs", bullets(_rows(map(prose, varied.sweeps(diagnosis.dynamic or ())), detail))),
+        markdown_run.verification(diagnosis.verification),
+        markdown_run.stacks(diagnosis.dynamic or ()) if detail.stacks else "",
+        titled("Files that could not be read", bullets(_rows(_failed(diagnosis), detail))),
+        titled("Notes", bullets(_rows(map(escape, diagnosis.notes), detail))),
         _dropped(diagnosis, detail),
         _environment(diagnosis),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _rows(rows: Iterable[str], detail: Detail) -> Iterator[str]:
+    return islice(rows, detail.rows)
+
+
+def _comparison(comparison: Comparison | None) -> str:
+    return f"**{escape(words.compared(comparison))}**" if comparison else ""
+
+
+def _fixed(comparison: Comparison | None, detail: Detail) -> str:
+    found = comparison.fixed if comparison else ()
+    lines = (f"{code(_place(f))} {escape(f.rule)} {prose(f.message)}" for f in found)
+    return titled("Fixed", bullets(_rows(lines, detail)))
 
 
 def _numbers(diagnosis: Diagnosis) -> str:
@@ -100,18 +139,18 @@ def _first(diagnosis: Diagnosis) -> str:
     return titled("Do these first", "\n".join(lines))
 
 
-def _findings(findings: tuple[Finding, ...]) -> str:
+def _findings(title: str, findings: Iterable[Finding]) -> str:
     rows = [
         (
             finding.severity,
             code(_place(finding)),
             f"{escape(finding.rule)} {escape(finding.name)}",
             prose(finding.message),
-            escape(words.status(finding)),
+            escape(words.status(finding) + (f"; allowed: {finding.allowed}" if finding.allowed else "")),
         )
         for finding in findings
     ]
-    return titled("Findings", table(("Severity", "Where", "Rule", "What", "Status"), rows))
+    return titled(title, table(("Severity", "Where", "Rule", "What", "Status"), rows))
 
 
 def _finding(finding: Finding, detail: Detail) -> str:
@@ -131,62 +170,13 @@ def _fix(finding: Finding, detail: Detail) -> str:
     fix = finding.fix
     if fix is None:
         return ""
-    text = f"**Fix** ({escape(words.fix_kind(fix))}): {prose(fix.reason, _PROSE)}"
+    text = f"**Fix** ({escape(words.fix_kind(fix))}): {prose(words.fix_text(fix), _PROSE)}"
     return f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}" if detail.diffs and fix.diff else text
 
 
 def _place(finding: Finding) -> str:
     place = finding.location
     return f"{place.path}:{place.line}:{place.column}"
-
-
-def _runs(runs: tuple[DynamicRun, ...]) -> str:
-    rows = [
-        (
-            escape(words.run_title(run)),
-            escape(words.run_counts(run)),
-            escape(words.fullgraph(run.fullgraph)),
-            escape(run.explain.disagrees or "agrees" if run.explain else "not tried"),
-            escape(words.numerics(run.numerics)),
-        )
-        for run in runs
-    ]
-    return titled("The run", table(("Run", "Result", "fullgraph=True", "explain", "Outputs"), rows))
-
-
-def _recompiles(runs: tuple[DynamicRun, ...]) -> str:
-    rows = [
-        (
-            escape(met),
-            code(words.recompile_place(recompile) or "no line named"),
-            prose(recompile.cause),
-            escape(words.recompile_effect(recompile)),
-            prose(words.remedy(recompile)),
-        )
-        for recompile, met in words.recompiles(runs).items()
-    ]
-    return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Remedy"), rows))
-
-
-def _verification(result: Verification | None) -> str:
-    if result is None:
-        return ""
-    lines = [escape(words.verification(result)), escape(words.GRADES[result.grade]), escape(result.detail)]
-    return titled("Verification", "  \n".join(line for line in lines if line))
-
-
-def _stacks(diagnosis: Diagnosis) -> str:
-    stacks = list(_stack_lines(diagnosis.dynamic or ()))
-    return folded("Stacks of the graph breaks", fence("\n".join(stacks))) if stacks else ""
-
-
-def _stack_lines(runs: tuple[DynamicRun, ...]) -> Iterator[str]:
-    for run in runs:
-        for entry in run.breaks:
-            if entry.stack:
-                yield one_line(f"{words.run_title(run)}: {words.break_title(entry)}")
-            for frame in entry.stack:
-                yield "  " + one_line(f"{frame.path}:{frame.line} in {frame.function}")
 
 
 def _failed(diagnosis: Diagnosis) -> Iterator[str]:
@@ -198,7 +188,9 @@ def _failed(diagnosis: Diagnosis) -> Iterator[str]:
 def _dropped(diagnosis: Diagnosis, detail: Detail) -> str:
     dropped = [name for name, kept in (("stacks", detail.stacks), ("diffs", detail.diffs)) if not kept]
     if detail.findings is not None:
-        dropped.append(f"{len(diagnosis.findings) - detail.findings} of {len(diagnosis.findings)} findings")
+        dropped.append(f"{detail.total - detail.findings} of {detail.total} findings")
+    if detail.rows is not None:
+        dropped.append(f"all but {detail.rows} rows of each other list" if detail.rows else "every other list")
     return f"_Left out to fit a comment: {', '.join(dropped)}._" if dropped else ""
 
 

@@ -39,6 +39,14 @@ class Progress:
             self._since = time.monotonic()
         self._draw()
 
+    def pause(self) -> None:
+        """Clear the line until the next activity."""
+        with self._lock:
+            self._activity = ""
+            if self._on:
+                self._stream.write(_CLEAR)
+                self._stream.flush()
+
     def __enter__(self) -> Progress:
         if self._on:
             self._thread = threading.Thread(target=self._tick, daemon=True)

@@ -31,6 +31,25 @@ Fix
   Read the reason and the hints in the finding, and the page of its graph-break id. A break in a
   library is removed by another version or another option of it, or by a call that Dynamo knows.
 """
+#: So have comments that silence nothing.
+UNUSED = "GD002"
+_UNUSED_PAGE = """\
+GD002 [unused-suppression]
+
+A comment that silences findings, on a line where there are none.
+
+What
+  A `# noqa: GD101` or `# graphdoctor: ignore[GD101]` names a rule that finds nothing there, or no
+  rule at all. Reported only where the scan can know: the statement was looked at, the rule was
+  selected, and no run that was left out could find something. Codes of other tools and comments
+  without codes are left alone.
+
+Why
+  Such a comment hides what the rule will find on this line one day.
+
+Fix
+  Remove the code from the comment, or the comment.
+"""
 
 
 def table(rules: Sequence[Rule]) -> str:
@@ -68,6 +87,8 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
     wanted = code.strip()
     if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
         return _RUN_ONLY_PAGE
+    if wanted.upper() == UNUSED or wanted.lower() == "unused-suppression":
+        return _UNUSED_PAGE
     for rule in rules:
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return page(rule, registry)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from graphdoctor.model import Diagnosis, DynamicRun, Finding, Summary, Verification
-from graphdoctor.report import words
+from graphdoctor.report import comparison, deeper, tree_lines, varied, words
 from graphdoctor.report.excerpt import marked_line
 from graphdoctor.report.visible import one_line, printable, width
 from graphdoctor.report.words import plural
@@ -30,20 +30,22 @@ class Paint:
         return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
 
 
-def render(diagnosis: Diagnosis, color: bool = False) -> str:
+def render(diagnosis: Diagnosis, color: bool = False, tree: bool = False) -> str:
     """The report as text; the first line is the headline. Escape sequences only where ``color`` asks for them."""
     shown = printable(diagnosis)
     paint = Paint(color)
     open_findings = [finding for finding in shown.findings if finding.status != "refuted"]
     blocks = [
         paint(one_line(shown.summary.headline), "bold", _verdict_style(shown.summary)),
-        *("\n".join(_finding(finding, paint)) for finding in open_findings),
+        *("\n".join(_finding(finding, paint)) for finding in open_findings if finding.owner == "own"),
+        *_libraries([finding for finding in open_findings if finding.owner != "own"], paint),
         "\n".join(_refuted(shown, paint)),
         "\n".join(_files(shown, paint)),
-        "\n".join(_runs(shown, paint)),
+        "\n".join(_runs(shown, paint, tree)),
         "\n".join(_recompiles(shown, paint)),
         "\n".join(_verification(shown.verification, paint)),
         "\n".join(_notes(shown, paint)),
+        "\n".join(comparison.lines(shown)),
         closing(shown),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -94,15 +96,24 @@ def _finding(finding: Finding, paint: Paint) -> Iterator[str]:
         yield bar
     if finding.status != "static-only":
         yield from _remark("run", words.status(finding), gutter, paint)
+    yield from _remark("allowed", finding.allowed, gutter, paint)
     yield from _remark("why", finding.why, gutter, paint)
     yield from _fix(finding, gutter, paint)
+
+
+def _libraries(findings: Sequence[Finding], paint: Paint) -> Iterator[str]:
+    """What is in code that is not the user's, under a title of its own."""
+    if findings:
+        yield paint("In third-party code:", "bold")
+    for finding in findings:
+        yield "\n".join(_finding(finding, paint))
 
 
 def _fix(finding: Finding, gutter: str, paint: Paint) -> Iterator[str]:
     yield from _remark("help", finding.suggestion, gutter, paint)
     if finding.fix is None:
         return
-    yield from _remark("fix", f"{words.fix_kind(finding.fix)}. {finding.fix.reason}", gutter, paint)
+    yield from _remark("fix", f"{words.fix_kind(finding.fix)}. {words.fix_text(finding.fix)}", gutter, paint)
     for line in _changes(finding.fix.diff):
         style = {"+": "green", "-": "red"}.get(line[:1], "dim")
         yield f"{gutter}     {paint(line, style)}"
@@ -150,13 +161,19 @@ def _files(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
         yield paint("Files that could not be read:", "bold")
     for file in failed:
         yield f"  {one_line(file.path)}: {one_line(file.reason or '')}"
+    partly = [file for file in diagnosis.files if file.status == "scanned" and file.reason]
+    if partly:
+        yield paint("Files that were not analysed completely:", "bold")
+    for file in partly:
+        yield f"  {one_line(file.path)}: {one_line(file.reason or '')}"
 
 
-def _runs(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
+def _runs(diagnosis: Diagnosis, paint: Paint, tree: bool) -> Iterator[str]:
     if diagnosis.dynamic:
         yield paint("The run:", "bold")
     for run in diagnosis.dynamic or ():
         yield from _run(run, paint)
+        yield from _parts(run, first=run is (diagnosis.dynamic or ())[0], tree=tree)
 
 
 def _run(run: DynamicRun, paint: Paint) -> Iterator[str]:
@@ -171,6 +188,19 @@ def _run(run: DynamicRun, paint: Paint) -> Iterator[str]:
     if run.explain is not None and run.explain.disagrees:
         yield from _item(f"explain disagrees: {run.explain.disagrees}", 4)
     yield from _item(f"compiled outputs against eager: {words.numerics(run.numerics)}", 4)
+    for entry in run.sweeps:
+        yield from _item(varied.sweep(entry), 4)
+
+
+def _parts(run: DynamicRun, first: bool, tree: bool) -> Iterator[str]:
+    """The tree of the model, in the first run only unless it is asked for, and what is known of its parts."""
+    shown = tree_lines.lines(run, tree) if first or tree else []
+    if shown:
+        yield "    submodules:"
+    for line in shown:
+        yield f"      {line}"
+    for line in deeper.lines(run, first):
+        yield from _item(line, 4)
 
 
 def _recompiles(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
@@ -183,6 +213,8 @@ def _recompiles(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
         yield from _item(f"{words.recompile_effect(recompile)}; {met}", 4)
         if remedy := words.remedy(recompile):
             yield from _item(f"= help: {remedy}", 4)
+        for line in varied.tried(recompile):
+            yield from _item(f"= tried: {line}", 4)
 
 
 def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdoctor.model import Break, DynamicRun, Finding, Fix, FullGraph, Numerics, Recompile, Verification
+from graphdoctor.model import Break, Comparison, DynamicRun, Finding, Fix, FullGraph, Numerics, Recompile, Verification
 
 OUTCOMES = {
     "ok": "ran to the end",
@@ -75,6 +75,11 @@ def fix_kind(fix: Fix) -> str:
     return SAFETIES[fix.safety] if fix.safety == "manual" else f"{SAFETIES[fix.safety]}; {GRADES[fix.grade]}"
 
 
+def fix_text(fix: Fix) -> str:
+    """Why the fix is what it is, and what verification saw of it."""
+    return " ".join(filter(None, [fix.reason, fix.detail]))
+
+
 def share(value: float | None) -> str:
     """A fraction from 0 to 1 as a percentage; only all of it is 100 %, only nothing is 0 %."""
     if value is None:
@@ -131,8 +136,15 @@ def recompile_place(recompile: Recompile) -> str:
 
 
 def recompile_effect(recompile: Recompile) -> str:
-    """``8 compilations, 2 with the remedy``; the second half only when it was measured."""
+    """``5 compilations of at most 8, 2 with the remedy``; the last part only when it was measured.
+
+    At the recompile limit Dynamo gives the function up, so the report says from the third compilation on how far it is.
+    """
     text = plural(recompile.compilations, "compilation")
+    if recompile.at_limit:
+        text += ", the recompile limit (what differs again runs uncompiled, and raises with fullgraph=True)"
+    elif recompile.limit is not None and recompile.compilations > 2:
+        text += f" of at most {recompile.limit} (the recompile limit)"
     if recompile.verified_compilations is not None:
         text += f", {recompile.verified_compilations} with the remedy (measured)"
     return text
@@ -152,6 +164,14 @@ def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
         for recompile in run.recompiles:
             met.setdefault(recompile, []).append(run_title(run))
     return {recompile: "; ".join(titles) for recompile, titles in met.items()}
+
+
+def compared(comparison: Comparison) -> str:
+    """``Against main: 1 new, 2 fixed, 3 unchanged``, and what could not be compared."""
+    counts = f"{len(comparison.new):,} new, {len(comparison.fixed):,} fixed, {len(comparison.unchanged):,} unchanged"
+    missing = comparison.not_compared
+    rest = f", {missing:,} not compared: one side was not run or not read" if missing else ""
+    return f"Against {comparison.base}: {counts}{rest}"
 
 
 def break_title(entry: Break) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from graphdoctor.model import (
     Break,
+    Comparison,
     Diagnosis,
     DynamicRun,
     Edit,
@@ -216,7 +217,19 @@ def _rich() -> Diagnosis:
 
 
 #: Fields whose values come from a fixed list, so that nothing hostile can stand there.
-_FIXED = {"verdict", "severity", "confidence", "status", "owner", "safety", "grade", "mode", "outcome"}
+_FIXED = {
+    "verdict",
+    "severity",
+    "confidence",
+    "status",
+    "owner",
+    "safety",
+    "grade",
+    "mode",
+    "outcome",
+    "phase",
+    "state",
+}
 
 
 def _hostile(value: Any, name: str = "") -> Any:
@@ -276,3 +289,14 @@ def package() -> Path:
     import graphdoctor.report
 
     return Path(graphdoctor.report.__path__[0])
+
+
+@pytest.fixture(scope="session")
+def compared(rich: Diagnosis) -> Diagnosis:
+    """The rich diagnosis against a base that had all but its last two findings, and one that is fixed."""
+    fixed = replace(rich.findings[0], fingerprint="gone", message="what was fixed")
+    marks = [finding.fingerprint for finding in rich.findings]
+    return replace(
+        rich,
+        comparison=Comparison("main", rich.summary, rich.dynamic, tuple(marks[4:]), tuple(marks[:4]), (fixed,), 2),
+    )

@@ -72,6 +72,8 @@ def test_nan_is_null(rich: Diagnosis) -> None:
         "max_abs_diff": None,
         "tolerance": "",
         "detail": "the compiled outputs hold NaN",
+        "mutated": [],
+        "diverges": None,
     }
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.model import Diagnosis
+from graphdoctor.model import Comparison, Diagnosis, Sweep, TriedRemedy
 from graphdoctor.report import html
 
-_VOID = {"meta", "link", "br", "input", "path", "circle", "use"}
+_VOID = {"meta", "link", "br", "input", "path", "circle", "use", "rect"}
 
 
 class Page(HTMLParser):
@@ -65,10 +65,10 @@ def test_verdict_then_numbers_then_the_sections_in_order(page: Page) -> None:
         "Findings",
         "Recompiles",
         "Verification",
-        "Runs",
-        "Files that could not be read",
+        "What was not checked",
         "Appendix",
     ]
+    assert page.texts["h3"][-4:] == ["Runs", "Files that could not be read", "Notes", "Details"]
     assert page.texts["title"] == ["Not ready: 3 graph breaks, 2 of them in your code - graphdoctor"]
 
 
@@ -99,7 +99,7 @@ def test_accessible_structure(page: Page) -> None:
     assert all("aria-hidden" in attrs for tag, attrs in page.elements if tag == "svg")
     first_link = next(attrs for tag, attrs in page.elements if tag == "a")
     assert first_link == {"class": "skip", "href": "#main"}
-    assert all(attrs.get("aria-label") for tag, attrs in page.elements if tag in ("input", "nav"))
+    assert all(attrs.get("aria-label") for tag, attrs in page.elements if tag in ("input", "select", "nav"))
     # Severity is a word beside its icon, not a colour alone.
     assert {"error", "warning", "info"} <= {text.strip() for text in page.texts["span"]}
 
@@ -149,14 +149,86 @@ def test_prose_has_code_and_begins_like_a_sentence(rich: Diagnosis) -> None:
     assert "<p>torch.x is</p>" in page
 
 
-def test_sizes(rich: Diagnosis, many: Callable[[int], Diagnosis]) -> None:
-    assert len(html.render(many(50)).encode()) < 300_000
-    assert len(html.render(many(500)).encode()) < 1_000_000
+def test_a_report_of_500_findings_shows_all_of_them_with_their_code(many: Callable[[int], Diagnosis]) -> None:
+    text = html.render(many(500))
+    assert len(text.encode()) < 1_000_000
+    assert text.count('<details class="finding"') == text.count('<pre class="source"') == 500
+    assert "left out" not in text
+
+
+def test_no_page_is_over_a_megabyte_and_what_is_left_out_is_said(
+    hostile: Diagnosis, many: Callable[[int], Diagnosis]
+) -> None:
+    text = html.render(many(650))
+    assert 900_000 < len(text.encode()) <= html.LIMIT
+    shown = text.count('<details class="finding"')
+    codes = text.count('<pre class="source"')
+    assert shown == 650 > codes > 200
+    assert f"The code of the {650 - codes} least important findings is left out to keep this file under 1 MB." in text
+    # The least important ones come last.
+    assert text.rindex('<pre class="source"') < text.index("Its code is left out")
+
+    text = html.render(replace(hostile, findings=hostile.findings * 25, notes=hostile.notes * 500))
+    assert 800_000 < len(text.encode()) <= html.LIMIT
+    shown = text.count('<details class="finding"')
+    assert f"{150 - shown} findings more are left out" in text
+    assert "400 notes more are left out" in text
+    Page(text)
+
+
+def test_what_is_new_keeps_its_code(many: Callable[[int], Diagnosis]) -> None:
+    diagnosis = many(1500)
+    marks = tuple(finding.fingerprint for finding in diagnosis.findings)
+    comparison = Comparison("main", diagnosis.summary, diagnosis.dynamic, marks[-1:], marks[:-1], ())
+    rows = html.render(replace(diagnosis, comparison=comparison)).split('<details class="finding"')
+    assert 'data-change="new"' in rows[-1]
+    assert '<pre class="source"' in rows[-1]
+    assert '<pre class="source"' not in rows[-2]
+
+
+def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> None:
+    assert compared.comparison is not None
+    before = replace(compared.comparison, summary=replace(compared.summary, breaks=9, errors=12))
+    page = Page(html.render(replace(compared, comparison=before)))
+    tiles = [" ".join(text.split()) for text in page.texts["li"]]
+    assert tiles[0] == "graph breaks 3 base: 9 2 in your code, 1 elsewhere"
+    assert tiles[5].startswith("findings 5 base: 14 3 errors")
+    assert (
+        "Against main: 2 new, 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read"
+        in (page.texts["p"])
+    )
+    assert [row["data-change"] for row in page.with_class("finding")] == ["unchanged"] * 4 + ["new"] * 2
+    assert "What was fixed" in page.texts["details"][-3]
+
+
+def test_a_graph_break_of_two_runs_has_one_stack(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    text = html.render(replace(rich, dynamic=(run, replace(run, mode="train"))))
+    assert "3 graph breaks with reasons and stacks" in text
+    assert text.count("in Net, eval mode, on cpu; Net, train mode, on cpu") == 3
+
+
+def test_what_varied_and_what_was_tried_against_recompiles(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    tried = (TriedRemedy("dynamic=True", None, "it raises"),)
+    changed = replace(
+        run,
+        recompiles=(replace(run.recompiles[0], tried=tried),),
+        sweeps=(Sweep("batch 4, 5, 1", True, 3, 4, "a size of 1 is special", 2),),
+    )
+    page = Page(html.render(replace(rich, dynamic=(changed,))))
+    rows = [" ".join(text.split()) for text in page.texts["tr"]]
+    assert "VariedCallsCompilationsWhat it showedRun" in rows
+    row = next(row for row in rows if row.startswith("batch 4, 5, 1 chosen by graphdoctor"))
+    assert "34 → 2 with all remedies together (measured)A size of 1 is special" in row
+    assert any("tried: dynamic=True: it raises" in row for row in rows)
 
 
 def test_a_static_scan_has_no_section_about_runs(clean: Diagnosis) -> None:
     page = Page(html.render(clean))
-    assert page.texts["h2"] == ["Findings", "Appendix"]
+    assert page.texts["h2"] == ["Findings", "What was not checked", "Appendix"]
     assert "Nothing was found." in page.texts["p"]
 
 
@@ -170,7 +242,7 @@ def test_a_run_that_failed_says_what_happened(rich: Diagnosis) -> None:
 
 def test_script_is_small(package: Path) -> None:
     lines = [(package / "templates" / name).read_text().splitlines() for name in ("theme.js", "report.js")]
-    assert sum(map(len, lines)) <= 80
+    assert sum(map(len, lines)) <= 120
 
 
 def _colours(css: str, theme: int) -> dict[str, tuple[float, ...]]:
@@ -190,7 +262,7 @@ def _luminance(colour: tuple[float, ...]) -> float:
     [
         ("ink", ["page", "card", "code", "bad-tint", "warn-tint", "info-tint"]),
         ("soft", ["page", "card", "code", "bad-tint", "warn-tint", "info-tint"]),
-        ("accent", ["card"]),
+        ("accent", ["card", "page"]),
         ("bad", ["card", "code", "bad-tint"]),
         ("warn", ["card", "code", "warn-tint"]),
         ("good", ["card", "good-tint"]),

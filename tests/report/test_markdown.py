@@ -114,5 +114,40 @@ def test_hostile_and_long_everything_still_fits(hostile: Diagnosis) -> None:
 
 def test_a_clean_scan(clean: Diagnosis) -> None:
     shown = markdown.render(clean)
-    assert shown.startswith("## graphdoctor: No graph breaks found in the source\n")
+    assert shown.startswith("<!-- graphdoctor -->\n\n## graphdoctor: No graph breaks found in the source\n")
     assert "### Findings" not in shown
+
+
+def test_what_is_new_comes_first_and_what_is_fixed_is_listed(compared: Diagnosis) -> None:
+    shown = markdown.render(compared)
+    headings = re.findall(r"^#+ (.*)$", shown, re.MULTILINE)
+    assert headings[1:5] == ["Do these first", "New findings", "Other findings", "Fixed"]
+    assert "**Against main: 2 new, 1 fixed, 4 unchanged" in shown
+    assert "what was fixed" in shown.partition("### Fixed")[2]
+    details = re.findall(r"^<details><summary><code>model\.py:(\d+)", shown, re.MULTILINE)
+    assert details == ["40", "52", "18", "21", "31"]
+
+
+def test_what_is_new_is_dropped_last(many: Callable[[int], Diagnosis], compared: Diagnosis) -> None:
+    diagnosis = many(1_000)
+    last = diagnosis.findings[-1]
+    assert compared.comparison is not None
+    comparison = replace(compared.comparison, new=(last.fingerprint,), fixed=compared.comparison.fixed * 500)
+    shown = markdown.render(replace(diagnosis, comparison=comparison))
+    assert _size(shown) <= 60_000
+    assert f"model.py:{last.location.line}:" in shown.partition("### Other findings")[0]
+
+
+def test_nothing_is_cut_in_the_middle(hostile: Diagnosis) -> None:
+    """Whatever is dropped, each row, block and fence that is shown is whole."""
+    failed = tuple(ScannedFile(hostile.files[0].path, 1, "failed", hostile.summary.headline) for _ in range(60))
+    runs = (hostile.dynamic or ()) * 10
+    everything = replace(hostile, findings=hostile.findings * 5, files=failed, notes=hostile.notes * 60, dynamic=runs)
+    for diagnosis in (everything, replace(everything, findings=())):
+        shown = markdown.render(diagnosis)
+        assert _size(shown) <= 60_000
+        assert shown.count("<details>") == shown.count("</details>")
+        assert len(re.findall(r"^`{3,}", shown, re.MULTILINE)) % 2 == 0
+        assert all(line.endswith("|") for line in shown.splitlines() if line.startswith("|"))
+        assert shown.rstrip().endswith("</sub>")
+        assert "Left out to fit a comment" in shown

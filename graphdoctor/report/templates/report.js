@@ -1,72 +1,100 @@
-// Filters and theme. The page is complete without it; the state of the filters is in the URL hash, to be shared.
+// Filters, copying and printing. The page is complete without it; what is filtered by stands in the URL hash.
 const root = document.documentElement;
+const $ = (id) => document.getElementById(id);
 const rows = [...document.querySelectorAll(".finding")];
 const chips = [...document.querySelectorAll(".chip")];
-const search = document.getElementById("search");
-const count = document.getElementById("count");
+const [search, rule, count, clear, expand] = ["search", "rule", "count", "clear", "expand"].map($);
+const texts = new Map();
+const pressed = (chip) => chip.getAttribute("aria-pressed") === "true";
+const text = (row) => texts.get(row) ?? texts.set(row, row.textContent.toLowerCase()).get(row);
 
-document.getElementById("theme").addEventListener("click", () => {
+$("theme").addEventListener("click", () => {
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
   try { localStorage.setItem("graphdoctor-theme", root.dataset.theme); } catch { /* not kept */ }
 });
 
-const pressed = (chip) => chip.getAttribute("aria-pressed") === "true";
+function state() {
+  const wanted = new URLSearchParams(chips.filter(pressed).map((chip) => [chip.dataset.key, chip.dataset.value]));
+  if (rule?.value) wanted.set("rule", rule.value);
+  if (search.value) wanted.set("q", search.value);
+  return wanted;
+}
 
-function filter() {
-  const wanted = {};
-  for (const chip of chips.filter(pressed)) (wanted[chip.dataset.key] ??= new Set()).add(chip.dataset.value);
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
+function filter(wanted = state()) {
+  const keys = [...new Set(wanted.keys())].filter((key) => key !== "q");
+  const words = (wanted.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   for (const row of rows) {
-    const text = words.length ? row.textContent.toLowerCase() : "";
-    row.hidden = !(Object.entries(wanted).every(([key, values]) => values.has(row.dataset[key]))
-      && words.every((word) => text.includes(word)));
-    shown += !row.hidden;
+    row.hidden = !(keys.every((key) => wanted.getAll(key).includes(row.dataset[key]))
+      && words.every((word) => text(row).includes(word)));
   }
+  const shown = rows.filter((row) => !row.hidden).length;
   count.textContent = shown === rows.length ? `${rows.length} shown` : `${shown} of ${rows.length} shown`;
+  clear.hidden = wanted.size === 0;
+}
+
+function show(wanted) {
+  search.value = wanted.get("q") ?? "";
+  if (rule) rule.value = wanted.get("rule") ?? "";
+  for (const chip of chips) {
+    chip.setAttribute("aria-pressed", wanted.getAll(chip.dataset.key).includes(chip.dataset.value));
+  }
+  filter();
 }
 
 function save() {
-  const state = new URLSearchParams(chips.filter(pressed).map((chip) => [chip.dataset.key, chip.dataset.value]));
-  if (search.value) state.set("q", search.value);
-  history.replaceState(null, "", `#${state}`);
+  filter();
+  history.replaceState(null, "", `#${state()}`);
 }
 
 // A hash is either a place in the page or the state of the filters.
 function restore() {
-  const hash = location.hash.slice(1);
-  const place = document.getElementById(hash);
-  if (place) {
-    if (place.tagName === "DETAILS") place.open = true;
-    return place.scrollIntoView();
-  }
-  if (!search) return;
-  const state = new URLSearchParams(hash);
-  search.value = state.get("q") ?? "";
-  for (const chip of chips) {
-    chip.setAttribute("aria-pressed", state.getAll(chip.dataset.key).includes(chip.dataset.value));
-  }
-  filter();
+  const place = $(location.hash.slice(1));
+  if (!place && search) return show(new URLSearchParams(location.hash.slice(1)));
+  if (place?.hidden) show(new URLSearchParams());
+  if (place?.tagName === "DETAILS") place.open = true;
+  place?.scrollIntoView();
 }
 
 if (search) {
-  search.addEventListener("input", () => { filter(); save(); });
+  search.addEventListener("input", save);
+  rule?.addEventListener("change", save);
   for (const chip of chips) {
-    chip.addEventListener("click", () => { chip.setAttribute("aria-pressed", !pressed(chip)); filter(); save(); });
+    chip.addEventListener("click", () => { chip.setAttribute("aria-pressed", !pressed(chip)); save(); });
   }
-  const expand = document.getElementById("expand");
+  clear.addEventListener("click", () => { show(new URLSearchParams()); save(); search.focus(); });
   expand.addEventListener("click", () => {
-    const open = expand.getAttribute("aria-pressed") !== "true";
-    expand.setAttribute("aria-pressed", open);
-    for (const row of rows) row.open = open;
+    expand.setAttribute("aria-pressed", !pressed(expand));
+    for (const row of rows) row.open = pressed(expand);
   });
   addEventListener("keydown", (event) => {
-    if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); }
-    if (event.key === "Escape" && document.activeElement === search) { search.value = ""; filter(); save(); }
+    const typing = event.target.matches?.("input, select") || event.ctrlKey || event.metaKey || event.altKey;
+    if (event.key === "/" && !typing) { event.preventDefault(); search.focus(); }
+    if (event.key === "Escape" && event.target === search) { search.value = ""; save(); }
   });
   filter();
 }
+
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", async () => {
+    const diff = button.nextElementSibling;
+    const title = button.textContent;
+    try {
+      await navigator.clipboard.writeText(diff.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(diff);
+      button.textContent = "Selected: copy it with the keyboard";
+    }
+    setTimeout(() => { button.textContent = title; }, 2000);
+  });
+}
+
+let folded = [];
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const fold of folded) fold.open = true;
+});
+addEventListener("afterprint", () => { for (const fold of folded) fold.open = false; });
 addEventListener("hashchange", restore);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
 if (location.hash) restore();

@@ -1,0 +1,79 @@
+"""``graphdoctor compare``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from graphdoctor.commands.common import CLEAN, OneLine, emit, wants_color
+from graphdoctor.commands.outputs import (
+    Report,
+    check_reports,
+    fail_on_option,
+    format_option,
+    judge,
+    max_breaks_option,
+    report_option,
+    write_reports,
+)
+
+if TYPE_CHECKING:
+    from graphdoctor.diagnosis.gate import FailOn
+
+_EXAMPLES = """\b
+Examples:
+  graphdoctor scan src/ --report json=base.json      (on the base)
+  graphdoctor scan src/ --report json=head.json      (on the change)
+  graphdoctor compare base.json head.json --report markdown=comment.md
+
+\b
+Exit codes:
+  0  nothing new
+  1  errors that the base did not have, or what --fail-on and --max-breaks say
+  2  wrong usage, or a file that is no report of graphdoctor
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("base", metavar="BASE.json")
+@click.argument("head", metavar="HEAD.json")
+@fail_on_option
+@max_breaks_option
+@report_option
+@format_option
+@click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
+@click.pass_context
+def compare(
+    context: click.Context,
+    base: str,
+    head: str,
+    fail_on: FailOn | None,
+    max_breaks: int | None,
+    reports: tuple[Report, ...],
+    output_format: str,
+    output: str | None,
+    exit_zero: bool,
+) -> None:
+    """Say what is new, fixed and unchanged between two JSON reports of scans.
+
+    A break that moved to another line, function or file is unchanged.
+    """
+    check_reports(reports, output)
+    from graphdoctor.baseline import compared_files
+    from graphdoctor.options import UsageError
+    from graphdoctor.report import comparison
+    from graphdoctor.report.formats import render
+
+    try:
+        diagnosis = compared_files(base, head)
+    except UsageError as error:
+        raise OneLine(str(error)) from None
+    if output_format == "text":
+        emit(comparison.render(diagnosis), output)
+    else:
+        emit(render(diagnosis, output_format, color=output is None and wants_color()), output)
+    write_reports(diagnosis, reports)
+    code = judge(diagnosis, fail_on, max_breaks)
+    context.exit(CLEAN if exit_zero else code)

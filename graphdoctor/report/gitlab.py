@@ -1,0 +1,31 @@
+"""The code quality report of GitLab: a JSON list that the merge request compares with the one of its target branch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from graphdoctor.model import Diagnosis, Finding
+from graphdoctor.report.repository import from_repository
+from graphdoctor.report.visible import one_line, printable
+
+_SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """Every finding that the run did not refute and the allow-list does not name."""
+    shown = printable(from_repository(diagnosis))
+    entries = [_entry(f) for f in shown.findings if f.status != "refuted" and not f.allowed]
+    return json.dumps(entries, indent=2) + "\n"
+
+
+def _entry(finding: Finding) -> dict[str, Any]:
+    place = finding.location
+    text = one_line(finding.message)
+    return {
+        "description": f"{text}; {one_line(finding.suggestion)}" if finding.suggestion else text,
+        "check_name": finding.rule,
+        "fingerprint": finding.fingerprint,
+        "severity": _SEVERITIES[finding.severity],
+        "location": {"path": place.path, "lines": {"begin": place.line, "end": place.end_line}},
+    }

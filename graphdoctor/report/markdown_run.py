@@ -1,0 +1,64 @@
+"""What the run measured, as Markdown: results, recompiles, verification, stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from graphdoctor.model import DynamicRun, Verification
+from graphdoctor.report import words
+from graphdoctor.report.gfm import code, escape, fence, folded, prose, table, titled
+from graphdoctor.report.visible import one_line
+
+
+def runs(shown: Sequence[DynamicRun], most: int | None) -> str:
+    """A row for each run, at most ``most`` of them."""
+    rows = [
+        (
+            escape(words.run_title(run)),
+            escape(words.run_counts(run)),
+            escape(words.fullgraph(run.fullgraph)),
+            escape(run.explain.disagrees or "agrees" if run.explain else "not tried"),
+            escape(words.numerics(run.numerics)),
+        )
+        for run in shown[:most]
+    ]
+    return titled("The run", table(("Run", "Result", "fullgraph=True", "explain", "Outputs"), rows))
+
+
+def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:
+    """A row for each cause of recompiles, at most ``most`` of them."""
+    rows = [
+        (
+            escape(met),
+            code(words.recompile_place(recompile) or "no line named"),
+            prose(recompile.cause),
+            escape(words.recompile_effect(recompile)),
+            prose(words.remedy(recompile)),
+        )
+        for recompile, met in islice(words.recompiles(shown).items(), most)
+    ]
+    return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Remedy"), rows))
+
+
+def verification(result: Verification | None) -> str:
+    """What became of the fixes; nothing where none was tried."""
+    if result is None:
+        return ""
+    lines = [escape(words.verification(result)), escape(words.GRADES[result.grade]), escape(result.detail)]
+    return titled("Verification", "  \n".join(line for line in lines if line))
+
+
+def stacks(shown: Sequence[DynamicRun]) -> str:
+    """The user stack of each graph break, folded."""
+    lines = list(_stack_lines(shown))
+    return folded("Stacks of the graph breaks", fence("\n".join(lines))) if lines else ""
+
+
+def _stack_lines(shown: Sequence[DynamicRun]) -> Iterator[str]:
+    for run in shown:
+        for entry in run.breaks:
+            if entry.stack:
+                yield one_line(f"{words.run_title(run)}: {words.break_title(entry)}")
+            for frame in entry.stack:
+                yield "  " + one_line(f"{frame.path}:{frame.line} in {frame.function}")

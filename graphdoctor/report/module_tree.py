@@ -1,0 +1,45 @@
+"""The rows of a model's tree of submodules: what is compiled as a whole is one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from graphdoctor.model import ModuleNode
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submodule: ``level`` below the model, ``label`` within its parent, how many more are ``folded`` into it."""
+
+    node: ModuleNode
+    level: int
+    label: str
+    folded: int = 0
+
+
+def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
+    """``nodes`` in their order, parents first. Not ``full``: what is compiled as a whole is not opened."""
+    found: list[Row] = []
+    # The numbers of the rows that the next one may lie below.
+    open_: list[int] = []
+    for node in nodes:
+        while open_ and not _below(node.name, found[open_[-1]].node.name):
+            open_.pop()
+        parent = found[open_[-1]] if open_ else None
+        if parent and not full and _adds_nothing(node, parent.node):
+            found[open_[-1]] = replace(parent, folded=parent.folded + 1)
+            continue
+        label = node.name[len(parent.node.name) if parent else 0 :].lstrip(".") or "the model"
+        open_.append(len(found))
+        found.append(Row(node, len(open_) - 1, label))
+    return tuple(found)
+
+
+def _adds_nothing(node: ModuleNode, parent: ModuleNode) -> bool:
+    """A container such as ModuleList is not called itself; what it holds may be, and in eager."""
+    return parent.state == "compiled" or {node.state, parent.state} <= {"no-operators", "not-called"}
+
+
+def _below(name: str, parent: str) -> bool:
+    return not parent or name.startswith(f"{parent}.")

@@ -1,0 +1,32 @@
+"""What the calls with varied inputs showed, and what was tried against recompiles: one wording for every report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from graphdoctor.model import DynamicRun, Recompile, Sweep, TriedRemedy
+from graphdoctor.report.words import plural, run_title
+
+
+def sweep(entry: Sweep) -> str:
+    """``batch 4, 5, 6, 1: 3 compilations in 4 calls; normal: ...``."""
+    counts = f"{plural(entry.compilations, 'compilation')} in {plural(entry.calls, 'call')}"
+    if entry.verified_compilations is not None:
+        counts += f", {entry.verified_compilations} with all remedies together (measured)"
+    parts = [f"{'varied by itself: ' if entry.automatic else 'varied: '}{entry.varied}", counts, entry.detail]
+    return "; ".join(part for part in parts if part)
+
+
+def sweeps(runs: Iterable[DynamicRun]) -> list[str]:
+    """The sweeps of all runs, each with its run."""
+    return [f"{run_title(run)}: {sweep(entry)}" for run in runs for entry in run.sweeps]
+
+
+def tried(recompile: Recompile) -> list[str]:
+    """The remedies that were run beside the one that is offered, and what came of them."""
+    return [f"{other.text}: {_outcome(other)}" for other in recompile.tried if other.text != recompile.remedy]
+
+
+def _outcome(trial: TriedRemedy) -> str:
+    counted = "" if trial.compilations is None else plural(trial.compilations, "compilation")
+    return "; ".join(part for part in (counted, trial.detail) if part)

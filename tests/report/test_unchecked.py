@@ -1,0 +1,54 @@
+"""What a scan did not look at, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.model import DeviceChecks, Diagnosis, FullGraph, Sweep
+from graphdoctor.report.unchecked import unchecked
+
+
+def test_every_gap_of_a_run(compared: Diagnosis) -> None:
+    assert unchecked(compared) == (
+        "1 file could not be read.",
+        "1 file was skipped.",
+        "Net, train mode, on cpu: not measured, stopped at the time limit.",
+        "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
+        "1 finding on lines that the sample did not reach.",
+        "1 finding on lines that Dynamo never traced.",
+        "2 findings not compared with main: one side was not run or not read.",
+    )
+
+
+def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], fullgraph=FullGraph(None), numerics=None, recompiles=(), device="cuda")
+    assert unchecked(replace(rich, dynamic=(run,), files=(), findings=())) == (
+        "Net, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared, no other inputs were "
+        "tried, so what recompiles is not known.",
+        "Train mode was not run.",
+    )
+    swept = replace(run, mode="train", sweeps=(Sweep("batch 4, 5", True, 2, 1),))
+    assert "so what recompiles" not in " ".join(unchecked(replace(rich, dynamic=(swept,))))
+    assert "Eval mode was not run." in unchecked(replace(rich, dynamic=(swept,)))
+
+
+def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], device_checks=DeviceChecks(unchecked=("CUDA graphs: they need a GPU",)))
+    found = unchecked(replace(rich, dynamic=(run, replace(run, mode="train"))))
+    assert [text for text in found if text.startswith("On cpu")] == ["On cpu: CUDA graphs: they need a GPU"]
+
+
+def test_a_static_scan_says_that_nothing_ran(clean: Diagnosis, rich: Diagnosis) -> None:
+    assert unchecked(clean) == ("No code was run: the findings are what the source shows, and a run may meet more.",)
+    # Of findings in the source the first sentence says it already.
+    assert len(unchecked(replace(rich, dynamic=None))) == 3
+
+
+def test_fixes_that_no_run_verified(clean: Diagnosis, rich: Diagnosis) -> None:
+    fix = rich.findings[0].fix
+    assert fix is not None
+    untried = replace(rich.findings[0], fix=replace(fix, grade="not-verified"))
+    findings = (rich.findings[0], rich.findings[1], untried)
+    assert unchecked(replace(clean, findings=findings))[1:] == ("1 fix of 2 not verified by a run.",)
