@@ -1,0 +1,1 @@
+"""Setting up a project: settings, pre-commit hook and workflow, each as a text to write. Pure but for reading."""

@@ -1,0 +1,1 @@
+"""The language server: findings of the static pass while a file is edited. Never runs code."""

@@ -1,0 +1,63 @@
+"""Quick fixes: the fix of a finding, silencing it, and all safe fixes of a file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lsprotocol.types import CodeAction, CodeActionKind, Diagnostic, Range, TextEdit, WorkspaceEdit
+
+from graphdoctor.fixes.apply import edits_by_path, select_fixes
+from graphdoctor.lsp.analysis import Analysis
+from graphdoctor.lsp.diagnostics import diagnostic, span
+from graphdoctor.lsp.ignore import silence
+from graphdoctor.lsp.positions import Positions, touch
+from graphdoctor.model import Edit, Finding
+
+FIX_ALL = f"{CodeActionKind.SourceFixAll.value}.graphdoctor"
+KINDS = (CodeActionKind.QuickFix.value, FIX_ALL)
+
+
+def actions(
+    uri: str, analysis: Analysis, positions: Positions, chosen: Range, wanted: Iterable[str] | None, docs: str | None
+) -> list[CodeAction]:
+    """What can be done about the findings at ``chosen``; only actions of the kinds ``wanted`` when given."""
+    found: list[CodeAction] = []
+    for finding in analysis.findings:
+        if touch(span(finding, positions), chosen):
+            found.extend(_quick_fixes(uri, analysis, positions, finding, diagnostic(finding, positions, docs)))
+    found.extend(_fix_all(uri, analysis, positions))
+    return [action for action in found if wanted is None or _is_wanted(str(action.kind), wanted)]
+
+
+def _quick_fixes(
+    uri: str, analysis: Analysis, positions: Positions, finding: Finding, cause: Diagnostic
+) -> Iterator[CodeAction]:
+    fix = finding.fix
+    if fix is not None and fix.edits:
+        safe = fix.safety == "safe"
+        title = f"Fix {finding.rule} {finding.name}" if safe else f"Fix {finding.rule} (unsafe): {fix.reason}"
+        edit = _workspace_edit(uri, positions, fix.edits)
+        yield CodeAction(title, CodeActionKind.QuickFix, [cause], is_preferred=safe or None, edit=edit)
+    place = finding.location
+    ignore = silence(place.path, analysis.text, place.line, finding.rule)
+    if ignore is not None:
+        title = f"Ignore {finding.rule} on this line"
+        edit = _workspace_edit(uri, positions, [ignore])
+        yield CodeAction(title, CodeActionKind.QuickFix, [cause], edit=edit)
+
+
+def _fix_all(uri: str, analysis: Analysis, positions: Positions) -> Iterator[CodeAction]:
+    chosen, _ = select_fixes(analysis.findings, unsafe=False)
+    for edits in edits_by_path(chosen).values():
+        yield CodeAction("Fix all safe graphdoctor findings", FIX_ALL, edit=_workspace_edit(uri, positions, edits))
+
+
+def _workspace_edit(uri: str, positions: Positions, edits: Iterable[Edit]) -> WorkspaceEdit:
+    """An edit that several fixes share, such as an import, is made once."""
+    made = [TextEdit(positions.range(edit.start, edit.end), edit.text) for edit in dict.fromkeys(edits)]
+    return WorkspaceEdit(changes={uri: made})
+
+
+def _is_wanted(kind: str, wanted: Iterable[str]) -> bool:
+    """A kind that the client names holds for those below it: ``source.fixAll`` for ``source.fixAll.graphdoctor``."""
+    return any(kind == name or kind.startswith(f"{name}.") for name in wanted)

@@ -1,0 +1,46 @@
+"""The static pass over a text that an editor holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphdoctor import config
+from graphdoctor.model import Finding
+from graphdoctor.ruleset import ruleset
+from graphdoctor.selection import kept
+from graphdoctor.source.discover import is_excluded, shown
+from graphdoctor.static import engine
+from graphdoctor.static.index import module_file
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the static pass says of ``text``."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def analyse(file: Path, unsaved: Mapping[Path, str], root: Path) -> Analysis | None:
+    """Analyse ``file``, whose text ``unsaved`` holds, with the settings of its project.
+
+    Files that it imports are read from ``unsaved`` where an editor has them open, else from disk. Paths are shown
+    relative to ``root``. None when the text cannot be parsed, as happens while somebody types. Raises
+    config.ConfigError.
+    """
+    file = file.resolve()
+    text = unsaved[file]
+    settings = config.load(file.parent)
+    if is_excluded(file, (*settings.exclude, *settings.extend_exclude)):
+        return Analysis(text, ())
+    # Files may have come and gone since the last time.
+    module_file.cache_clear()
+    path = shown(file, root)
+    # Rule files of the project are code, so they are not loaded here.
+    rules = ruleset(config.Config(target_torch=settings.target_torch))
+    result = engine.analyse([(file, path)], rules.active, unsaved=unsaved)
+    if result.files[0].status == "failed":
+        return None
+    return Analysis(text, kept(result.findings, settings, {path: text}, root))

@@ -1,0 +1,1 @@
+"""The rules and the graph breaks as web pages, and the rules as JSON."""

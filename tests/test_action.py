@@ -1,0 +1,268 @@
+"""The steps of action.yml, run as shell in the order of the file, and the template for GitLab.
+
+What GitHub sets is set here: GITHUB_* and RUNNER_TEMP, ``${{ inputs }}`` and ``${{ steps }}``, and a server that answers
+as its API of comments does. Steps that only call another action are not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CLEAN = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+PRINTS = CLEAN.replace("        return", "        print(x.shape)\n        return")
+OLD = CLEAN.replace("        return", "        if x.sum() > 0:\n            return -x\n        return")
+
+
+class GitHub(ThreadingHTTPServer):
+    """Comments of one pull request, by id. ``forbidden``: the token may only read."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.comments: dict[int, str] = {}
+        self.forbidden = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GitHub
+
+    def do_GET(self) -> None:
+        page = int(self.path.rpartition("page=")[2])
+        found = [{"id": number, "body": body} for number, body in self.server.comments.items()]
+        self._answer(200, found[(page - 1) * 100 : page * 100])
+
+    def do_POST(self) -> None:
+        self._write(len(self.server.comments) + 1, "/repos/acme/models/issues/7/comments")
+
+    def do_PATCH(self) -> None:
+        number = int(self.path.rpartition("/")[2])
+        self._write(number, f"/repos/acme/models/issues/comments/{number}")
+
+    def _write(self, number: int, path: str) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+        if self.server.forbidden or self.headers["Authorization"] != "Bearer secret":
+            self._answer(403, {"message": "Resource not accessible by integration"})
+            return
+        assert self.path == path
+        self.server.comments[number] = body
+        self._answer(201, {"html_url": f"https://github.com/acme/models/pull/7#issuecomment-{number}"})
+
+    def _answer(self, code: int, data: object) -> None:
+        self.send_response(code)
+        self.end_headers()
+        self.wfile.write(json.dumps(data).encode())
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        return
+
+
+@dataclass
+class Job:
+    """A workflow run that has only this action."""
+
+    action: dict[str, Any]
+    folder: Path
+    temporary: Path
+    env: dict[str, str]
+    inputs: dict[str, str]
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def run(self, *names: str, **inputs: str) -> dict[str, subprocess.CompletedProcess[str]]:
+        """Run the steps of these names; the others are as if they were not in the file."""
+        values = {**self.inputs, **{name.replace("_", "-"): value for name, value in inputs.items()}}
+        done = {}
+        for step in self.action["runs"]["steps"]:
+            if step["name"] in names:
+                done[step["name"]] = self._step(step, values)
+        return done
+
+    def _step(self, step: dict[str, Any], inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        output = self.temporary / "output"
+        output.write_text("")
+        env = {name: self._value(text, inputs) for name, text in step.get("env", {}).items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.folder,
+            env={**self.env, **env, "GITHUB_OUTPUT": str(output)},
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        if "id" in step:
+            self.outputs[step["id"]] = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        return done
+
+    def _value(self, text: str, inputs: dict[str, str]) -> str:
+        def replaced(match: re.Match[str]) -> str:
+            kind, _, rest = match[1].partition(".")
+            if kind == "inputs":
+                return inputs[rest]
+            step, _, name = rest.partition(".outputs.")
+            return self.outputs[step][name]
+
+        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", replaced, text)
+
+    @property
+    def summary(self) -> str:
+        return Path(self.env["GITHUB_STEP_SUMMARY"]).read_text()
+
+
+@pytest.fixture
+def server() -> Iterator[GitHub]:
+    github = GitHub()
+    thread = threading.Thread(target=github.serve_forever, daemon=True)
+    thread.start()
+    yield github
+    github.shutdown()
+    github.server_close()
+    thread.join()
+
+
+def git(folder: Path, *arguments: str) -> None:
+    names = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+@pytest.fixture
+def job(root: Path, clone: Path, installed: Path, server: GitHub, tmp_path: Path) -> Job:
+    """A pull request to ``main``, which has one old break."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "feature")
+    (folder / "old.py").write_text(OLD)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "base")
+    git(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    summary = tmp_path / "summary.md"
+    summary.write_text("")
+    action = yaml.safe_load((root / "action.yml").read_text())
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "PATH": f"{installed}:{os.environ['PATH']}",
+        "GITHUB_ACTION_PATH": str(clone),
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_API_URL": server.url,
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "acme/models",
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "RUNNER_TEMP": str(tmp_path / "runner temp"),
+    }
+    inputs = {name: str(given.get("default", "")) for name, given in action["inputs"].items()}
+    return Job(action, folder, tmp_path, env, {**inputs, "token": "secret"})
+
+
+SCAN, COMMENT, RESULT = "Scan", "Comment on the pull request", "Result"
+
+
+def test_a_new_break_fails_and_is_reported_everywhere(job: Job, server: GitHub) -> None:
+    (job.folder / "new.py").write_text(PRINTS)
+    done = job.run("Install graphdoctor", SCAN, COMMENT, RESULT, fail_on="new")
+    assert {name: step.returncode for name, step in done.items()} == {
+        "Install graphdoctor": 0,
+        SCAN: 0,
+        COMMENT: 0,
+        RESULT: 1,
+    }, done
+    assert "::error file=new.py,line=6" in done[SCAN].stdout
+    assert job.summary.startswith("<!-- graphdoctor -->") and "GD101" in job.summary
+    assert server.comments == {1: job.summary}
+    folder = Path(job.outputs["scan"]["folder"])
+    assert (folder / "graphdoctor.html").read_text().startswith("<!doctype html>")
+    sarif = json.loads((folder / "graphdoctor.sarif").read_text())
+    assert {result["ruleId"] for result in sarif["runs"][0]["results"]} >= {"GD101"}
+
+
+def test_the_comment_is_brought_up_to_date(job: Job, server: GitHub) -> None:
+    server.comments = dict.fromkeys(range(1, 151), "of somebody else") | {151: "<!-- graphdoctor -->\nold"}
+    done = job.run(SCAN, COMMENT, RESULT, fail_on="new", comment="true")
+    assert done[RESULT].returncode == 0, done[SCAN].stderr
+    assert len(server.comments) == 151
+    assert server.comments[151] == job.summary
+    assert done[COMMENT].stdout == "https://github.com/acme/models/pull/7#issuecomment-151\n"
+
+
+def test_an_old_break_fails_where_any_does(job: Job) -> None:
+    assert job.run(SCAN, RESULT)[RESULT].returncode == 1
+
+
+def test_a_token_that_may_only_read_costs_the_comment_only(job: Job, server: GitHub) -> None:
+    server.forbidden = True
+    done = job.run(SCAN, COMMENT)[COMMENT]
+    assert done.returncode == 0
+    assert done.stdout.startswith("::warning title=graphdoctor::The comment was not written: HTTP Error 403")
+
+
+def test_a_push_has_no_comment_and_no_base(job: Job, server: GitHub) -> None:
+    job.env.pop("GITHUB_BASE_REF")
+    Path(job.env["GITHUB_EVENT_PATH"]).write_text(json.dumps({"ref": "refs/heads/main"}))
+    done = job.run(SCAN, COMMENT, RESULT)
+    assert [step.returncode for step in done.values()] == [0, 0, 1]
+    assert server.comments == {}
+    assert job.run(SCAN, RESULT, fail_on="new")[RESULT].returncode == 0
+
+
+def test_a_base_that_was_not_fetched_is_an_error(job: Job) -> None:
+    git(job.folder, "update-ref", "-d", "refs/remotes/origin/main")
+    done = job.run(SCAN, RESULT, fail_on="new")
+    assert done[RESULT].returncode == 2 and "needs a base to compare with" in done[SCAN].stderr
+
+
+def test_inputs_are_split_as_by_a_shell_and_never_run(job: Job) -> None:
+    (job.folder / "with space.py").write_text(PRINTS)
+    done = job.run(SCAN, paths="old.py 'with space.py'", args="--select GD101 --ignore 'GD2,GD3'")
+    assert "file=with space.py" in done[SCAN].stdout and "file=old.py" not in done[SCAN].stdout
+    done = job.run(SCAN, RESULT, paths="$(touch owned) `touch owned`; touch owned", args="; touch owned")
+    assert not (job.folder / "owned").exists()
+    assert done[RESULT].returncode == 2
+
+
+def test_every_step_is_one_that_github_can_run(root: Path) -> None:
+    action = yaml.safe_load((root / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    for step in action["runs"]["steps"]:
+        assert ("uses" in step) != ("run" in step and step["shell"] == "bash"), step
+        # What a user gives reaches a script as a variable only, never as part of its text.
+        assert "${{" not in step.get("run", ""), step
+    used = set(re.findall(r"inputs\.([\w-]+)", (root / "action.yml").read_text()))
+    assert used == set(action["inputs"])
+
+
+def test_the_gitlab_template(root: Path, graphdoctor: Any) -> None:
+    template = yaml.safe_load((root / "templates" / "gitlab-ci.yml").read_text())
+    job = template["graphdoctor"]
+    reports = job["artifacts"]["reports"]
+    [scan] = [line for line in job["script"] if "graphdoctor scan" in line]
+    for file in (*reports.values(), *job["artifacts"]["paths"]):
+        assert f"={file}" in scan
+    help_ = graphdoctor("scan", "--help").stdout
+    assert [option for option in re.findall(r"(?<!\S)--[a-z-]+", scan) if option not in help_] == []
+
+
+def test_the_script_of_the_gitlab_template(root: Path, job: Job) -> None:
+    template = yaml.safe_load((root / "templates" / "gitlab-ci.yml").read_text())
+    base = subprocess.run(["git", "rev-parse", "HEAD"], cwd=job.folder, capture_output=True, text=True, check=True)
+    given = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base.stdout.strip(), "GRAPHDOCTOR_FAIL_ON": "new"}
+    env = {**job.env, **template["variables"], **given}
+    script = template["graphdoctor"]["script"][-1]
+    done = subprocess.run(["bash", "-c", script], cwd=job.folder, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    quality = json.loads((job.folder / "graphdoctor.json").read_text())
+    assert [issue["location"]["path"] for issue in quality] == ["old.py"]
+    assert (job.folder / "graphdoctor.xml").read_text().startswith("<?xml")
