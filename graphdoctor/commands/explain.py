@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import click
 
-from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.common import OneLine, complain, emit
+from graphdoctor.commands.setting_options import project_options
 
 
 @click.command()
 @click.argument("code")
-def explain(code: str) -> None:
+@project_options
+def explain(code: str, config: tuple[str, ...], isolated: bool) -> None:
     """Explain a rule or a graph break.
 
     Shows what the rule finds, why it matters, how to fix it, and examples. CODE is the code or the name of a rule, or
-    the id that Dynamo gives a graph break, for which the rules that predict it are listed.
+    the id that Dynamo gives a graph break, for which the rules that predict it are listed. Rules of the project in the
+    working folder are explained too.
 
     \b
     Examples:
@@ -22,10 +25,13 @@ def explain(code: str) -> None:
       graphdoctor explain GB0059
     """
     from graphdoctor import registry
+    from graphdoctor.commands.project_rules import project_rules
     from graphdoctor.report.rules import explain as page
-    from graphdoctor.static.catalog import rules as catalog
 
+    found = project_rules(config, isolated)
+    for problem in found.problems:
+        complain(problem)
     try:
-        click.echo(page(code, catalog(), registry.load()), nl=False)
+        emit(page(code, found.rules, registry.load()), None)
     except LookupError as error:
         raise OneLine(str(error)) from None

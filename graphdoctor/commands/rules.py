@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import click
 
+from graphdoctor.commands.common import check_writable, complain, emit
+from graphdoctor.commands.setting_options import project_options
+
 
 @click.command()
-def rules() -> None:
+@click.option("--output-format", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write there instead of to stdout.")
+@project_options
+def rules(output_format: str, output: str | None, config: tuple[str, ...], isolated: bool) -> None:
     """List all rules.
 
-    One line each: code, name, severity, torch versions, graph-break ids, summary.
+    As text one line each: code, name, severity, torch versions, graph-break ids, summary. JSON and HTML (one file) have
+    all that a rule's file says, with its examples. Rules of the project in the working folder are listed too.
     """
-    from graphdoctor.report.rules import table
-    from graphdoctor.static.catalog import rules as catalog
+    check_writable(output)
+    from graphdoctor import registry
+    from graphdoctor.commands.project_rules import project_rules
 
-    click.echo(table(catalog()), nl=False)
+    found = project_rules(config, isolated)
+    if output_format == "json":
+        from graphdoctor.site import rules_json
+
+        emit(rules_json.render(found.rules), output)
+    elif output_format == "html":
+        from graphdoctor.site import pages
+
+        emit(pages.one_page(found.rules, registry.load()), output)
+    else:
+        from graphdoctor.report.rules import table
+
+        emit(table(found.rules), output)
+    for problem in found.problems:
+        complain(problem)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, codes, emit, wants_color
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain, emit, wants_color
+from graphdoctor.commands.deeper_options import deeper_options, write_repro
+from graphdoctor.commands.outputs import (
+    Report,
+    check_gate,
+    check_reports,
+    fail_on_option,
+    format_option,
+    judge,
+    max_breaks_option,
+    report_option,
+    write_reports,
+)
+from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
+    from graphdoctor.diagnosis.gate import FailOn
     from graphdoctor.model import Diagnosis
 
 _SCAN_EXAMPLES = """\b
@@ -21,11 +35,13 @@ Examples:
   graphdoctor scan lm.py --target LM --input 'input_ids=int64[2,16]<1000' --mode train
   graphdoctor scan model.py --diff
   graphdoctor scan model.py --output-format markdown --output comment.md --exit-zero
+  graphdoctor scan src/ --diff-base origin/main --report sarif=graphdoctor.sarif --report github=-
 
 \b
 Exit codes:
   0  nothing found
-  1  errors or graph breaks found, fullgraph=True fails, or the run failed; with --diff: there is something to change
+  1  errors or graph breaks found, fullgraph=True fails, or the run failed; with --diff: there is something to change;
+     with a base, --fail-on or --max-breaks: what these say
   2  wrong usage, internal error, or nothing but files that could not be read
 """
 
@@ -39,6 +55,13 @@ Exit codes:
 )
 @click.option("--target", metavar="NAME", help="The class or function to run.")
 @click.option("--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH].")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="SPEC",
+    help="Count recompiles while this changes: x:0=4,5,7  batch=4,5  x=float32,float16  n=2,3  mode=train,eval  "
+    "grad=on,off.  [default: the file's graphdoctor_variants(), else a few batch and sequence sizes]",
+)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]")
 @click.option(
@@ -47,47 +70,81 @@ Exit codes:
     metavar="SECONDS",
     help="Time limit of one run.  [default: 120, or the project's setting]",
 )
-@click.option("--select", multiple=True, callback=codes, metavar="CODES", help="Only these rules; GD1 is all of GD1xx.")
-@click.option("--ignore", multiple=True, callback=codes, metavar="CODES", help="Not these rules.")
+@deeper_options
+@setting_options
+@click.option("--fail-third-party", is_flag=True, help="Errors in packages that are followed count as errors.")
+@click.option("--stdin-filename", metavar="PATH", help="The file that the text on the standard input (path -) is.")
+@click.option("--statistics", is_flag=True, help="Print how often each rule found something, instead of the findings.")
 @click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
 @click.option("--fix", is_flag=True, help="Write the safe fixes to the files.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
+@click.option("--only-given", is_flag=True, help="Report and fix nothing in other files that a single file calls.")
 @click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
+@click.option("--each-fix", is_flag=True, help="Verify each fix alone too, and say which suffice for fullgraph=True.")
+@click.option("--tree", is_flag=True, help="Show the whole tree of the model: what of each submodule is compiled.")
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
-@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("--no-source", is_flag=True, help="Show no source line and no fix as text, in any report.")
+@report_option
+@format_option
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.option("--baseline", metavar="FILE", help="Compare with this JSON report of an earlier scan.")
+@click.option(
+    "--diff-base",
+    metavar="GITREF",
+    help="Compare with the commit at which HEAD left this branch or commit. It is read from git and not run.",
+)
+@fail_on_option
+@max_breaks_option
 @click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
 @click.pass_context
 def scan(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
     run: bool | None,
     target: str | None,
     inputs: tuple[str, ...],
+    vary: tuple[str, ...],
     device: str,
     mode: str | None,
     timeout: float | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
+    fail_third_party: bool,
+    stdin_filename: str | None,
+    statistics: bool,
     possible: bool,
     fix: bool,
     unsafe_fixes: bool,
+    only_given: bool,
     show_diff: bool,
     no_verify: bool,
+    each_fix: bool,
+    tree: bool,
     html: str | None,
+    no_source: bool,
+    reports: tuple[Report, ...],
     output_format: str,
     output: str | None,
+    fail_on: FailOn | None,
+    max_breaks: int | None,
     exit_zero: bool,
+    **settings: Any,
 ) -> None:
     """Find graph breaks and fix them.
 
     The files, or the Python files in the folders, are read; nothing is executed by that. One file that declares a
-    sample input is also run under TorchDynamo, in a process of its own.
+    sample input is also run under TorchDynamo, in a process of its own. The path - is the text of one file on the
+    standard input, which is never run; with --fix the fixed text is printed.
     """
     if fix and show_diff:
         raise OneLine("--fix writes the fixes and --diff only shows them: use one of the two")
-    check_writable(html, output)
+    if no_source and show_diff:
+        raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
+    if statistics and output_format not in ("text", "json"):
+        raise OneLine(f"--statistics is text or JSON, not {output_format}")
+    check_gate(fail_on, settings["baseline"], settings["diff_base"])
+    check_reports(reports, html, output, settings["repro"])
+    stdin = sys.stdin.buffer.read() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.report.progress import Progress
 
@@ -96,16 +153,22 @@ def scan(
         run=run,
         target=target,
         inputs=inputs,
+        vary=vary,
         device=device,
         mode=mode,
-        select=select,
-        ignore=ignore,
+        fail_third_party=fail_third_party,
+        stdin=stdin,
+        stdin_filename=stdin_filename,
         possible=possible,
         timeout=timeout,
         verify=not no_verify,
-        fix=fix,
+        each_fix=each_fix,
+        # What comes on the standard input goes to the standard output.
+        fix=fix and stdin is None,
         unsafe_fixes=unsafe_fixes,
+        only_given=only_given,
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
+        **settings,
     )
     try:
         with Progress(sys.stderr) as progress:
@@ -113,29 +176,46 @@ def scan(
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff:
-        changes = api.diff(diagnosis, unsafe_fixes)
+        changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
         context.exit(FINDINGS if changes and not exit_zero else CLEAN)
-    emit(_render(diagnosis, output_format, color=output is None and wants_color()), output)
+    if fix and stdin is not None:
+        sys.stdout.buffer.write(api.fixed(diagnosis, unsafe_fixes, stdin))
+        sys.stdout.flush()
+        for file in diagnosis.files:
+            if file.status == "failed":
+                complain(f"{file.path}: {file.reason}")
+    if no_source:
+        from graphdoctor.report.confidential import without_source
+
+        diagnosis = without_source(diagnosis)
+    if not (fix and stdin is not None and output is None):
+        color = output is None and wants_color()
+        emit(_statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color), output)
     if html is not None:
         from graphdoctor.report.html import render
 
         emit(render(diagnosis), html)
-    code = exit_code(diagnosis)
+    write_reports(diagnosis, reports)
+    write_repro(diagnosis, settings["repro"])
+    code = exit_code(diagnosis, fail_on, max_breaks)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
 
 
-def exit_code(diagnosis: Diagnosis) -> int:
+def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None = None, max_breaks: int | None = None) -> int:
     """What a scan ends with: see the help of ``scan``."""
-    errors = any(finding.severity == "error" and finding.status != "refuted" for finding in diagnosis.findings)
-    if errors or diagnosis.summary.verdict in ("not-ready", "nothing-compiled", "not-run"):
+    if judge(diagnosis, fail_on, max_breaks) == FINDINGS:
         return FINDINGS
     return FAILURE if diagnosis.summary.failed else CLEAN
 
 
-def _render(diagnosis: Diagnosis, output_format: str, color: bool) -> str:
-    from graphdoctor.report import as_json, markdown, text
+def _statistics(diagnosis: Diagnosis, output_format: str) -> str:
+    from graphdoctor.report import statistics
 
-    if output_format == "json":
-        return as_json.render(diagnosis)
-    return markdown.render(diagnosis) if output_format == "markdown" else text.render(diagnosis, color)
+    return statistics.as_json(diagnosis) if output_format == "json" else statistics.as_text(diagnosis)
+
+
+def _render(diagnosis: Diagnosis, output_format: str, color: bool) -> str:
+    from graphdoctor.report.formats import render
+
+    return render(diagnosis, output_format, color)

@@ -1,21 +1,19 @@
-"""How well the static pass foresees Dynamo's graph breaks: recall and precision over a folder of example files.
+"""Recall and precision over a folder of files that declare a sample.
 
-``python benchmarks/accuracy.py FOLDER`` scans every file that declares a sample, runs it under Dynamo, and compares
-line by line. A finding on a line that the sample did not reach counts neither way. ``--json FILE`` saves the result
-with the versions it was measured with.
+Every such file is scanned, run under Dynamo, and compared line by line. A finding on a line that the sample did not
+reach counts neither way.
 """
 
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from benchmarks.accuracy.environment import versions
 from graphdoctor.api import ScanOptions, scan
 from graphdoctor.dynamic.runner import declares_sample
 from graphdoctor.model import Diagnosis
@@ -86,7 +84,7 @@ def samples(folder: Path) -> Iterator[Path]:
 @click.option("--mode", type=click.Choice(["eval", "train", "both"]), default="eval", show_default=True)
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds for each run.")
 @click.option("--json", "output", type=click.Path(path_type=Path), help="Save the result here.")
-def main(folder: Path, mode: str, timeout: float, output: Path | None) -> None:
+def folder(folder: Path, mode: str, timeout: float, output: Path | None) -> None:
     total, files = Score(), 0
     for file in samples(folder):
         diagnosis = scan(ScanOptions(paths=(str(file),), mode=mode, timeout=timeout, verify=False))
@@ -99,14 +97,8 @@ def main(folder: Path, mode: str, timeout: float, output: Path | None) -> None:
         **asdict(total),
         "recall": round(total.recall, 3),
         "precision": round(total.precision, 3),
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "graphdoctor": version("graphdoctor"),
+        **versions(),
     }
     click.echo(json.dumps(result, indent=2))
     if output:
         output.write_text(json.dumps(result, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()

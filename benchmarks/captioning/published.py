@@ -1,0 +1,47 @@
+"""The rows of the study: how each is run here, and the number that the blog post gives for it.
+
+Published: one A100, PyTorch 2.7, transformers 4.54.1, training steps a second. Its baseline with padding to the maximum
+is not given; 3.11 follows from "+66 %". None: the post gives no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setup import Padding
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. ``dynamic`` is that of torch.compile, or "mark" for mark_dynamic on the labels."""
+
+    name: str
+    padding: Padding
+    published: float | None
+    compiled: bool = True
+    mode: str | None = None
+    dynamic: bool | str | None = None
+    optimizer: bool = False
+    regional: bool = False
+    modular: bool = False
+    #: Whether the compile cache of the row before is kept.
+    cached: bool = False
+
+
+ROWS = (
+    Row("static: eager", "max", 3.11, compiled=False),
+    Row("static: compile", "max", 5.17, dynamic=False),
+    Row("static: compile, optimizer, max-autotune", "max", 5.54, mode="max-autotune", dynamic=False, optimizer=True),
+    Row("dynamic: eager", "longest", 4.73, compiled=False),
+    Row("dynamic: compile (dynamic=None)", "longest", None),
+    Row("dynamic: mark_dynamic", "longest", 7.78, dynamic="mark"),
+    Row("dynamic: mark_dynamic, max-autotune", "longest", 8.13, mode="max-autotune", dynamic="mark"),
+    Row("dynamic: dynamic=True", "longest", 7.77, dynamic=True),
+    Row("dynamic: buckets", "buckets", 7.77, dynamic=False),
+    Row("dynamic: encoder and decoder apart", "longest", 7.93, dynamic="mark", modular=True),
+    Row("dynamic: regional", "longest", 7.61, dynamic="mark", regional=True),
+    Row("dynamic: mark_dynamic, cached", "longest", 7.78, dynamic="mark", cached=True),
+)
+
+#: Published warm-up seconds, by row.
+WARM_UP = {"dynamic: mark_dynamic": 196.0, "dynamic: mark_dynamic, cached": 56.0, "dynamic: regional": 80.0}

@@ -1,0 +1,81 @@
+"""One row of the table in this process: ``python row.py NUMBER BACKEND [original]`` prints a line of JSON."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import time
+
+import torch
+from published import ROWS, Row
+from setup import ORIGINAL, TINY, Size, batches, captioner, train_step
+from torch import nn
+from torch._dynamo.utils import counters
+
+# In place and not from graphdoctor: the numbers shall not depend on the tool.
+_RATE = 1e-4
+
+
+def measure(row: Row, size: Size, backend: str, device: torch.device) -> dict[str, object]:
+    """Steps a second after warm-up, the seconds of the warm-up, and the graphs that were compiled."""
+    torch.manual_seed(0)
+    model = captioner(size).to(device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
+    forward = _compiled(row, model, backend)
+    if row.optimizer:
+        optimizer.step = torch.compile(optimizer.step, backend=backend)  # type: ignore[method-assign]
+    source = batches(size, row.padding, device)
+    start = time.perf_counter()
+    _steps(row, model, forward, optimizer, source, size.warm_up, device)
+    warm_up, start = time.perf_counter() - start, time.perf_counter()
+    loss = _steps(row, model, forward, optimizer, source, size.steps, device)
+    return {
+        "steps_per_second": size.steps / (time.perf_counter() - start),
+        "warm_up": warm_up,
+        "graphs": counters["stats"]["unique_graphs"],
+        "loss": loss,
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+    }
+
+
+def _compiled(row: Row, model: nn.Module, backend: str) -> nn.Module:
+    if not row.compiled:
+        return model
+    # Modes belong to Inductor.
+    keywords = {"mode": row.mode} if row.mode and backend == "inductor" else {}
+    dynamic = None if row.dynamic == "mark" else row.dynamic
+    if row.regional or row.modular:
+        parts = (
+            [*model.encoder.layers, *model.decoder.transformer.h] if row.regional else [model.encoder, model.decoder]
+        )
+        for part in parts:
+            part.compile(backend=backend, dynamic=dynamic, **keywords)
+        return model
+    compiled: nn.Module = torch.compile(model, backend=backend, dynamic=dynamic, **keywords)
+    return compiled
+
+
+def _steps(row, model, forward, optimizer, source, number, device):  # type: ignore[no-untyped-def]
+    loss = torch.tensor(float("nan"))
+    for batch in itertools.islice(source, number):
+        if row.dynamic == "mark":
+            torch._dynamo.mark_dynamic(batch["labels"], 1)
+        loss = train_step(model, forward, optimizer, batch)
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return loss.item()
+
+
+def main() -> None:
+    number, backend, *rest = sys.argv[1:]
+    original = rest == ["original"]
+    if original and not torch.cuda.is_available():
+        sys.exit("the original size needs a GPU, and torch finds none")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    print(json.dumps(measure(ROWS[int(number)], ORIGINAL if original else TINY, backend, device)))
+
+
+if __name__ == "__main__":
+    main()

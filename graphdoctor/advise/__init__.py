@@ -1,0 +1,1 @@
+"""Where to put torch.compile in a model, from a run that counts compilations."""

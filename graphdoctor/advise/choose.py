@@ -1,0 +1,70 @@
+"""The choice among counted placements. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphdoctor.advise.model import Kind, Placement
+
+#: Fewer blocks than this compile so soon together that compiling one for all saves little.
+_MANY_BLOCKS = 4
+
+
+def choose(placements: Sequence[Placement]) -> tuple[tuple[int, ...], str]:
+    """The indices of the proposed placements, and why in one or two sentences.
+
+    A model without breaks is compiled as a whole: the compiler sees most of it. Where it breaks, the submodules that do
+    not are compiled instead. The optimizer and the loss come on top where they compile.
+    """
+    number, reason = _main(placements)
+    if number is None:
+        return (), reason
+    extra = [i for i, p in enumerate(placements) if p.kind in ("loss", "optimizer") and _usable(p)]
+    return (number, *extra), reason
+
+
+def _main(placements: Sequence[Placement]) -> tuple[int | None, str]:
+    whole = _first(placements, "model")
+    blocks = _first(placements, "blocks")
+    parts = _first(placements, "submodules")
+    if whole is not None and _usable(placements[whole]) and not placements[whole].breaks:
+        return whole, "The whole model compiles without a graph break." + _regional(placements)
+    breaks = placements[whole].breaks if whole is not None else 0
+    broken = f"The whole model has {breaks} graph break{'s' if breaks != 1 else ''}"
+    if whole is not None and placements[whole].failure:
+        broken = "The whole model raises under torch.compile"
+    for number in (blocks, parts):
+        if number is not None and _usable(placements[number]) and not placements[number].breaks:
+            return number, f"{broken}; these parts have none. `graphdoctor scan` shows what breaks the rest."
+    if whole is not None and _usable(placements[whole]):
+        return whole, f"{broken}, and so has each part that was tried: mend them first, `graphdoctor scan` shows how."
+    return None, f"{broken}, and nothing of it runs compiled: leave it in eager, or mend it with `graphdoctor scan`."
+
+
+def _regional(placements: Sequence[Placement]) -> str:
+    """What to say of the repeated blocks beside a model that compiles as a whole."""
+    found = [p for p in placements if p.kind == "blocks" and len(p.names) >= _MANY_BLOCKS]
+    said = ""
+    for blocks in found:
+        count = len(blocks.names)
+        if blocks.at_limit:
+            said += (
+                f" Not block by block: the {count} blocks reached the recompile limit after {blocks.compilations} "
+                "compilations, and the rest runs in eager."
+            )
+        elif _usable(blocks) and blocks.compilations < count:
+            setting = f" with `{blocks.setting}`," if blocks.setting else ""
+            shared = f"one compilation serves {count / blocks.compilations:.2g} of the {count} blocks"
+            said += f" Block by block,{setting} {shared}: try it where compiling takes long."
+            break
+    return said
+
+
+def _usable(placement: Placement) -> bool:
+    return placement.compilations > 0 and not placement.failure and not placement.at_limit and placement.share != 0
+
+
+def _first(placements: Sequence[Placement], kind: Kind) -> int | None:
+    """The best of a kind: usable ones first, then those that need no setting."""
+    found = [(not _usable(p), bool(p.setting), i) for i, p in enumerate(placements) if p.kind == kind]
+    return min(found)[2] if found else None

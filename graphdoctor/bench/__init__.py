@@ -1,0 +1,1 @@
+"""What each way of compiling costs and gains, measured: time, compile time, memory and numerics against eager."""

@@ -1,0 +1,60 @@
+"""Seconds and bytes of a step in the steady state. Runs in the worker."""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+from collections.abc import Callable
+from itertools import accumulate
+
+import torch
+from torch.utils import benchmark
+
+from graphdoctor.bench.model import Timing
+
+#: Fewer measurements have no quartiles worth the name.
+_LEAST_SAMPLES = 8
+
+
+def timing(step: Callable[[], None], device: torch.device, seconds: float, calls: int) -> Timing:
+    """Median and quartiles of ``step`` after warm-up, which makes ``calls`` calls, for at least ``seconds``.
+
+    On a CPU by ``torch.utils.benchmark``, on a GPU by CUDA events, as ``triton.testing.do_bench`` takes them.
+    """
+    times = _on_gpu(step, seconds) if device.type == "cuda" else _on_cpu(step, seconds)
+    per_call = [time / calls for time in times]
+    low, median, high = statistics.quantiles(per_call, n=4, method="inclusive")
+    return Timing(median, low, high, len(per_call))
+
+
+def _on_cpu(step: Callable[[], None], seconds: float) -> list[float]:
+    # Timer takes one thread unless told otherwise (torch/utils/benchmark/utils/timer.py).
+    timer = benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
+    times: list[float] = []
+    while len(times) < _LEAST_SAMPLES:
+        times += timer.blocked_autorange(min_run_time=seconds).times
+    return times
+
+
+def _on_gpu(step: Callable[[], None], seconds: float) -> list[float]:
+    triton = importlib.import_module("triton.testing")
+    times: list[float] = triton.do_bench(step, rep=round(seconds * 1000), return_mode="all")
+    return [milliseconds / 1000 for milliseconds in times]
+
+
+def peak(step: Callable[[], None], device: torch.device) -> int:
+    """The most bytes that tensors take during ``step`` above what they held before it."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        step()
+        torch.cuda.synchronize(device)
+        return int(torch.cuda.max_memory_allocated(device) - before)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        step()
+    # One event for each allocation (its bytes) and each release (its bytes, negative), in order of time
+    # (torch/autograd/profiler.py reads them the same way).
+    assert profile.profiler is not None and profile.profiler.kineto_results is not None
+    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
+    return int(max(accumulate(changes, initial=0)))

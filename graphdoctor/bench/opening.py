@@ -1,0 +1,87 @@
+"""The worker side of a question: the user's file imported and its target found, or the reason in one line."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import graphdoctor
+from graphdoctor.bench.ask import load as load_question
+from graphdoctor.bench.model import Question
+from graphdoctor.dynamic import load
+from graphdoctor.dynamic.inputs import InputSpecError
+from graphdoctor.dynamic.places import Places, own_folders
+from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
+from graphdoctor.dynamic.target import NoTarget, Target, find, seed
+from graphdoctor.dynamic.userfault import fault_of
+from graphdoctor.dynamic.worker import Channel
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A question with its target, ready to run."""
+
+    question: Question
+    target: Target
+    places: Places
+    channel: Channel
+
+
+def answer(question_file: str, descriptor: int, work: Callable[[Opened], None]) -> None:
+    """Open the target, do the ``work``, and end the process. Whatever the user's code raises ends as one message."""
+    die_with_parent()
+    adopt_orphans()
+    channel = Channel(descriptor)
+    question = load_question(Path(question_file).read_text(encoding="utf-8"))
+    places = Places(
+        root=str(question.root),
+        own=own_folders(question.file, question.root),
+        torch=str(Path(torch.__file__).parent),
+        library=tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}),
+        tool=str(Path(graphdoctor.__file__).parent),
+    )
+    stage = "at import"
+    try:
+        device = _device(question.device)
+        sys.argv = [str(question.file)]
+        channel.progress(f"importing {question.file.name}")
+        seed()
+        module = load.load(question.file)
+        stage = "while the target was built"
+        target = find(module, question.target, question.inputs, device)
+        channel.send("environment", environment=_environment(device), target=target.name)
+        stage = "while it was measured"
+        work(Opened(question, target, places, channel))
+    except (NoTarget, InputSpecError) as error:
+        channel.send("failed", detail=str(error))
+    except BaseException as error:
+        channel.send("failed", detail=fault_of(error, places, stage).detail)
+    channel.send("end")
+    # Exit handlers of the user's code do not run: they may hang.
+    os._exit(0)
+
+
+def _device(wanted: str) -> torch.device:
+    available = torch.cuda.is_available()
+    if wanted == "cuda" and not available:
+        raise NoTarget("the device cuda was asked for, and torch finds none")
+    return torch.device(("cuda" if available else "cpu") if wanted == "auto" else wanted)
+
+
+def _environment(device: torch.device) -> dict[str, str | None]:
+    transformers = sys.modules.get("transformers")
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": getattr(transformers, "__version__", None),
+        "device": torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"cpu, {torch.get_num_threads()} threads",
+    }

@@ -1,0 +1,116 @@
+"""``graphdoctor bench``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen
+from graphdoctor.commands.common import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, codes, complain, emit
+from graphdoctor.commands.target_options import question, target_options
+
+if TYPE_CHECKING:
+    from graphdoctor.bench.model import Bench, Options, Question
+
+_EXAMPLES = """\b
+Examples:
+  graphdoctor bench model.py --html bench.html
+  graphdoctor bench model.py --mode train --strategies default,regional,optimizer
+  graphdoctor bench model.py --backend aot_eager --time-limit 60
+
+\b
+Exit codes:
+  0    measured, whatever the verdict
+  2    nothing could be measured, or wrong usage
+  130  interrupted; what was measured until then is reported
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@target_options
+@click.option(
+    "--strategies",
+    multiple=True,
+    callback=codes,
+    metavar="NAMES",
+    help=f"Measure these, and eager: {', '.join(STRATEGIES)}.  [default: all]",
+)
+@click.option("--backend", default="inductor", show_default=True, help="The backend of torch.compile.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
+    help="Time each steady state this long.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=1),
+    default=540.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop after this time and report what there is.",
+)
+@click.option("--html", metavar="FILE", help="Also write the report with its plots as one HTML file.")
+@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.pass_context
+def bench(
+    context: click.Context,
+    file: Path,
+    target: str | None,
+    inputs: tuple[str, ...],
+    device: str,
+    mode: str,
+    strategies: tuple[str, ...],
+    backend: str,
+    seconds: float,
+    time_limit: float,
+    html: str | None,
+    output_format: str,
+    output: str | None,
+) -> None:
+    """Measure what each way of compiling costs and gains: step time, compile time, memory, outputs against eager.
+
+    FILE declares a sample input as for scan. Each strategy runs in a process of its own with empty compiler caches.
+    Ctrl-C ends the benchmark and keeps what was measured.
+    """
+    check_writable(html, output)
+    from dataclasses import replace
+
+    from graphdoctor.bench.model import Options
+    from graphdoctor.report import bench as report
+
+    try:
+        options = Options(chosen(strategies), backend, seconds, time_limit)
+    except UnknownStrategy as error:
+        raise OneLine(str(error)) from None
+    asked = question(file, target, inputs, device, mode)
+    measured = replace(_measure(asked, options), command=shlex.join(["graphdoctor", *sys.argv[1:]]))
+    shown = {"text": report.text, "json": report.as_json, "markdown": report.markdown}[output_format](measured)
+    emit(shown, output)
+    if html is not None:
+        from graphdoctor.report.bench_html import render
+
+        emit(render(measured), html)
+    context.exit(_code(measured))
+
+
+def _measure(asked: Question, options: Options) -> Bench:
+    from graphdoctor.bench.run import bench as run
+
+    return run(asked, options, lambda text: click.echo(f"graphdoctor: {text}", err=True))
+
+
+def _code(measured: Bench) -> int:
+    if measured.ended == "interrupted":
+        return INTERRUPTED
+    if any(result.timing for result in measured.results):
+        return CLEAN
+    reason = next((result.detail for result in measured.results if result.detail), "nothing was measured")
+    complain(reason)
+    return FAILURE

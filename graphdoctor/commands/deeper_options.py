@@ -1,0 +1,46 @@
+"""The options of a run that looks for causes beside the breaks: parts, layers, a training step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from graphdoctor.commands.common import complain, emit
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--readiness", is_flag=True, help="Which submodules compile alone.  [default: small models that fail]"
+    ),
+    click.option("--ladder", is_flag=True, help="Try eager, aot_eager, ... inductor: which layer fails. Takes longer."),
+    click.option("--repro", metavar="FILE", help="With what --ladder does: write a script that fails in the same way."),
+    click.option("--optimizer", type=click.Choice(["sgd", "adamw"]), help="Also a training step with this optimizer."),
+    click.option("--compiled-autograd", is_flag=True, help="Compile the backward of that training step, too."),
+)
+
+
+def deeper_options(command: F) -> F:
+    """The options, in the order of the list; their names are those of ScanOptions."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def write_repro(diagnosis: Diagnosis, file: str | None) -> None:
+    """Write the first script that a ladder made; where there is none, say so. Raises OneLine."""
+    if file is None:
+        return
+    ladders = [run.ladder for run in diagnosis.dynamic or () if run.ladder is not None]
+    scripts = [ladder.repro for ladder in ladders if ladder.repro is not None]
+    if scripts:
+        emit(scripts[0], file)
+    elif any(stage.outcome in ("failed", "differs") for ladder in ladders for stage in ladder.stages):
+        complain(f"{file} was not written: no script that runs on its own fails in the same way")
+    else:
+        complain(f"{file} was not written: {'every backend worked' if ladders else 'nothing was run'}")

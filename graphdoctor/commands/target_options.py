@@ -1,0 +1,47 @@
+"""What ``bench`` and ``advise`` run: one file, and the options that find its target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from graphdoctor.commands.common import OneLine
+
+if TYPE_CHECKING:
+    from graphdoctor.bench.model import Question
+
+_OPTIONS = (
+    click.argument("file", type=click.Path(path_type=Path), metavar="FILE"),
+    click.option("--target", metavar="NAME", help="The class or function to run."),
+    click.option(
+        "--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH]."
+    ),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    click.option("--mode", type=click.Choice(["eval", "train"]), default="eval", show_default=True),
+)
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give ``command`` the argument FILE and the options of a target."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def question(file: Path, target: str | None, inputs: tuple[str, ...], device: str, mode: str) -> Question:
+    """What a worker is asked. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
+    from graphdoctor.bench.model import Question
+    from graphdoctor.dynamic.runner import InputSpecError, parse_inputs, torch_available
+
+    if not file.is_file():
+        raise OneLine(f"{file} is not a file: give one Python file that declares a sample input")
+    if torch_available() is None:
+        raise OneLine("torch is not installed, and this command runs the model: pip install torch")
+    try:
+        parse_inputs(inputs)
+    except InputSpecError as error:
+        raise OneLine(str(error)) from None
+    return Question(file, Path.cwd(), target, inputs, device, cast(Literal["eval", "train"], mode))

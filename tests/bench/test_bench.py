@@ -1,0 +1,131 @@
+"""The whole command, in real processes, with backends that compile nothing."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CAPTIONER = Path(__file__).parents[2] / "fixtures/captioner/model.py"
+NET = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.linear(x).relu()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[Block() for _ in range(3)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+def graphdoctor_target():
+    return Net(), (torch.ones(4, 8),)
+"""
+
+
+def bench(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "graphdoctor", "bench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=280)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("bench")
+    (made / "net.py").write_text(NET)
+    return made
+
+
+@pytest.fixture(scope="module")
+def trained(folder: Path) -> dict:
+    """A training benchmark of a small network."""
+    names = "default,regional,optimizer,max-autotune"
+    arguments = ["net.py", "--mode", "train", "--backend", "eager", "--seconds", "0.05", "--strategies", names]
+    done = bench(*arguments, "--output-format", "json", "--html", "bench.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "graphdoctor: regional: timing the steady state" in done.stderr
+    return json.loads(done.stdout)
+
+
+def test_each_strategy_is_measured_and_equal_to_eager(trained: dict) -> None:
+    results = {result["strategy"]: result for result in trained["results"]}
+    for name in ("eager", "default", "regional", "optimizer"):
+        assert results[name]["status"] == "ok"
+        assert results[name]["timing"]["median"] > 0
+        assert results[name]["peak"] > 0
+        assert results[name]["equal"] is True
+    assert results["default"]["cold"] > 0 and results["default"]["warm"] > 0
+    assert results["max-autotune"]["detail"] == "needs the backend inductor"
+
+
+def test_the_graphs_are_counted(trained: dict) -> None:
+    graphs = {result["strategy"]: result["compilations"] for result in trained["results"]}
+    assert graphs["default"] == 1
+    # The input of the first block needs no gradient; the two others share a graph.
+    assert graphs["regional"] == 2
+    assert graphs["optimizer"] > graphs["default"]
+
+
+def test_the_page_has_plots_and_asks_no_server(trained: dict, folder: Path) -> None:
+    page = (folder / "bench.html").read_text()
+    assert page.count('role="img"') == 2
+    assert page.count('class="bar') == sum(bool(r["timing"]) + 2 * bool(r["cold"]) for r in trained["results"])
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+
+
+def test_ctrl_c_keeps_what_was_measured() -> None:
+    command = [sys.executable, "-m", "graphdoctor", "bench", str(CAPTIONER), "--backend", "eager", "--seconds", "0.05"]
+    with subprocess.Popen(
+        [*command, "--output-format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        # eager is complete when the next strategy is announced.
+        for line in process.stderr:
+            if "default: first calls" in line:
+                break
+        os.kill(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    found = json.loads(output)
+    assert process.returncode == 130
+    assert found["ended"] == "interrupted"
+    assert [(r["strategy"], r["status"]) for r in found["results"]] == [("eager", "ok"), ("default", "interrupted")]
+    assert found["results"][0]["timing"]["median"] > 0
+
+
+def test_a_strategy_over_the_time_limit_and_those_behind_it_are_named(folder: Path) -> None:
+    (folder / "slow.py").write_text(
+        "import time\nfrom torch import nn\nimport torch\n\nclass Slow(nn.Module):\n    def forward(self, x):\n"
+        "        time.sleep(60)\n        return x\n\ndef graphdoctor_target():\n    return Slow(), (torch.ones(1),)\n"
+    )
+    done = bench("slow.py", "--backend", "eager", "--strategies", "default", "--time-limit", "2", cwd=folder)
+    assert done.returncode == 2
+    assert "eager: failed: stopped after 2 s: the time limit" in done.stdout
+    assert "default: skipped: the time limit of 2 s was reached" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.py"], "missing.py is not a file"),
+        (["net.py", "--strategies", "fast"], "there is no strategy 'fast'"),
+        (["net.py", "--input", "float31[2]"], "float31"),
+        (["net.py", "--html", "none/b.html"], "the folder none does not exist"),
+    ],
+)
+def test_bad_input_gets_one_line(folder: Path, arguments: list[str], message: str) -> None:
+    done = bench(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
