@@ -7,31 +7,42 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 import graphdoctor
-from graphdoctor import config
+from graphdoctor.baseline import Foresee, compared, opened
+from graphdoctor.config import Config
+from graphdoctor.diagnosis.allow import expired, with_allowed
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
-from graphdoctor.diagnosis.join import RuleText, join
+from graphdoctor.diagnosis.join import join, rule_texts
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.dynamic import runner
-from graphdoctor.execution import rerunner, run_request
+from graphdoctor.execution import Copies, run_request
 from graphdoctor.fixes.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.diff import unified
 from graphdoctor.fixes.verify import Verified, verify
 from graphdoctor.fixes.write import write
-from graphdoctor.model import Diagnosis, DynamicRun, Finding
+from graphdoctor.followed import is_followed, marked
+from graphdoctor.followed import packages as followed_packages
+from graphdoctor.given import Given, given
+from graphdoctor.model import Diagnosis, DynamicRun, Finding, ScannedFile
 from graphdoctor.options import ScanOptions, UsageError, settings_for
-from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
-from graphdoctor.source.module import SourceError, read, text_of
-from graphdoctor.source.suppress import is_suppressed, matches, suppressions
+from graphdoctor.ruleset import RuleSet, ruleset
+from graphdoctor.selection import kept, unused_comments
+from graphdoctor.source.discover import Discovery, shown
+from graphdoctor.source.module import SourceError, decode, read, text_of
 from graphdoctor.source.text import split_lines
 from graphdoctor.static import catalog, engine
+from graphdoctor.third_party import at_breaks, confirmed, patch
 
-__all__ = ["ScanOptions", "UsageError", "diff", "scan"]
+__all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "third_party_patch"]
 
 Progress = Callable[[str], None]
+
+#: Which of the fixes that could be written shall be.
+Choose = Callable[[Sequence[Finding]], Sequence[Finding]]
 
 #: Source lines shown around a finding that only the run saw.
 _CONTEXT = 3
@@ -44,21 +55,32 @@ class _Sources:
     texts: Mapping[str, str]
     files: Mapping[str, Path]
 
+    def extended(self, other: _Sources) -> _Sources:
+        """With the files of ``other``."""
+        return _Sources({**other.texts, **self.texts}, {**other.files, **self.files})
 
-def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagnosis:
+
+def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: Choose | None = None) -> Diagnosis:
     """Analyse, run where a sample is declared, join, verify the fixes. Writes nothing unless ``options.fix``.
+
+    ``choose`` gets the findings whose fixes would be written, and gives those that are.
 
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
     """
+    base = opened(options)
     settings = settings_for(options)
-    discovery = _discover(options, settings)
+    rules = ruleset(settings)
+    followed = followed_packages(options, settings)
+    what = given(options, settings)
+    discovery = what.discovery
     timings: dict[str, float] = {}
-    notes: list[str] = []
+    notes = list(rules.problems)
 
     started = time.monotonic()
     progress(f"reading {len(discovery.files)} {'file' if len(discovery.files) == 1 else 'files'}")
-    static = engine.analyse(discovery.files, helper=_helper(discovery), target=options.target)
-    sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())))
+    helper = _helper(discovery, followed, options.only_given)
+    static = engine.analyse(discovery.files, rules.active, helper, options.target, what.unsaved, followed)
+    sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())), what)
     timings["static"] = time.monotonic() - started
 
     request, reason = run_request(options, settings, discovery, static)
@@ -67,7 +89,7 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
     runs: tuple[DynamicRun, ...] | None = None
     environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": runner.torch_available()}
     verified: Verified | None = None
-    findings = static.findings
+    findings = marked(static.findings, static.helpers, followed, options.fail_third_party, options.third_party_fixes)
     with tempfile.TemporaryDirectory(prefix="graphdoctor-") as reference:
         if request is not None:
             started = time.monotonic()
@@ -75,28 +97,43 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
             result = runner.run(request, progress)
             runs, environment = result.runs, {**environment, **result.environment}
             timings["dynamic"] = time.monotonic() - started
-        findings = join(findings, runs or (), _rule_texts())
-        findings = _kept(findings, settings, sources, options.possible)
+        if options.third_party_fixes:
+            installed = at_breaks(runs or (), rules.active, discovery.root, findings)
+            findings = (*findings, *installed.findings)
+            sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
+        findings = join(findings, runs or (), rule_texts(catalog.rules()))
+        if options.third_party_fixes:
+            findings = confirmed(findings, runs or ())
+        _check_target(options, runs or ())
+        findings = (*findings, *unused_comments(findings, rules, settings, static, sources.texts, discovery.root, runs))
+        findings = kept(findings, settings, sources.texts, discovery.root, options.possible)
         findings = with_fingerprints(findings, _lines_of(findings, sources))
         if request is not None and runs is not None and options.verify:
             started = time.monotonic()
             if all(run.outcome == "ok" for run in runs):
-                verified = verify(findings, sources.texts, runs, rerunner(request, sources.files, progress))
+                with runner.Server() as server:
+                    copies = Copies(request, sources.files, progress, server)
+                    verified = verify(
+                        findings, sources.texts, runs, copies, each=options.each_fix, seconds=request.timeout
+                    )
             else:
                 notes.append("fixes not verified: the original code did not run to its end")
             timings["verify"] = time.monotonic() - started
     if verified is not None:
         findings = verified.findings
-    fixed = 0
+    fixes = 0
     if options.fix:
-        fixed, written = _write_fixes(findings, sources, options.unsafe_fixes)
+        findings, written = _write_fixes(findings, sources, options.unsafe_fixes, choose)
+        fixes = sum(f.fix is not None and f.fix.written for f in findings)
         notes.extend(written)
     findings = rank(_with_snippet(f, sources) for f in findings)
-    return Diagnosis(
+    findings = with_allowed(findings, settings.allow, discovery.root, date.today())
+    notes.extend(expired(settings.allow, date.today()))
+    diagnosis = Diagnosis(
         tool_version=graphdoctor.__version__,
         environment=environment,
         command=options.command,
-        summary=replace(summarise(static.files, findings, runs), fixed=fixed),
+        summary=replace(summarise(static.files, findings, runs), fixed=fixes),
         files=static.files,
         findings=findings,
         dynamic=runs,
@@ -105,94 +142,125 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None) -> Diagno
         timings=timings,
         root=str(discovery.root),
     )
+    exclude = (*settings.exclude, *settings.extend_exclude)
+    foresee = _foresee(options, settings, rules, followed, discovery.root)
+    return compared(diagnosis, base, options, exclude, frozenset(sources.files), foresee)
 
 
-def diff(diagnosis: Diagnosis, unsafe: bool) -> str:
+def diff(diagnosis: Diagnosis, unsafe: bool, stdin: bytes | None = None) -> str:
     """The unified diff of the suggested fixes against the files on disk; ``unsafe`` admits unsafe ones.
 
-    Fixes that verification showed not to work are left out.
+    ``stdin`` is what the one scanned file holds where it is not on disk. Fixes that verification showed not to work are
+    left out.
     """
-    chosen, _ = select_fixes(_usable(diagnosis.findings), unsafe)
-    texts = {path: text_of(Path(diagnosis.root) / path) for path in sorted({f.location.path for f in chosen})}
-    after = fixed_texts(texts, chosen)
-    return "".join(unified(path, texts[path], after[path]) for path in texts)
+    texts = {diagnosis.files[0].path: decode(stdin)[0]} if stdin is not None else {}
+    before, after = _before_and_after(diagnosis, unsafe, texts)
+    return "".join(unified(path, before[path], after[path]) for path in before)
 
 
-def _discover(options: ScanOptions, settings: config.Config) -> Discovery:
-    try:
-        return discover(options.paths, settings.exclude)
-    except PathNotFound as error:
-        raise UsageError(str(error)) from None
+def fixed(diagnosis: Diagnosis, unsafe: bool, stdin: bytes) -> bytes:
+    """``stdin``, what the one scanned file holds, with the suggested fixes; ``unsafe`` admits unsafe ones."""
+    text, encoding = decode(stdin)
+    path = diagnosis.files[0].path
+    return _before_and_after(diagnosis, unsafe, {path: text})[1].get(path, text).encode(encoding)
 
 
-def _helper(discovery: Discovery) -> engine.PathOf:
-    """A file given alone is reported with the files of its own project that it calls; of several, only they are."""
+def third_party_patch(diagnosis: Diagnosis, unsafe: bool) -> str:
+    """The fixes of installed packages as a patch, see graphdoctor.third_party; ``unsafe`` admits unsafe ones."""
+    return patch(diagnosis.findings, Path(diagnosis.root), unsafe)
+
+
+def _before_and_after(
+    diagnosis: Diagnosis, unsafe: bool, texts: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of the files that the fixes change, by shown path: of ``texts`` alone where there are any."""
+    chosen, _ = select_fixes((f for f in _usable(diagnosis.findings) if not texts or f.location.path in texts), unsafe)
+    paths = sorted({f.location.path for f in chosen})
+    before = {path: texts[path] if texts else text_of(Path(diagnosis.root) / path) for path in paths}
+    return before, fixed_texts(before, chosen)
+
+
+def _check_target(options: ScanOptions, runs: Sequence[DynamicRun]) -> None:
+    """Raises UsageError where a target that the user named could not be made."""
+    if options.target is not None and runs and all(run.outcome == "no-target" for run in runs):
+        raise UsageError(runs[0].detail)
+
+
+def _foresee(
+    options: ScanOptions, settings: Config, rules: RuleSet, followed: Mapping[str, Path], root: Path
+) -> Foresee:
+    """The static pass as this scan makes it, for files that stand elsewhere than their paths say."""
+
+    def foresee(
+        files: Sequence[tuple[Path, str]], path_of: engine.PathOf
+    ) -> tuple[Sequence[ScannedFile], Sequence[Finding]]:
+        def helper(file: Path) -> str | None:
+            return shown(file, root) if is_followed(file, followed) else path_of(file)
+
+        static = engine.analyse(files, rules.active, helper, options.target, {}, followed)
+        read_files = _read(
+            (*files, *((file, path) for path, file in static.helpers.items())), Given(Discovery((), root))
+        )
+        sources = _Sources(read_files.texts, {path: root / path for path in read_files.files})
+        findings = marked(static.findings, static.helpers, followed, options.fail_third_party)
+        findings = (*findings, *unused_comments(findings, rules, settings, static, sources.texts, root, None))
+        findings = kept(findings, settings, sources.texts, root, possible=True)
+        return static.files, with_fingerprints(findings, _lines_of(findings, sources))
+
+    return foresee
+
+
+def _helper(discovery: Discovery, followed: Mapping[str, Path], only_given: bool) -> engine.PathOf:
+    """A file given alone is reported with the files of its own project that it calls; of several, only they are.
+
+    ``only_given`` reports of one file too only itself. What is followed on request is always reported.
+    """
 
     def path_of(file: Path) -> str | None:
-        own = len(discovery.files) == 1 and not {"site-packages", "dist-packages"} & set(file.parts)
+        if is_followed(file, followed):
+            return shown(file, discovery.root)
+        own = len(discovery.files) == 1 and not only_given and not {"site-packages", "dist-packages"} & set(file.parts)
         return shown(file, discovery.root) if own else None
 
     return path_of
 
 
-def _read(files: Sequence[tuple[Path, str]]) -> _Sources:
-    texts: dict[str, str] = {}
+def _read(files: Sequence[tuple[Path, str]], what: Given) -> _Sources:
+    texts = {path: what.unsaved[file.resolve()] for file, path in files if file.resolve() in what.unsaved}
     for file, path in files:
         try:
-            texts[path], _ = read(file)
+            texts[path] = texts[path] if path in texts else read(file)[0]
         except SourceError:
             continue
     return _Sources(texts, {path: file for file, path in files})
 
 
-def _rule_texts() -> dict[str, RuleText]:
-    """The rule behind each graph-break id that exactly one rule owns."""
-    owners: dict[str, list[RuleText]] = {}
-    for rule in catalog.rules():
-        for gb_id in rule.gb_ids:
-            owners.setdefault(gb_id, []).append(RuleText(rule.code, rule.name, rule.why, rule.how))
-    return {gb_id: rules[0] for gb_id, rules in owners.items() if len(rules) == 1}
-
-
-def _kept(
-    findings: Sequence[Finding], settings: config.Config, sources: _Sources, possible: bool
-) -> tuple[Finding, ...]:
-    """The findings that are sure enough or confirmed, selected, not ignored and not silenced by a comment."""
-    silenced = {path: suppressions(text) for path, text in sources.texts.items()}
-
-    def is_kept(finding: Finding) -> bool:
-        code, name, place = finding.rule, finding.name, finding.location
-        if finding.confidence == "possible" and finding.status != "confirmed" and not possible:
-            return False
-        if settings.select and not any(matches(code, name, pattern) for pattern in settings.select):
-            return False
-        if any(matches(code, name, pattern) for pattern in settings.ignore):
-            return False
-        return not is_suppressed(code, name, place.line, silenced.get(place.path, {}))
-
-    return tuple(f for f in findings if is_kept(f))
-
-
 def _usable(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings whose fix may be written: not for what the run refuted, and not where verification failed."""
-    return [f for f in findings if f.status != "refuted" and f.fix is not None and f.fix.grade != "none"]
+    """Findings whose fix may be written: the user's, not what the run refuted, nor where verification failed."""
+    usable = (f for f in findings if f.status != "refuted" and f.owner == "own")
+    return [f for f in usable if f.fix is not None and f.fix.grade != "none"]
 
 
-def _write_fixes(findings: Sequence[Finding], sources: _Sources, unsafe: bool) -> tuple[int, list[str]]:
-    """Write the fixes, file by file: how many were written, and one note for each file."""
+def _write_fixes(
+    findings: Sequence[Finding], sources: _Sources, unsafe: bool, choose: Choose | None
+) -> tuple[tuple[Finding, ...], list[str]]:
+    """Write the fixes, file by file: ``findings`` with those marked that were written, and one note for each file."""
     chosen, overlapping = select_fixes(_usable(findings), unsafe)
+    if choose is not None:
+        chosen, overlapping = tuple(choose(chosen)), ()
     notes = []
-    written = 0
+    written: list[Finding] = []
     for path, text in fixed_texts(sources.texts, chosen).items():
         count = sum(f.location.path == path for f in chosen)
         try:
             write(sources.files[path], sources.texts[path], text)
-            written += count
+            written += (f for f in chosen if f.location.path == path)
             notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
         except SourceError as error:
             notes.append(f"not fixed: {path} {error}")
     notes.extend(f"not fixed: {f.location.path}:{f.location.line} {f.rule} overlaps another fix" for f in overlapping)
-    return written, notes or ["fixed: nothing; there is no fix to write"]
+    marked = (replace(f, fix=replace(f.fix, written=True)) if f.fix and f in written else f for f in findings)
+    return tuple(marked), notes or ["fixed: nothing; there is no fix to write"]
 
 
 def _with_snippet(finding: Finding, sources: _Sources) -> Finding:

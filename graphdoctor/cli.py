@@ -6,6 +6,7 @@ is imported when the command is asked for, and the engine inside the command.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -18,7 +19,10 @@ from graphdoctor import __version__
 from graphdoctor.commands.common import INTERRUPTED, complain
 
 #: The commands in the order of the help. Each is a function in the module of its name in ``graphdoctor/commands/``.
-COMMANDS = ("scan", "explain", "rules")
+COMMANDS = ("scan", "fix", "compare", "trace", "advise", "bench", "explain", "rules", "init", "lsp")
+
+#: What the system says of a device that takes no more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Commands(click.Group):
@@ -51,11 +55,18 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except Exception as error:
         if os.environ.get("GRAPHDOCTOR_DEBUG") == "1":
             traceback.print_exc()
-        code = complain(
-            f"internal error: {type(error).__name__}: {error}. Please report it with the traceback that "
-            "GRAPHDOCTOR_DEBUG=1 shows"
-        )
+        code = complain(_sentence(error))
     sys.exit(code)
+
+
+def _sentence(error: Exception) -> str:
+    # Of the standard output there is no file name.
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+        return f"the output cannot be written: {error.strerror}"
+    return (
+        f"internal error: {type(error).__name__}: {error}. Please report it with the traceback that "
+        "GRAPHDOCTOR_DEBUG=1 shows"
+    )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -65,6 +76,12 @@ def cli() -> None:
 
     \b
     graphdoctor scan model.py           read the code and, if it has a sample input, run it
+    graphdoctor fix model.py            write the fixes that were proved
+    graphdoctor trace DIR               report on a job that ran elsewhere, from its TORCH_TRACE files
+    graphdoctor compare old.json new.json  what is new and what is fixed
+    graphdoctor advise model.py         where to put torch.compile, with the compilations it takes
+    graphdoctor bench model.py          what each way of compiling costs and gains
     graphdoctor explain GD101           what a finding means and how to fix it
     graphdoctor rules                   all rules
+    graphdoctor init                    set up configuration, pre-commit hook and workflow
     """

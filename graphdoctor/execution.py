@@ -8,9 +8,9 @@ from pathlib import Path
 
 from graphdoctor import config
 from graphdoctor.dynamic import runner
-from graphdoctor.fixes.verify import Rerun
-from graphdoctor.model import DynamicRun, ScannedFile
-from graphdoctor.options import ScanOptions, UsageError
+from graphdoctor.fixes.trials import Seen
+from graphdoctor.model import DynamicRun, ScannedFile, Varied
+from graphdoctor.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source.discover import Discovery
 from graphdoctor.source.module import text_of
 from graphdoctor.static.engine import StaticResult
@@ -24,7 +24,7 @@ def run_request(
         return None, "not run: --no-run was given"
     problem = _run_problem(options, discovery, static.files)
     if problem:
-        if options.run or options.target is not None or options.inputs:
+        if options.run or options.target is not None or options.inputs or options.vary:
             raise UsageError(f"cannot run: {problem}")
         return None, f"not run: {problem}"
     file, _ = discovery.files[0]
@@ -33,6 +33,12 @@ def run_request(
         root=discovery.root,
         target=options.target,
         inputs=options.inputs,
+        vary=options.vary,
+        readiness=options.readiness or None,
+        ladder=options.ladder or options.repro is not None or None,
+        repro=options.repro is not None,
+        optimizer=options.optimizer,
+        compiled_autograd=options.compiled_autograd,
         device=options.device,
         mode=settings.mode,
         timeout=settings.timeout,
@@ -43,6 +49,8 @@ def run_request(
 
 def _run_problem(options: ScanOptions, discovery: Discovery, files: Sequence[ScannedFile]) -> str:
     """Why the files cannot be run, and what to do about it; empty when they can."""
+    if options.paths[0] == STDIN:
+        return "what comes on the standard input is only read; scan the file to run it"
     if len(options.paths) != 1 or not Path(options.paths[0]).is_file():
         return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
     if files[0].status == "failed":
@@ -55,15 +63,49 @@ def _run_problem(options: ScanOptions, discovery: Discovery, files: Sequence[Sca
     return ""
 
 
-def rerunner(request: runner.RunRequest, files: Mapping[str, Path], progress: runner.Progress) -> Rerun:
-    """Runs copies of the code: on the same inputs, compared with the eager outputs that ``request`` saved.
+class Copies:
+    """Runs copies of the code on the same inputs, compared with the eager outputs that ``request`` saved.
 
-    ``files`` says where the shown paths are on disk.
+    ``files`` says where the shown paths are on disk. See ``graphdoctor.fixes.trials.Copies``.
     """
 
-    def rerun(texts: Mapping[str, str]) -> Sequence[DynamicRun]:
-        progress("verifying fixes")
-        overlay = {str(files[path].resolve()): text for path, text in texts.items()}
-        return runner.run(replace(request, overlay=overlay, compare=True, watch=(), explain=False), progress).runs
+    def __init__(
+        self, request: runner.RunRequest, files: Mapping[str, Path], progress: runner.Progress, server: runner.Server
+    ) -> None:
+        self._request = replace(request, compare=True, watch=(), explain=False, recompiles=False, deeper=False)
+        self._files = files
+        self._progress = progress
+        self._server = server
 
-    return rerun
+    def run(self, texts: Mapping[str, str], mode: str | None = None) -> Sequence[DynamicRun]:
+        """By default, with fullgraph=True, and compared with the original; in one mode, or as was asked for."""
+        return self._run(replace(self._request, overlay=self._overlay(texts), mode=mode or self._request.mode)).runs
+
+    def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool | None:
+        """Whether fullgraph=True passes in one mode or all; None when that could not be tried."""
+        request = replace(self._request, overlay=self._overlay(texts), mode=mode or self._request.mode)
+        runs = self._run(replace(request, only_fullgraph=True)).runs
+        passes = [run.fullgraph.passes if run.outcome == "ok" else None for run in runs]
+        return False if False in passes else None if None in passes else True
+
+    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
+        """Run the original on varied inputs; gives the truths that the tests in ``lines`` had, by path and line."""
+        tests = {str(self._files[path].resolve()): tuple(numbers) for path, numbers in lines.items()}
+        shown = {str(self._files[path].resolve()): path for path in lines}
+        found = self._run(replace(self._request, varied=True, compare=False, tests=tests)).varied
+        seen: dict[tuple[str, int], frozenset[bool]] = {}
+        for path, line, truth in (test for varied in found for test in varied.seen):
+            key = (shown[path], line)
+            seen[key] = seen.get(key, frozenset()) | {truth}
+        return seen
+
+    def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+        """Run on varied inputs, one ``Varied`` for each mode."""
+        return self._run(replace(self._request, overlay=self._overlay(texts), varied=True)).varied
+
+    def _overlay(self, texts: Mapping[str, str]) -> dict[str, str]:
+        return {str(self._files[path].resolve()): text for path, text in texts.items()}
+
+    def _run(self, request: runner.RunRequest) -> runner.RunResult:
+        self._progress("verifying fixes")
+        return runner.run(request, self._progress, self._server)

@@ -6,12 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +52,22 @@ def chromium() -> str:
     if os.environ.get("GRAPHDOCTOR_REQUIRE_BROWSER"):
         pytest.fail("no chromium on PATH, and GRAPHDOCTOR_REQUIRE_BROWSER is set")
     pytest.skip("no chromium on PATH")
+
+
+@pytest.fixture(scope="session")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tree, for what writes into it."""
+    folder = tmp_path_factory.mktemp("install") / "clone"
+    shutil.copytree(ROOT, folder, ignore=NOT_IN_A_CLONE)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(clone: Path) -> Path:
+    """The ``bin`` folder of a fresh environment with ``pip install .`` from a copy of the tree."""
+    environment = clone.parent / "venv"
+    venv.create(environment, with_pip=True)
+    bin_ = environment / "bin"
+    install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "."]
+    subprocess.run(install, cwd=clone, check=True, timeout=240)
+    return bin_

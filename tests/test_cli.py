@@ -157,7 +157,7 @@ def test_output_to_a_file_leaves_stdout_empty(folder: Path, output_format: str) 
     elif output_format == "text":
         assert written == to_stdout.stdout
     else:
-        assert written.startswith("## graphdoctor: Not run, source only: 1 error")
+        assert written.startswith("<!-- graphdoctor -->\n\n## graphdoctor: Not run, source only: 1 error")
 
 
 def test_html_is_written_beside_the_report(folder: Path) -> None:

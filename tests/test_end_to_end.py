@@ -139,7 +139,7 @@ def test_a_scan_changes_no_file(demo: Scan) -> None:
 
 
 def test_written_fixes_satisfy_dynamo(graphdoctor: Command, root: Path, tmp_path: Path) -> None:
-    """The fixes on disk, judged by torch alone: no break record, one graph, the outputs of the original."""
+    """The fixes on disk, judged by torch alone: no break, one graph, outputs and gradients of the original."""
     fixed = tmp_path / "model.py"
     shutil.copy(root / DEMO, fixed)
     done = graphdoctor("scan", "model.py", "--no-run", "--fix", "--unsafe-fixes", cwd=tmp_path)
@@ -148,13 +148,19 @@ def test_written_fixes_satisfy_dynamo(graphdoctor: Command, root: Path, tmp_path
         assert (capture["events"], capture["graphs"], capture["fullgraph"]) == ([], 1, True)
     compare = (
         "import importlib.util, sys, torch\n"
-        "def outputs(path):\n"
+        "def results(path):\n"
         "    spec = importlib.util.spec_from_file_location('model', path)\n"
         "    module = importlib.util.module_from_spec(spec)\n"
         "    spec.loader.exec_module(module)\n"
+        "    torch.manual_seed(0)\n"
         "    model, args = module.graphdoctor_target()\n"
-        "    return model(*args)\n"
-        "assert torch.equal(outputs(sys.argv[1]), outputs(sys.argv[2]))\n"
+        "    outputs = model.train()(*args)\n"
+        "    outputs.mean().backward()\n"
+        "    gradients = [p.grad for p in model.parameters() if p.grad is not None]\n"
+        "    assert gradients\n"
+        "    return [outputs, *gradients]\n"
+        "before, after = results(sys.argv[1]), results(sys.argv[2])\n"
+        "assert len(before) == len(after) and all(map(torch.equal, before, after))\n"
     )
     subprocess.run([sys.executable, "-B", "-c", compare, str(root / DEMO), str(fixed)], check=True, timeout=60)
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,23 +14,9 @@ import pytest
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
-NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
-
 PRINTS = (
     "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
 )
-
-
-@pytest.fixture(scope="module")
-def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ``bin`` folder of a fresh environment with ``pip install .`` from a copy of the tree."""
-    folder = tmp_path_factory.mktemp("install")
-    shutil.copytree(root, folder / "clone", ignore=NOT_IN_A_CLONE)
-    venv.create(folder / "venv", with_pip=True)
-    bin_ = folder / "venv" / "bin"
-    install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "."]
-    subprocess.run(install, cwd=folder / "clone", check=True, timeout=240)
-    return bin_
 
 
 def scan(bin_: Path, *arguments: str | Path, cwd: Path, marker: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -55,6 +40,7 @@ def test_only_graphdoctor_is_put_into_site_packages(installed: Path) -> None:
     assert "graphdoctor/py.typed" in files
     assert any(file.startswith("graphdoctor/rules/") for file in files)
     assert any(file.startswith("graphdoctor/report/templates/") for file in files)
+    assert any(file.startswith("graphdoctor/site/templates/") for file in files)
 
 
 def test_the_fixtures_are_scanned_without_torch_and_never_run(installed: Path, root: Path, tmp_path: Path) -> None:
@@ -101,7 +87,7 @@ def thousand(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(995):
         (folder / f"model_{number:03}.py").write_text(PRINTS)
     broken = folder / "broken"
-    shutil.copytree(root / "fixtures" / "broken", broken, ignore=NOT_IN_A_CLONE)
+    shutil.copytree(root / "fixtures" / "broken", broken, ignore=shutil.ignore_patterns("__pycache__"))
     (broken / "empty.py").unlink()  # an empty file is valid Python
     return folder
 
