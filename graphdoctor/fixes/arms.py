@@ -35,11 +35,25 @@ class Shape:
     has_float: bool = False
 
 
-def assigned_values(block: cst.BaseSuite, editor: Editor) -> dict[str, cst.BaseExpression]:
-    """What a block assigns, by the code of the target: plain names and attributes of ``self``.
+@dataclass(frozen=True)
+class Assigned:
+    """What a block assigns, by the code of the target; ``helpers`` are names that only help to compute the others."""
 
-    A name that only helps to compute the others, ``limit = finfo(x.dtype).max``, is put in place where it is read.
-    Refuses any other statement.
+    values: dict[str, cst.BaseExpression]
+    helpers: dict[str, cst.BaseExpression]
+
+    @property
+    def in_place(self) -> dict[str, cst.BaseExpression]:
+        """``values`` with the helpers put in place where they are read."""
+        put = _PutInPlace(self.helpers)
+        changed = {name: value.visit(put) for name, value in self.values.items()}
+        return {name: value for name, value in changed.items() if isinstance(value, cst.BaseExpression)}
+
+
+def assigned(block: cst.BaseSuite, editor: Editor) -> Assigned:
+    """The plain names and attributes of ``self`` that a block assigns. Refuses any other statement.
+
+    ``limit = finfo(x.dtype).max`` is a helper when nothing outside the block reads ``limit``.
     """
     values: dict[str, cst.BaseExpression] = {}
     helpers: set[str] = set()
@@ -54,10 +68,11 @@ def assigned_values(block: cst.BaseSuite, editor: Editor) -> dict[str, cst.BaseE
         if any(not _is_helper(name, block, editor) for name in read) or editor.code(target) in values:
             raise Refuse("a side uses a name that it has just assigned")
         helpers |= read
-        value = statement.value.visit(_PutInPlace({n: values[n] for n in read})) if read else statement.value
-        assert isinstance(value, cst.BaseExpression)
-        values[editor.code(target)] = value
-    return {name: value for name, value in values.items() if name not in helpers}
+        values[editor.code(target)] = statement.value
+    return Assigned(
+        {name: value for name, value in values.items() if name not in helpers},
+        {name: value for name, value in values.items() if name in helpers},
+    )
 
 
 def reads(node: cst.CSTNode, target: str) -> bool:
@@ -87,6 +102,9 @@ class _PutInPlace(cst.CSTTransformer):
         value = self.values.get(original_node.value)
         if value is None:
             return updated_node
+        nested = value.visit(self)
+        assert isinstance(nested, cst.BaseExpression)
+        value = nested
         is_tight = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(value.lpar)
         return value if is_tight else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 

@@ -28,8 +28,8 @@ def choose_with_cond(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     indent = editor.indent_of(branch)
     last: cst.CSTNode = branch
     if isinstance(branch.orelse, cst.Else) and not arms.is_return(branch.body):
-        taken = arms.assigned_values(branch.body, editor)
-        other = arms.assigned_values(branch.orelse.body, editor)
+        taken = arms.assigned(branch.body, editor).in_place
+        other = arms.assigned(branch.orelse.body, editor).in_place
         if len(taken) != 1 or list(taken) != list(other) or "." in next(iter(taken)):
             raise Refuse("the sides do not assign one name, the same in both")
         (name,) = taken

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -158,7 +158,11 @@ class Editor:
         if len(block.body) == 1:
             raise Refuse("the statement is all that its block does")
         place = self.location(line)
-        return Edit(self.path, (place.line, 1), (place.end_line + 1, 1), "")
+        if place.end_line < len(self._lines):
+            return Edit(self.path, (place.line, 1), (place.end_line + 1, 1), "")
+        # The file ends without a line end: the one before goes.
+        ends = (place.line - 1, len(self._lines[place.line - 2]) + 1), (place.end_line, len(self._lines[-1]) + 1)
+        return Edit(self.path, *ends, "")
 
     def insert_before(self, statement: cst.CSTNode, text: str) -> Edit:
         """Put ``text`` right before ``statement``; the caller ends it with a line end and the indentation."""
@@ -171,10 +175,18 @@ class Editor:
         return (self.newline + indent).join(text)
 
     def statement(self, indent: str, start: str, value: str) -> str:
-        """``start`` with ``value``, which stands in parentheses on a line of its own where one line is too long."""
+        """``start`` with ``value``; where one line is too long, what is in its parentheses has lines of its own."""
         if len(indent) + len(start) + len(value) <= LINE_LENGTH or self.newline in value:
             return start + value
-        return self.lines(indent, f"{start}(", f"\t{value}", ")")
+        node = cst.parse_expression(value)
+        if not isinstance(node, cst.Call) or node.lpar:
+            return self.lines(indent, f"{start}(", f"\t{value}", ")")
+        code = self.module.tree.code_for_node
+        arguments = [code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for a in node.args]
+        together = ", ".join(arguments)
+        fits = len(indent) + len(self.indent) + len(together) <= LINE_LENGTH
+        rows = [together] if fits else [f"{argument}," for argument in arguments]
+        return self.lines(indent, f"{start}{code(node.func)}(", *(f"\t{row}" for row in rows), ")")
 
     def deepen(self, statement: cst.CSTNode, levels: int = 1) -> str:
         """The source of ``statement`` with its continuation lines indented further, multi-line strings left alone."""
@@ -258,9 +270,17 @@ class Editor:
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """``node`` and everything in it, in source order."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(_children(current)))
+
+
+@lru_cache(maxsize=100_000)
+def _children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """libcst runs a visitor for each call of ``children``; a rewrite walks the same function many times."""
+    return node.children
 
 
 def _shared(first: str, second: str) -> int:

@@ -58,7 +58,7 @@ def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> 
 
 def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:
     """The count with this fix alone, where that says more than the count with all."""
-    if together > 1 and found.status == "confirmed" and trials.has_time():
+    if trials.each and together > 1 and found.status == "confirmed" and trials.has_time():
         last = before[-1]
         after = len(trials.attempt([found], last.mode).breaks)
         yield f"Alone: {after} graph {'break' if after == 1 else 'breaks'}, {len(break_places([last]))} before."

@@ -68,10 +68,14 @@ class Trial:
 
 
 class Trials:
-    """Tries sets of fixes on ``copies``, each once, within ``seconds`` for what is asked with ``has_time``."""
+    """Tries sets of fixes on ``copies``, each once, within ``seconds`` for what is asked with ``has_time``.
 
-    def __init__(self, texts: Mapping[str, str], copies: Copies, seconds: float) -> None:
+    ``each`` asks for more than whether the fixes are right together.
+    """
+
+    def __init__(self, texts: Mapping[str, str], copies: Copies, each: bool, seconds: float) -> None:
         self.texts = texts
+        self.each = each
         self._copies = copies
         self._until = time.monotonic() + seconds
         self._done: dict[tuple[object, ...], Trial] = {}

@@ -42,10 +42,10 @@ def verify(
     chosen, overlapping = select_fixes((f for f in findings if f.status != "refuted"), unsafe=True)
     if not chosen:
         return None
-    trials = Trials(texts, copies, seconds)
+    trials = Trials(texts, copies, each, seconds)
     trials.record(chosen)
     reasons: dict[Finding, str] = {}
-    trial = _right(chosen, trials, reasons, before, each)
+    trial = _right(chosen, trials, reasons, before)
     trial = _effective(trial, trials, reasons)
     minimal = _minimal(trial, trials) if each else None
     proved = tuple(graded.finding(f, trial, trials, before, reasons, minimal) for f in findings)
@@ -64,11 +64,11 @@ def verify(
 
 
 def _right(
-    chosen: Sequence[Finding], trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun], each: bool
+    chosen: Sequence[Finding], trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun]
 ) -> Trial:
-    """The trial of the fixes that are right together, with ``each`` also alone; ``reasons`` has why others are not."""
+    """The trial of the fixes that are right together and alone; why the others are not goes to ``reasons``."""
     everything = trials.attempt(chosen)
-    if not everything.problem and not each:
+    if not everything.problem and not trials.each:
         return everything
     if not everything.problem and len(chosen) > 1:
         # One compile for each: the mode that has gradients, where there is one.

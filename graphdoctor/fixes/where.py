@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes import arms
-from graphdoctor.fixes.conditions import Conditions
+from graphdoctor.fixes.conditions import Condition, Conditions
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import root
@@ -87,9 +87,12 @@ class _Chooser:
         return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
 
     def _assigns(self, node: cst.If, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
-        blocks = [arms.assigned_values(case.body, self.editor) for case in cases]
+        made = [arms.assigned(case.body, self.editor) for case in cases]
+        if otherwise is None and len(cases) == 1 and len(made[0].values) == 1:
+            return self._one_sided(node, made[0], indent)
+        blocks = [one.in_place for one in made]
         if otherwise is not None:
-            blocks.append(arms.assigned_values(otherwise, self.editor))
+            blocks.append(arms.assigned(otherwise, self.editor).in_place)
         targets = list(blocks[0])
         if any(set(block) != set(targets) for block in blocks):
             raise Refuse("the sides assign different names")
@@ -116,6 +119,24 @@ class _Chooser:
             lines.append(self.editor.statement(indent, f"{target} = ", text))
         return self.editor.replace(node, self.editor.lines(indent, *lines))
 
+    def _one_sided(self, node: cst.If, made: arms.Assigned, indent: str) -> Edit:
+        """``if t: x = f(x)``: the Python part of the test stays an ``if``, and helpers keep their lines."""
+        condition, values = self.conditions.split(node.test), made.in_place
+        (name,) = values
+        self._check_targets(node, [name])
+        self._judge(condition, values[name], self._previous(node, name, [values]))
+        inside = indent + self.editor.indent if condition.python else indent
+        lines = [
+            self.editor.statement(inside, f"{helper} = ", self.editor.code(value))
+            for helper, value in made.helpers.items()
+        ]
+        text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
+        lines.append(self.editor.statement(inside, f"{name} = ", text))
+        comments = self._comments(node, node)
+        if condition.python:
+            lines = [f"if {condition.python}:", *(f"\t{line}" for line in lines)]
+        return self.editor.replace(node, self.editor.lines(indent, *comments, *lines))
+
     def _fresh(self, name: str) -> str:
         taken = names(self.editor.module.tree)
         while name in taken:
@@ -137,16 +158,20 @@ class _Chooser:
         if self._is_python(test):
             return f"({self.editor.code(taken)} if {self.editor.code(test)} else {other})"
         condition = self.conditions.split(test)
-        for value in (taken, other_node):
+        self._judge(condition, taken, other_node)
+        text = f"torch.where({name or condition.tensor}, {self.editor.code(taken)}, {other})"
+        return f"({text} if {condition.python} else {other})" if condition.python else text
+
+    def _judge(self, condition: Condition, taken: cst.BaseExpression, other: cst.BaseExpression) -> None:
+        """Refuse sides that cannot both be computed, and note what may change when they are."""
+        for value in (taken, other):
             arms.check(value, self.editor)
             self.risks.extend(arms.risks(value, self.editor))
-        shapes = arms.shape_of(taken, self.editor), arms.shape_of(other_node, self.editor)
+        shapes = arms.shape_of(taken, self.editor), arms.shape_of(other, self.editor)
         if shapes[0] is None or not shapes[0].base or shapes[0] != shapes[1]:
             self.risks.append("the sides are not shown to have the same shape and dtype")
         if not condition.scalar:
             self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
-        text = f"torch.where({name or condition.tensor}, {self.editor.code(taken)}, {other})"
-        return f"({text} if {condition.python} else {other})" if condition.python else text
 
     def _is_python(self, test: cst.BaseExpression) -> bool:
         """``self.momentum == -1``: an attribute and a literal, in an ``elif`` behind a test of tensor data."""

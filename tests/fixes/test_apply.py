@@ -16,16 +16,23 @@ from graphdoctor.fixes.branch import rewrite_branch
 from graphdoctor.fixes.capture import capture_numbers
 from graphdoctor.fixes.checks import check_in_graph
 from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.cond import choose_with_cond
 from graphdoctor.fixes.contexts import skip_context
 from graphdoctor.fixes.conversions import keep_tensor, keep_truth
 from graphdoctor.fixes.defaults import make_default
+from graphdoctor.fixes.definitions import hoist_definition
+from graphdoctor.fixes.devices import device_arguments
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.experts import loop_over_all
 from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.fixes.guard import guard_statement
 from graphdoctor.fixes.hoist import hoist_constant
 from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.fixes.masks import reduce_masked, write_masked
+from graphdoctor.fixes.sorting import sort_in_graph
+from graphdoctor.fixes.spellings import power, read_global
+from graphdoctor.fixes.storage import reshape, stay_dense
 from graphdoctor.fixes.while_loop import loop_in_graph
 from graphdoctor.fixes.wrappers import plain_iterable
 from graphdoctor.model import Edit, Finding, Fix, Location
@@ -111,6 +118,10 @@ STATEMENTS = [
     "while x.max() > 1:\n    x = x / 2", "x.requires_grad = True", "y = x.detach().requires_grad_()  # why",
     "for i in tqdm(a): x = x + i", "y = [i for i in tqdm(a)]", "v = round(x.mean().item(), 2)\nx = x * v",
     "ok = x.any() and not x.all()\nx = x * ok", "y = zlib.crc32(b'a')",
+    "for k in x:\n    x = x + k\n    if x.any(): break", "for k in x:\n    if k.any():\n        continue  # a\n    x = x * k",
+    "s = sorted([x, a])", "y = globals()['torch']", "y = x.clone()\ny.resize_(2)", "s = x.to_sparse()\ny = s.to_dense()",
+    "with torch.device(0):\n    # a\n    y = torch.ones(\n        8\n    )", "try:\n    import m\nexcept ImportError: m = None",
+    "if x.any():\n    y = g(x)\nelse: y = h(x)", "class A:\n    k = 1\n", "y = pow(x, -2)",
 ]  # fmt: skip
 HEADS = ["", '"""doc"""\n', "import math\n", "from torch import nn\n", "import torch\n", "#!x\n\n# c\n", "torch = 1\n"]
 
@@ -130,9 +141,19 @@ def program(seed: int) -> str:
 
 OF_CALLS = (
     guard_statement, rewrite_branch, guard_host, hoist_constant, keep_tensor, capture_numbers, plain_iterable,
-    grad_flag_in_eager, check_in_graph, skip_context, loop_over_all,
+    grad_flag_in_eager, check_in_graph, skip_context, loop_over_all, read_global, power, reshape, stay_dense,
+    device_arguments, sort_in_graph, choose_with_cond, keep_looping,
 )  # fmt: skip
-OF_VALUES = (rewrite_branch, write_masked, reduce_masked, keep_truth, loop_in_graph, make_default)
+OF_VALUES = (
+    rewrite_branch,
+    write_masked,
+    reduce_masked,
+    keep_truth,
+    loop_in_graph,
+    make_default,
+    choose_with_cond,
+    keep_looping,
+)
 
 
 def every_plan(text: str) -> list[FixPlan]:
@@ -146,6 +167,8 @@ def every_plan(text: str) -> list[FixPlan]:
         elif isinstance(node, (cst.Subscript, cst.BooleanOperation, cst.Comparison)):
             hit = Hit(events.Truth(node, site, Tensor(), "if"), "", "")
             plans += [first_fit(hit, editor, rewrite) for rewrite in OF_VALUES]
+        elif isinstance(node, (cst.ClassDef, cst.ImportAlias)):
+            plans.append(first_fit(Hit(events.Define(node, site, "A"), "", ""), editor, hoist_definition))
         elif isinstance(node, cst.Assert):
             plans.append(constant_message(node, Hit(events.Assert(node, site, UNKNOWN, None), "", ""), editor))
     return [plan for plan in plans if isinstance(plan, FixPlan)]

@@ -7,7 +7,8 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.conversions import clone_tensor, keep_tensor
+from graphdoctor.fixes.conversions import keep_tensor
+from graphdoctor.fixes.copies import clone_tensor
 from graphdoctor.static.rule import FixPlan
 from graphdoctor.static.values import Tensor
 
@@ -63,7 +64,7 @@ def test_dropping_the_call_is_unsafe(make: Any) -> None:
         ("return range(x.max().item())", ".item", INDEX),
         ("s = x.max().item()\nreturn range(s)", ".item", INDEX),
         ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
-        ("flag.s = x.max().item()\nreturn x", ".item", "The number is stored where other code may read it."),
+        ("flag.s = x.max().item()\nreturn x", ".item", "The value is stored where other code may read it."),
         ("return {1: x.max().item()}", ".item", "The number is used where a tensor may mean something else."),
         ("return x * int(x.max(), 2)", "int", "`int(x.max(), 2)` does more than read one number, so it cannot be dropped."),
     ],

@@ -165,6 +165,9 @@ def test_delete_takes_whole_lines() -> None:
     text = "def f():\n    x = (\n        1\n    )\n    return 2\n"
     editor = editor_of(text)
     assert apply(text, [editor.delete(first(editor, cst.Assign, "x"))]) == "def f():\n    return 2\n"
+    text = "def f():\n    y = 1\n    x = 2"
+    editor = editor_of(text)
+    assert apply(text, [editor.delete(first(editor, cst.Assign, "x"))]) == "def f():\n    y = 1"
 
 
 def test_indent_of_refuses_code_in_front() -> None:

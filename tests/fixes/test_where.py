@@ -167,4 +167,7 @@ def test_a_line_that_would_be_too_long_is_broken(make: Any) -> None:
     value = "torch.tanh(x * 0.5 + 1.5 - 0.25 + 0.125) + torch.sigmoid(x * 2.5 - 1.0)"
     source = f"import torch\n\n\ndef f(x):\n    if x.sum() > 0:\n        x = {value}\n    else:\n        x = x - {value}\n    return x\n"
     after = make(source, kind=cst.If, value=Tensor("bool", 0)).after(choose_with_where)
-    assert f"    x = (\n        torch.where(x.sum() > 0, {value}, x - {value})\n    )\n    return x\n" in after
+    assert (
+        f"    x = torch.where(\n        x.sum() > 0,\n        {value},\n        x - {value},\n    )\n    return x\n"
+        in after
+    )

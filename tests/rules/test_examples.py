@@ -73,7 +73,8 @@ def asked(request: pytest.FixtureRequest) -> list[ModuleType]:
         for item in request.session.items
         if isinstance(item, pytest.Function) and hasattr(item, "callspec")
     ]
-    wanted = {call.params["rule"].CODE for call in calls if "rule" in call.params}
+    modules = [call.params.get("rule") for call in calls]
+    wanted = {rule.CODE for rule in modules if isinstance(rule, ModuleType)}
     return [rule for rule in RULES if rule.CODE in wanted]
 
 
