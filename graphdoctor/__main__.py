@@ -1,5 +1,5 @@
 """``python -m graphdoctor``."""
 
-from graphdoctor.cli import main
+from graphdoctor.entry import main
 
 main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import tempfile
 import time
@@ -9,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import graphdoctor
+from graphdoctor.advise.model import Advice
 from graphdoctor.baseline import Foresee, compared, opened
+from graphdoctor.cache import Cache, stamps
 from graphdoctor.config import Config
 from graphdoctor.diagnosis.allow import expired, with_allowed
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
@@ -19,23 +23,26 @@ from graphdoctor.diagnosis.join import join, rule_texts
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.dynamic import runner
-from graphdoctor.execution import Copies, run_request
+from graphdoctor.execution import Copies, is_run, run_request
 from graphdoctor.fixes.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.diff import unified
-from graphdoctor.fixes.verify import Verified, verify
 from graphdoctor.fixes.write import write
 from graphdoctor.followed import is_followed, marked
 from graphdoctor.followed import packages as followed_packages
 from graphdoctor.given import Given, given
 from graphdoctor.model import Diagnosis, DynamicRun, Finding, ScannedFile
 from graphdoctor.options import ScanOptions, UsageError, settings_for
-from graphdoctor.ruleset import RuleSet, ruleset
+from graphdoctor.ruleset import RuleSets, check_codes, torch_for
 from graphdoctor.selection import kept, unused_comments
 from graphdoctor.source.discover import Discovery, shown
-from graphdoctor.source.module import SourceError, decode, read, text_of
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import decode, read, text_of
 from graphdoctor.source.text import split_lines
-from graphdoctor.static import catalog, engine
-from graphdoctor.third_party import at_breaks, confirmed, patch
+from graphdoctor.static.result import PathOf
+from graphdoctor.static_pass import Work, static_pass
+
+if TYPE_CHECKING:
+    from graphdoctor.fixes.verify import Verified
 
 __all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "third_party_patch"]
 
@@ -67,19 +74,38 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: C
 
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
     """
+    with runner.Server() as server:
+        return _scan(options, progress, choose, server)
+
+
+def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, server: runner.Server) -> Diagnosis:
     base = opened(options)
     settings = settings_for(options)
-    rules = ruleset(settings)
+    check_codes(settings)
+    rules = RuleSets(settings)
     followed = followed_packages(options, settings)
     what = given(options, settings)
     discovery = what.discovery
     timings: dict[str, float] = {}
-    notes = list(rules.problems)
+    # Loading the rules takes longer than recalling what they said; those of the project may have something to say.
+    notes = list(rules.loaded.problems) if settings.rules else []
+    if is_run(options, discovery):
+        # The worker imports torch while the files are read. Where it cannot be started, the run says so.
+        with contextlib.suppress(OSError):
+            server.start()
 
     started = time.monotonic()
     progress(f"reading {len(discovery.files)} {'file' if len(discovery.files) == 1 else 'files'}")
     helper = _helper(discovery, followed, options.only_given)
-    static = engine.analyse(discovery.files, rules.active, helper, options.target, what.unsaved, followed)
+    work = Work(discovery.files, helper, options.target, what.unsaved, followed)
+    counted = len(discovery.files)
+    static = static_pass(
+        work,
+        lambda: rules.loaded.active,
+        _cache(options, settings),
+        options.jobs,
+        lambda done: progress(f"reading {counted} files: {done}") if counted > 1 else None,
+    )
     sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())), what)
     timings["static"] = time.monotonic() - started
 
@@ -94,31 +120,55 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: C
         if request is not None:
             started = time.monotonic()
             request = replace(request, reference=Path(reference))
-            result = runner.run(request, progress)
+            try:
+                result = runner.run(request, progress, server)
+            except runner.NotStarted as error:
+                result = error.result
             runs, environment = result.runs, {**environment, **result.environment}
             timings["dynamic"] = time.monotonic() - started
         if options.third_party_fixes:
-            installed = at_breaks(runs or (), rules.active, discovery.root, findings)
+            from graphdoctor.third_party import at_breaks
+
+            installed = at_breaks(runs or (), rules.loaded.active, discovery.root, findings)
             findings = (*findings, *installed.findings)
             sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
-        findings = join(findings, runs or (), rule_texts(catalog.rules()))
+        if runs:
+            from graphdoctor.static import catalog
+
+            findings = join(findings, runs, rule_texts(catalog.rules()))
         if options.third_party_fixes:
+            from graphdoctor.third_party import confirmed
+
             findings = confirmed(findings, runs or ())
         _check_target(options, runs or ())
-        findings = (*findings, *unused_comments(findings, rules, settings, static, sources.texts, discovery.root, runs))
+        if static.judged:
+            unused = unused_comments(findings, rules.loaded, settings, static, sources.texts, discovery.root, runs)
+            findings = (*findings, *unused)
         findings = kept(findings, settings, sources.texts, discovery.root, options.possible)
         findings = with_fingerprints(findings, _lines_of(findings, sources))
         if request is not None and runs is not None and options.verify:
+            from graphdoctor.fixes.verify import verify
+
             started = time.monotonic()
             if all(run.outcome == "ok" for run in runs):
-                with runner.Server() as server:
+                try:
                     copies = Copies(request, sources.files, progress, server)
                     verified = verify(
                         findings, sources.texts, runs, copies, each=options.each_fix, seconds=request.timeout
                     )
+                except runner.NotStarted as error:
+                    notes.append(f"fixes not verified: {error}")
             else:
                 notes.append("fixes not verified: the original code did not run to its end")
             timings["verify"] = time.monotonic() - started
+    advice: Advice | None = None
+    if options.advise and request is not None:
+        from graphdoctor.advise.section import section
+
+        started = time.monotonic()
+        advice, reason = section(request, runs or (), progress)
+        notes.extend([reason] if reason else [])
+        timings["advise"] = time.monotonic() - started
     if verified is not None:
         findings = verified.findings
     fixes = 0
@@ -140,11 +190,19 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: C
         verification=verified.verification if verified is not None else None,
         notes=tuple(notes),
         timings=timings,
+        advice=advice,
         root=str(discovery.root),
     )
     exclude = (*settings.exclude, *settings.extend_exclude)
     foresee = _foresee(options, settings, rules, followed, discovery.root)
     return compared(diagnosis, base, options, exclude, frozenset(sources.files), foresee)
+
+
+def _cache(options: ScanOptions, settings: Config) -> Cache | None:
+    if options.cache is None:
+        return None
+    own = (stamp for folder in settings.rules if folder.is_dir() for stamp in (str(folder), *stamps(folder)))
+    return Cache(options.cache, (options.target or "", torch_for(settings), *own))
 
 
 def diff(diagnosis: Diagnosis, unsafe: bool, stdin: bytes | None = None) -> str:
@@ -167,6 +225,8 @@ def fixed(diagnosis: Diagnosis, unsafe: bool, stdin: bytes) -> bytes:
 
 def third_party_patch(diagnosis: Diagnosis, unsafe: bool) -> str:
     """The fixes of installed packages as a patch, see graphdoctor.third_party; ``unsafe`` admits unsafe ones."""
+    from graphdoctor.third_party import patch
+
     return patch(diagnosis.findings, Path(diagnosis.root), unsafe)
 
 
@@ -187,30 +247,31 @@ def _check_target(options: ScanOptions, runs: Sequence[DynamicRun]) -> None:
 
 
 def _foresee(
-    options: ScanOptions, settings: Config, rules: RuleSet, followed: Mapping[str, Path], root: Path
+    options: ScanOptions, settings: Config, rules: RuleSets, followed: Mapping[str, Path], root: Path
 ) -> Foresee:
     """The static pass as this scan makes it, for files that stand elsewhere than their paths say."""
 
-    def foresee(
-        files: Sequence[tuple[Path, str]], path_of: engine.PathOf
-    ) -> tuple[Sequence[ScannedFile], Sequence[Finding]]:
+    def foresee(files: Sequence[tuple[Path, str]], path_of: PathOf) -> tuple[Sequence[ScannedFile], Sequence[Finding]]:
         def helper(file: Path) -> str | None:
             return shown(file, root) if is_followed(file, followed) else path_of(file)
 
-        static = engine.analyse(files, rules.active, helper, options.target, {}, followed)
+        work = Work(files, helper, options.target, {}, followed)
+        static = static_pass(work, lambda: rules.loaded.active, jobs=options.jobs)
         read_files = _read(
             (*files, *((file, path) for path, file in static.helpers.items())), Given(Discovery((), root))
         )
         sources = _Sources(read_files.texts, {path: root / path for path in read_files.files})
         findings = marked(static.findings, static.helpers, followed, options.fail_third_party)
-        findings = (*findings, *unused_comments(findings, rules, settings, static, sources.texts, root, None))
+        if static.judged:
+            unused = unused_comments(findings, rules.loaded, settings, static, sources.texts, root, None)
+            findings = (*findings, *unused)
         findings = kept(findings, settings, sources.texts, root, possible=True)
         return static.files, with_fingerprints(findings, _lines_of(findings, sources))
 
     return foresee
 
 
-def _helper(discovery: Discovery, followed: Mapping[str, Path], only_given: bool) -> engine.PathOf:
+def _helper(discovery: Discovery, followed: Mapping[str, Path], only_given: bool) -> PathOf:
     """A file given alone is reported with the files of its own project that it calls; of several, only they are.
 
     ``only_given`` reports of one file too only itself. What is followed on request is always reported.

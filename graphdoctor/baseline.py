@@ -18,7 +18,7 @@ from graphdoctor.report.read_json import ReadError, read
 from graphdoctor.source.discover import is_excluded
 from graphdoctor.source.git import Commit, GitError, base_commit, renames, write_files
 from graphdoctor.source.patterns import PathPattern
-from graphdoctor.static.engine import PathOf
+from graphdoctor.static.result import PathOf
 
 #: The static pass as the scan makes it: files with the paths to show, and the paths of helpers, to what is found there.
 Foresee = Callable[[Sequence[tuple[Path, str]], PathOf], tuple[Sequence[ScannedFile], Sequence[Finding]]]

@@ -12,8 +12,13 @@ from graphdoctor.fixes.trials import Seen
 from graphdoctor.model import DynamicRun, ScannedFile, Varied
 from graphdoctor.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source.discover import Discovery
-from graphdoctor.source.module import text_of
-from graphdoctor.static.engine import StaticResult
+from graphdoctor.source.files import text_of
+from graphdoctor.static.result import StaticResult
+
+
+def is_run(options: ScanOptions, discovery: Discovery) -> bool:
+    """Whether a run is to be expected, as far as that is known before the static pass."""
+    return options.run is not False and not _run_problem(options, discovery, ())
 
 
 def run_request(
@@ -48,12 +53,12 @@ def run_request(
 
 
 def _run_problem(options: ScanOptions, discovery: Discovery, files: Sequence[ScannedFile]) -> str:
-    """Why the files cannot be run, and what to do about it; empty when they can."""
+    """Why the files cannot be run, and what to do about it; empty when they can. ``files`` once they are read."""
     if options.paths[0] == STDIN:
         return "what comes on the standard input is only read; scan the file to run it"
     if len(options.paths) != 1 or not Path(options.paths[0]).is_file():
         return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
-    if files[0].status == "failed":
+    if files and files[0].status == "failed":
         return f"{files[0].path} {files[0].reason}"
     file, path = discovery.files[0]
     if options.target is None and not options.inputs and runner.declares_sample(text_of(file)) is None:

@@ -12,7 +12,8 @@ from graphdoctor.nearest import hint
 from graphdoctor.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source import names
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
-from graphdoctor.source.module import SourceError, decode, text_of
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import decode, text_of
 
 
 @dataclass(frozen=True)

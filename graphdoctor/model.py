@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from graphdoctor.advise.model import Advice
+
 SCHEMA = "graphdoctor/1"
 
 Severity = Literal["error", "warning", "info"]
@@ -469,5 +471,7 @@ class Diagnosis:
     timings: Mapping[str, float] = field(default_factory=dict)
     #: Set where the scan was compared with a base.
     comparison: Comparison | None = None
+    #: Set where the scan was asked where to put torch.compile.
+    advice: Advice | None = None
     #: The folder that relative paths start from, absolute. Not part of the JSON contract.
     root: str = ""

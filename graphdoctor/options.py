@@ -53,6 +53,8 @@ class ScanOptions:
     #: What a training step uses (graphdoctor.dynamic.training), and whether its backward is compiled.
     optimizer: str | None = None
     compiled_autograd: bool = False
+    #: Count by further runs where to put torch.compile.
+    advise: bool = False
     #: Show also what may break only under settings that the source does not show.
     possible: bool = False
     command: str = ""
@@ -74,6 +76,10 @@ class ScanOptions:
     #: What the path ``-`` stands for, and the file that it is the text of.
     stdin: bytes | None = None
     stdin_filename: str | None = None
+    #: Keep results of the static pass, and use those that are kept, in this folder; None keeps and uses none.
+    cache: Path | None = None
+    #: The largest number of processes of the static pass; None for as many as are worth it.
+    jobs: int | None = None
     #: Compare with the report in this JSON file, or with the commit of this git ref.
     baseline: str | None = None
     diff_base: str | None = None

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphdoctor import registry, versions
+from graphdoctor import versions
 from graphdoctor.config import OLDEST_TORCH, Config
 from graphdoctor.diagnosis import unused
 from graphdoctor.dynamic import runner
 from graphdoctor.nearest import hint
 from graphdoctor.options import UsageError
 from graphdoctor.source.suppress import matches
-from graphdoctor.static import catalog, own_rules
-from graphdoctor.static.rule import Rule
+
+if TYPE_CHECKING:
+    from graphdoctor.static.rule import Rule
+
+_CODE = re.compile(r'^CODE = "(\w+)"', re.MULTILINE)
+_NAME = re.compile(r'^NAME = "([\w-]+)"', re.MULTILINE)
 
 #: Codes without a rule: (code, name). A break that no rule expects, a comment that silences nothing.
 RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
@@ -36,33 +45,69 @@ class RuleSet:
         return code in dict(RULELESS) or any(rule.code == code for rule in self.active)
 
 
+class RuleSets:
+    """The rules for some settings, loaded when they are first asked for."""
+
+    def __init__(self, settings: Config) -> None:
+        self._settings = settings
+
+    @cached_property
+    def loaded(self) -> RuleSet:
+        """The rules; the rule files that the settings name are executed. Raises UsageError for unknown codes."""
+        return ruleset(self._settings)
+
+
 def ruleset(settings: Config) -> RuleSet:
     """The rules for ``settings``; the rule files that they name are executed. Raises UsageError for unknown codes."""
+    from graphdoctor.static import catalog, own_rules
+
     shipped = catalog.rules()
     own = own_rules.load_folders(settings.rules, shipped)
     rules = (*shipped, *own.rules)
-    _check_codes(settings, rules, lenient=bool(own.problems))
-    return RuleSet(rules, catalog.holding(rules, _torch(settings)), own.problems)
+    _check_codes(settings, [(rule.code, rule.name) for rule in rules], lenient=bool(own.problems))
+    return RuleSet(rules, catalog.holding(rules, torch_for(settings)), own.problems)
 
 
-def _torch(settings: Config) -> str:
+def check_codes(settings: Config) -> None:
+    """Raises UsageError for codes that no rule has, without loading the rules where only those that ship are asked."""
+    if settings.rules:
+        ruleset(settings)
+    elif any(_patterns(settings).values()):
+        _check_codes(settings, shipped_names(), lenient=False)
+
+
+def shipped_names() -> list[tuple[str, str]]:
+    """Code and name of each rule that ships, read from the files of the rules."""
+    spec = importlib.util.find_spec("graphdoctor.rules")
+    folders = spec.submodule_search_locations if spec is not None else None
+    texts = [file.read_text(encoding="utf-8") for folder in folders or () for file in sorted(Path(folder).glob("*.py"))]
+    found = [(_CODE.search(text), _NAME.search(text)) for text in texts]
+    return [(code.group(1), name.group(1)) for code, name in found if code is not None and name is not None]
+
+
+def torch_for(settings: Config) -> str:
     """The version to ask for: of the settings, else the installed one, else the newest that the rules know."""
     if settings.target_torch is not None:
         return settings.target_torch
     installed = runner.torch_available()
     if installed is not None and versions.parse(installed) and versions.allows(f">={OLDEST_TORCH}", installed):
         return installed
+    from graphdoctor import registry
+
     return next(iter(registry.bundled().values())).torch
 
 
-def _check_codes(settings: Config, rules: tuple[Rule, ...], lenient: bool) -> None:
-    """``lenient``: codes that are not graphdoctor's may be those of a rule file that could not be loaded."""
-    known = [*RULELESS, *((rule.code, rule.name) for rule in rules)]
-    patterns: dict[str, tuple[str, ...]] = {
-        key: getattr(settings, key) for key in ("select", "ignore", "extend_select", "extend_ignore")
-    }
+def _patterns(settings: Config) -> dict[str, tuple[str, ...]]:
+    keys = ("select", "ignore", "extend_select", "extend_ignore")
+    patterns: dict[str, tuple[str, ...]] = {key: getattr(settings, key) for key in keys}
     patterns["per_file_ignores"] = tuple(code for _, codes in settings.per_file_ignores for code in codes)
-    for key, codes in patterns.items():
+    return patterns
+
+
+def _check_codes(settings: Config, names: list[tuple[str, str]], lenient: bool) -> None:
+    """``lenient``: codes that are not graphdoctor's may be those of a rule file that could not be loaded."""
+    known = [*RULELESS, *names]
+    for key, codes in _patterns(settings).items():
         for code in codes:
             if any(matches(*rule, code) for rule in known) or (lenient and not code.upper().startswith("GD")):
                 continue

@@ -11,7 +11,7 @@ from graphdoctor.dynamic.sample import declares_sample
 from graphdoctor.model import DynamicRun, Finding
 from graphdoctor.ruleset import RULELESS, RuleSet
 from graphdoctor.source.suppress import is_suppressed, matches, suppressions
-from graphdoctor.static.engine import StaticResult
+from graphdoctor.static.result import StaticResult
 
 
 def kept(

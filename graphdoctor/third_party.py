@@ -14,7 +14,8 @@ from graphdoctor.fixes.diff import unified
 from graphdoctor.fixes.trials import innermost
 from graphdoctor.model import DynamicRun, Finding
 from graphdoctor.source.discover import shown
-from graphdoctor.source.module import SourceError, read
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
 from graphdoctor.static import engine
 from graphdoctor.static.rule import Rule
 

@@ -12,6 +12,8 @@ size.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
 
 from graphdoctor.source.walk import walk
@@ -108,7 +110,8 @@ SHORTENERS = frozenset({"clear", "pop", "remove"})
 
 
 def check_grow(event: Grow) -> Hit | None:
-    if _is_emptied(event.site.module.tree, event.container):
+    name = _last_name(event.container)
+    if name in _emptied(event.site.module.tree):
         return None
     return Hit(
         event,
@@ -118,19 +121,20 @@ def check_grow(event: Grow) -> Hit | None:
     )
 
 
-def _is_emptied(tree: cst.Module, container: cst.BaseExpression) -> bool:
-    """Whether the file empties the list or binds it anew, other than where it is first made."""
-    name = _last_name(container)
-    bound = 0
+@lru_cache(maxsize=1)
+def _emptied(tree: cst.Module) -> frozenset[str | None]:
+    """The names of lists that the file empties or binds anew, other than where they are first made."""
+    emptied: set[str | None] = set()
+    bound: set[str | None] = set()
     for node in walk(tree):
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SHORTENERS:
-            if _last_name(node.func.value) == name:
-                return True
+            emptied.add(_last_name(node.func.value))
         elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
-            bound += _last_name(node.target) == name
-        elif isinstance(node, cst.Del) and any(_last_name(inner) == name for inner in walk(node)):
-            return True
-    return bound > 1
+            name = _last_name(node.target)
+            (emptied if name in bound else bound).add(name)
+        elif isinstance(node, cst.Del):
+            emptied.update(_last_name(inner) for inner in walk(node))
+    return frozenset(emptied)
 
 
 def _last_name(node: cst.CSTNode) -> str | None:

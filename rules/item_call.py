@@ -18,6 +18,8 @@ from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.conversions import keep_tensor
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.experts import loop_over_all
+from graphdoctor.fixes.layer_drop import skip_layer
+from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor
@@ -116,4 +118,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, keep_tensor, loop_over_all, capture_numbers)
+    return first_fit(hit, editor, keep_tensor, keep_looping, skip_layer, loop_over_all, capture_numbers)

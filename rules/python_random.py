@@ -2,10 +2,11 @@
 
 What: `random.random`, `choice`, `shuffle`, `sample`, `gauss`, `seed` and others; `numpy.random` functions
 that give one number, its generators, and the distributions that Dynamo does not know (`beta`, `choice`,
-`permutation`...).
+`permutation`...). And a branch on a number that any of them draws.
 
 Why: Dynamo does not trace them, or must read the number they give, and splits the graph. `random.randint`,
-`randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape.
+`randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape. The number that is traced
+is an input of the graph, another one in each call, so a branch on it splits the graph too.
 
 Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.randperm`; it also follows
 `torch.manual_seed`. Or draw in the caller and pass the number as an argument.
@@ -13,11 +14,15 @@ Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.ran
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.draws import traced_draw
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -26,7 +31,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD403"
 NAME = "python-random"
 SEVERITY = "error"
-GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294")
+GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170")
 TORCH = ">=2.6"
 
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py and user_defined.py).
@@ -89,6 +94,35 @@ def f(x):
     rng = np.random.default_rng(0)  # GB0294
     return x * 2
 """,
+    """\
+import random
+
+
+def f(x):
+    if random.uniform(0, 1) < 0.5:  # GB0170
+        x = x + 1
+    return x * 2
+""",
+    """\
+import random
+
+
+def f(x):
+    p = random.uniform(0, 1)
+    return x * 2 if p < 0.5 else x  # GB0170
+""",
+    """\
+import random
+
+rng = random.Random(0)
+
+
+def f(x):
+    side = rng.randint(0, 1)
+    if side:  # GB0170
+        x = x + 1
+    return x * 2
+""",
 )
 
 CLEAN = (
@@ -146,18 +180,101 @@ CHOICE = random.choice([1, 2, 3])
 def f(x):
     return x * CHOICE
 """,
+    """\
+import random
+
+
+def f(x):
+    scale = random.uniform(0.8, 1.2)
+    assert scale > 0
+    if x.shape[0] > 2:
+        x = x + scale
+    return x * scale
+""",
+    """\
+import random
+
+FLIP = random.uniform(0, 1) < 0.5
+
+
+def f(x):
+    if FLIP:
+        x = x.flip(0)
+    return x * random.uniform(0, 1)
+""",
+    """\
+import random
+
+
+def f(x):
+    count = random.randint(1, 3)
+    return x if x.ndim > 3 else x * count
+""",
 )
 
 
 def check_call(event: Call) -> Hit | None:
     if not (_python(event.qualname) or _numpy(event)):
-        return None
+        return _branch(event) if _traced(event.qualname) else None
     return Hit(
         event,
         f"{code(event)} draws outside the graph: {consequence(event)}",
         "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument",
         certainty(event),
     )
+
+
+def _branch(event: Call) -> Hit | None:
+    """The branch that a traced draw decides: by itself, or through the one name that it is given."""
+    statement, asked = event.site.statement, event.node
+    test = next((t for t in _tests(statement) if asked in set(walk(t))), None)
+    if test is None:
+        bound = _bound_name(statement, event.node)
+        function = _function_around(event)
+        if bound is None or function is None or len(assignments(function, bound)) != 1:
+            return None
+        test = next((t for t in _tests(function) if bound in names(t)), None)
+    if test is None:
+        return None
+    return Hit(
+        event,
+        f"{code(event, test)} is decided by a random number of Python: {consequence(event)}",
+        "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument",
+        # Behind an ``and`` it may never be asked: ``self.training and drawn < p``.
+        "possible" if isinstance(test, cst.BooleanOperation) else certainty(event),
+        node=test,
+    )
+
+
+def _tests(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What is asked for its truth in ``node``; of an ``if`` or ``while`` itself only the test, not its blocks."""
+    if isinstance(node, (cst.If, cst.While)):
+        return [node.test]
+    return [n.test for n in walk(node) if isinstance(n, (cst.If, cst.While, cst.IfExp))]
+
+
+def _bound_name(statement: cst.CSTNode, value: cst.CSTNode) -> str | None:
+    """The name in ``name = value``."""
+    for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        if isinstance(small, cst.Assign) and small.value is value and isinstance(small.targets[0].target, cst.Name):
+            return small.targets[0].target.value
+    return None
+
+
+def _function_around(event: Call) -> cst.FunctionDef | None:
+    """The innermost function that holds the statement of ``event``."""
+    found = None
+    for node in walk(event.site.module.tree, stop=()):
+        if isinstance(node, cst.FunctionDef) and event.site.statement in set(walk(node)):
+            found = node
+    return found
+
+
+def _traced(qualname: str) -> bool:
+    package, _, name = qualname.rpartition(".")
+    if package == "random":
+        return name in TRACED and name != "Random"
+    return package == "random.Random" and name in ("randint", "randrange", "uniform", "random")
 
 
 def _python(qualname: str) -> bool:
@@ -180,6 +297,6 @@ def _numpy(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    if branch_of(hit.place, editor) is not None:
+    if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
     return first_fit(hit, editor, traced_draw, guard_host)

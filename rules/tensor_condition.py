@@ -25,6 +25,7 @@ from graphdoctor.fixes.cond import choose_with_cond
 from graphdoctor.fixes.conversions import keep_truth
 from graphdoctor.fixes.defaults import default_for_none
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.layer_drop import skip_layer
 from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.fixes.purity import called
 from graphdoctor.fixes.sorting import sort_in_graph
@@ -381,5 +382,13 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
         return first_fit(hit, editor, sort_in_graph)
     return first_fit(
-        hit, editor, rewrite_branch, choose_with_cond, keep_looping, default_for_none, keep_truth, loop_in_graph
+        hit,
+        editor,
+        rewrite_branch,
+        choose_with_cond,
+        keep_looping,
+        skip_layer,
+        default_for_none,
+        keep_truth,
+        loop_in_graph,
     )

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.choose import first_fit
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.numbers import tensor_argument
 from graphdoctor.source.walk import walk
 from graphdoctor.static.events import CompiledCall
 from graphdoctor.static.rebound import assigned_names
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Instance, Py, Value, options
 
 from ._shared import code
@@ -196,3 +199,7 @@ def _is_number(value: Value) -> bool:
 
 def _names(node: cst.CSTNode) -> set[str]:
     return {n.value for n in walk(node) if isinstance(n, cst.Name)}
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, tensor_argument)

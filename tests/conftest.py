@@ -7,14 +7,29 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+# Several processes share the cores; threads of torch that wait for work would only take them from each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 NOT_IN_A_CLONE = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What scans keep lies in a folder of the tests, not in the user's."""
+    before = os.environ.get("GRAPHDOCTOR_CACHE_DIR")
+    os.environ["GRAPHDOCTOR_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["GRAPHDOCTOR_CACHE_DIR"]
+    else:
+        os.environ["GRAPHDOCTOR_CACHE_DIR"] = before
 
 
 @pytest.fixture(scope="session")

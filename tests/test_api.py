@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor import api
+from graphdoctor.dynamic import runner
 from graphdoctor.model import Diagnosis, Finding
 
 MODEL = """import torch
@@ -72,6 +73,28 @@ def test_fixes_are_verified_without_touching_the_file(diagnosis: Diagnosis, mode
     grades = [f.fix.grade for f in sorted(diagnosis.findings, key=lambda f: f.location) if f.fix is not None]
     assert grades == ["general", "general", "not-verified"]
     assert model.read_text() == MODEL
+
+
+def test_where_no_copy_can_be_run_no_fix_is_called_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers: list[runner.Server] = []
+
+    class Known(runner.Server):
+        def __init__(self) -> None:
+            super().__init__()
+            servers.append(self)
+
+    def progress(text: str) -> None:
+        if text == "verifying fixes":
+            for server in servers:
+                server.stop()
+            monkeypatch.setattr(sys, "executable", "/no/python")
+
+    monkeypatch.setattr(runner, "Server", Known)
+    result = api.scan(api.ScanOptions((str(model),), mode="eval"), progress)
+    assert result.verification is None and result.summary.breaks == 2
+    assert {f.fix.grade for f in result.findings if f.fix is not None} == {"not-verified"}
+    [note] = [note for note in result.notes if note.startswith("fixes not verified")]
+    assert note == "fixes not verified: the worker did not start: [Errno 2] No such file or directory: '/no/python'"
 
 
 def test_what_the_reports_need(diagnosis: Diagnosis) -> None:

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -197,12 +197,12 @@ def test_json_is_the_same_twice(graphdoctor: Command, root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def loop(graphdoctor: Command, root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def loop(graphdoctor: Command, root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     """The nothing-is-compiled fixture: its text report and its JSON."""
+    data = tmp_path_factory.mktemp("loop") / "report.json"
     name = "fixtures/nothing_compiled/model.py"
-    text = graphdoctor("scan", name, "--mode", "eval", "--no-verify", cwd=root)
-    data = graphdoctor("scan", name, "--mode", "eval", "--no-verify", "--output-format", "json", cwd=root)
-    yield text.stdout, json.loads(data.stdout)
+    text = graphdoctor("scan", name, "--mode", "eval", "--no-verify", "--report", f"json={data}", cwd=root)
+    return text.stdout, json.loads(data.read_text())
 
 
 def test_when_nothing_is_compiled_the_first_line_says_so(loop: tuple[str, dict[str, Any]]) -> None:

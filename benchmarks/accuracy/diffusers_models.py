@@ -17,6 +17,9 @@ Inputs = dict[str, Any]
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
 _BATCH, _WORDS, _SIDE, _SEED = 2, 8, 16, 0
+#: For models that halve an image more than four times.
+_LARGE_SIDE = 64
+_CHANNELS = ("in_channels", "in_dim", "audio_channels", "latent_channels")
 _LAYERS = re.compile(r"^(num_.*layers|layers_per_block|transformer_layers_per_block|depth|num_res_blocks)$")
 _HEADS = re.compile(r"^num_(attention_|key_value_)?heads$")
 #: The parameters that give the width of what the model is conditioned on, in the order tried.
@@ -24,6 +27,10 @@ _TEXT_WIDTHS = (
     "cross_attention_dim", "joint_attention_dim", "text_dim", "text_embed_dim", "caption_channels", "cap_feat_dim",
     "encoder_hidden_size", "caption_projection_dim", "conditioning_dim", "hidden_size",
 )  # fmt: skip
+
+
+#: What an image is that comes as a sequence of its patches.
+_PATCHES: Inputs = {"num_frames": 1, "height": _SIDE, "width": _SIDE, "img_shapes": [(1, _SIDE, _SIDE)] * _BATCH}
 
 
 def names() -> Iterator[str]:
@@ -38,20 +45,20 @@ def names() -> Iterator[str]:
 
 
 def build(name: str) -> tuple[torch.nn.Module, tuple[()], Inputs]:
-    """A model and the keyword arguments that it runs on in eager. Raises NotBuilt with the last reason."""
+    """A model and the keyword arguments that it runs on in eager. Raises NotBuilt with the first reason."""
     import diffusers
     from diffusers import models
 
     cls = getattr(diffusers, name, None) or getattr(models, name, None)
     if cls is None:
         raise NotBuilt(f"diffusers does not export {name}")
-    reason = "no input is known for it"
+    reasons: list[str] = []
     for smaller in (True, False):
         try:
             torch.manual_seed(_SEED)
             model = cls(**_arguments(cls, smaller)).eval()
         except Exception as error:  # what a constructor does not allow is known only by trying
-            reason = f"not built: {one_line(error)}"
+            reasons.append(f"not built: {one_line(error)}")
             continue
         for inputs in _candidates(model):
             try:
@@ -59,8 +66,8 @@ def build(name: str) -> tuple[torch.nn.Module, tuple[()], Inputs]:
                     model(**inputs)
                 return model, (), inputs
             except Exception as error:  # the same of inputs
-                reason = f"does not run: {one_line(error)}"
-    raise NotBuilt(reason)
+                reasons.append(f"does not run: {one_line(error)}")
+    raise NotBuilt(reasons[0] if reasons else "no input is known for it")
 
 
 def _arguments(cls: Any, smaller: bool) -> dict[str, Any]:
@@ -83,13 +90,13 @@ def _candidates(model: Any) -> Iterator[Inputs]:
     """Keyword arguments to try: images, videos, sequences and sound in the number of channels that the model takes."""
     parameters = inspect.signature(model.forward).parameters
     config = model.config
-    channels = config.get("in_channels") or config.get("in_dim") or config.get("latent_channels") or 3
-    channels = channels if isinstance(channels, int) else 3
+    channels = next((n for name in _CHANNELS if isinstance(n := config.get(name), int) and n > 0), 3)
     side = config.get("sample_size")
     sides = [_SIDE, side] if isinstance(side, int) and side != _SIDE and side <= 128 else [_SIDE]
     main = next(iter(parameters))
     shapes: list[tuple[int, ...]] = [(channels, side, side) for side in sides]
     shapes += [(channels, frames, _SIDE, _SIDE) for frames in (1, 5, 9)]
+    shapes.append((channels, _LARGE_SIDE, _LARGE_SIDE))
     shapes += [(5, channels, _SIDE, _SIDE), (_SIDE * _SIDE, channels), (channels, 2048), (1, 2048)]
     for shape in shapes:
         for width in _text_widths(config):
@@ -131,8 +138,12 @@ def _value(name: str, config: Any, shape: tuple[int, ...], width: int) -> Any:
     if name in ("txt_ids", "img_ids"):
         axes = config.get("axes_dims_rope") or (1, 1, 1)
         return torch.zeros(_WORDS if name == "txt_ids" else shape[0], len(axes))
+    if name == "added_time_ids":
+        return torch.zeros(_BATCH, 3)
+    if len(shape) == 2 and name in _PATCHES:
+        return _PATCHES[name]
     if name == "controlnet_cond":
         return torch.randn(_BATCH, 3, shape[-1] * 8, shape[-1] * 8)
     if name == "added_cond_kwargs":
-        return {"resolution": None, "aspect_ratio": None}
+        return {"resolution": torch.full((_BATCH, 2), 512.0), "aspect_ratio": torch.ones(_BATCH, 1)}
     return None

@@ -17,8 +17,8 @@ from typing import Any
 
 import click
 
+from benchmarks.accuracy import agreement, static
 from benchmarks.accuracy import runs as recorded
-from benchmarks.accuracy import static
 from benchmarks.accuracy.environment import versions
 from benchmarks.accuracy.score import Runs, Score, score
 from benchmarks.accuracy.statements import Statement
@@ -31,6 +31,7 @@ from benchmarks.accuracy.statements import Statement
 @click.option("--timeout", default=120.0, help="Seconds for each model.", show_default=True)
 @click.option("--jobs", default=1, help="Models that run at once.", show_default=True)
 @click.option("--only-score", is_flag=True, help="Run nothing: compare what RUNS holds.")
+@click.option("--against", type=click.Path(path_type=Path), help="A record of runs: its models, and do they agree?")
 @click.option("--list", "listed", is_flag=True, help="Also print every miss and every false alarm.")
 @click.option("--json", "output", type=click.Path(path_type=Path), help="Save the result here.")
 def models(
@@ -40,10 +41,14 @@ def models(
     timeout: float,
     jobs: int,
     only_score: bool,
+    against: Path | None,
     listed: bool,
     output: Path | None,
 ) -> None:
-    chosen = [model for model in _models() if any(fnmatch(str(model), p) for p in patterns or ("*",))]
+    record = _record(against)
+    named = {entry.model for entry in record}
+    known = [model for model in _models() if model in named or against is None]
+    chosen = [model for model in known if any(fnmatch(str(model), p) for p in patterns or ("*",))]
     if not chosen:
         raise click.UsageError(f"no model is called {' or '.join(patterns)}; give a pattern as transformers.Bert*")
     if not only_score:
@@ -56,11 +61,21 @@ def models(
     click.echo(f"scanning {len(files)} files", err=True)
     counted = score(static.findings(files) if files else (), usable, files)
     result = {**_summary(found, usable, counted, mode), "files": len(files), **versions(*recorded.LIBRARIES)}
+    if against is not None:
+        wanted = [entry for entry in record if entry.model in chosen]
+        result["agreement"] = agreement.summary(wanted, agreement.compare(wanted, usable))
     click.echo(json.dumps(result, indent=2))
     if listed:
         click.echo("\n".join(_listed(counted)))
     if output:
         output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _record(file: Path | None) -> list[agreement.Recorded]:
+    try:
+        return agreement.read(file) if file is not None else []
+    except agreement.BadRecord as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _models() -> Iterable[recorded.Model]:

@@ -100,6 +100,7 @@ def _run(model: Model, settings: Settings) -> tuple[DynamicRun, ...]:
             watch=_watched(),
             explain=False,
             recompiles=False,
+            deeper=False,
         )
         return tuple(_slim(run) for run in runner.run(request).runs)
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from setup import Padding
+from benchmarks.captioning.setup import Padding
+
+#: Where the numbers were measured.
+SOURCE = "one A100, PyTorch 2.7, transformers 4.54.1"
 
 
 @dataclass(frozen=True)

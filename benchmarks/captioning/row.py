@@ -1,17 +1,23 @@
-"""One row of the table in this process: ``python row.py NUMBER BACKEND [original]`` prints a line of JSON."""
+"""One row of the table in this process, as a line of JSON.
+
+python -m benchmarks.captioning.row NUMBER BACKEND [original]
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+import platform
 import sys
 import time
 
 import torch
-from published import ROWS, Row
-from setup import ORIGINAL, TINY, Size, batches, captioner, train_step
+import transformers
 from torch import nn
 from torch._dynamo.utils import counters
+
+from benchmarks.captioning.published import ROWS, Row
+from benchmarks.captioning.setup import ORIGINAL, TINY, Size, batches, captioner, train_step
 
 # In place and not from graphdoctor: the numbers shall not depend on the tool.
 _RATE = 1e-4
@@ -35,8 +41,10 @@ def measure(row: Row, size: Size, backend: str, device: torch.device) -> dict[st
         "warm_up": warm_up,
         "graphs": counters["stats"]["unique_graphs"],
         "loss": loss,
+        "python": platform.python_version(),
         "torch": torch.__version__,
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "transformers": transformers.__version__,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads",
     }
 
 
@@ -73,6 +81,9 @@ def main() -> None:
     original = rest == ["original"]
     if original and not torch.cuda.is_available():
         sys.exit("the original size needs a GPU, and torch finds none")
+    if not original:
+        # The tiny size gains nothing from threads, and without them its times scatter less on a shared machine.
+        torch.set_num_threads(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     print(json.dumps(measure(ROWS[int(number)], ORIGINAL if original else TINY, backend, device)))
 

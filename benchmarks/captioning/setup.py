@@ -34,7 +34,7 @@ class Size:
     steps: int
 
 
-TINY = Size(32, 2, 2, 32, 8, 100, 2, 4, 32, 8, 6, 20)
+TINY = Size(32, 1, 2, 32, 8, 100, 2, 4, 32, 8, 6, 50)
 #: ViT-base and GPT-2 at the sizes of their configurations; bf16 autocast, as in the study.
 ORIGINAL = Size(768, 12, 12, 224, 16, 50257, 32, 8, 128, 8, 20, 100)
 

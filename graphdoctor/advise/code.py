@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 
 MODEL = "model = torch.compile(model)"
@@ -16,7 +17,7 @@ def access(name: str) -> str:
     """The expression for the submodule ``name`` of ``model``."""
     parts = name.split(".")
     if not all(part.isidentifier() or part.isdigit() for part in parts):
-        return f'model.get_submodule("{name}")'
+        return f"model.get_submodule({json.dumps(name)})"
     return "model" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
 
 

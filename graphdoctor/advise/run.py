@@ -8,7 +8,7 @@ from typing import Any
 
 from graphdoctor.advise.model import Advice, Kind, Note, Placement, Shapes, placement_of
 from graphdoctor.bench.ask import Message, ask
-from graphdoctor.bench.model import Options, Question
+from graphdoctor.bench.model import TIME_LIMIT, Options, Question
 from graphdoctor.bench.run import bench
 from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
@@ -23,7 +23,7 @@ class NoAdvice(Exception):
     """The target could not be run; the text is one line."""
 
 
-def advise(question: Question, timeout: float, progress: Progress = lambda text: None) -> Advice:
+def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda text: None) -> Advice:
     """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice."""
     placements: list[Placement] = []
     last: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import statistics
+import time
 from collections.abc import Callable
 from itertools import accumulate
 
@@ -15,25 +16,42 @@ from graphdoctor.bench.model import Timing
 #: Fewer measurements have no quartiles worth the name.
 _LEAST_SAMPLES = 8
 
+#: Where the quartiles lie closer together than this share of the median, more measurements change nothing.
+_SMALL_SPREAD = 0.05
+
+#: Seconds between two looks at the spread.
+_SLICE = 0.2
+
 
 def timing(step: Callable[[], None], device: torch.device, seconds: float, calls: int) -> Timing:
-    """Median and quartiles of ``step`` after warm-up, which makes ``calls`` calls, for at least ``seconds``.
+    """Median and quartiles of ``step`` after warm-up, which makes ``calls`` calls, in about ``seconds``.
 
-    On a CPU by ``torch.utils.benchmark``, on a GPU by CUDA events, as ``triton.testing.do_bench`` takes them.
+    On a CPU by ``torch.utils.benchmark``, sooner where the spread gets small; on a GPU by CUDA events, as
+    ``triton.testing.do_bench`` takes them.
     """
     times = _on_gpu(step, seconds) if device.type == "cuda" else _on_cpu(step, seconds)
-    per_call = [time / calls for time in times]
-    low, median, high = statistics.quantiles(per_call, n=4, method="inclusive")
-    return Timing(median, low, high, len(per_call))
+    low, median, high = _quartiles([spent / calls for spent in times])
+    return Timing(median, low, high, len(times))
 
 
 def _on_cpu(step: Callable[[], None], seconds: float) -> list[float]:
     # Timer takes one thread unless told otherwise (torch/utils/benchmark/utils/timer.py).
     timer = benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
     times: list[float] = []
-    while len(times) < _LEAST_SAMPLES:
-        times += timer.blocked_autorange(min_run_time=seconds).times
+    deadline = time.monotonic() + seconds
+    while len(times) < _LEAST_SAMPLES or (_scatters(times) and time.monotonic() < deadline):
+        times += timer.blocked_autorange(min_run_time=min(_SLICE, seconds)).times
     return times
+
+
+def _scatters(times: list[float]) -> bool:
+    low, median, high = _quartiles(times)
+    return high - low > _SMALL_SPREAD * median
+
+
+def _quartiles(times: list[float]) -> tuple[float, float, float]:
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive")
+    return low, median, high
 
 
 def _on_gpu(step: Callable[[], None], seconds: float) -> list[float]:

@@ -10,6 +10,9 @@ from typing import Any, Literal
 Mode = Literal["eval", "train"]
 Status = Literal["ok", "skipped", "failed", "interrupted"]
 
+#: Seconds after which a command that runs the model many times ends with what it has.
+TIME_LIMIT = 540.0
+
 
 @dataclass(frozen=True)
 class Question:
@@ -29,12 +32,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure. ``seconds`` is the least time that each steady state is timed, ``time_limit`` that of all."""
+    """How to measure. ``seconds`` is how long each steady state is timed at most, ``time_limit`` is that of all."""
 
     strategies: tuple[str, ...]
     backend: str = "inductor"
-    seconds: float = 1.0
-    time_limit: float = 540.0
+    seconds: float = 4.0
+    time_limit: float = TIME_LIMIT
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Bench:
-    """A whole benchmark. ``ended`` says why strategies are missing: the time limit or Ctrl-C; else it is empty."""
+    """A whole benchmark, which took ``seconds``. ``ended`` says why strategies are missing; else it is empty.
+
+    ``load`` is how many processes wanted to run, averaged by the system over the last minute (``os.getloadavg``): the
+    most that was seen at the begin of a strategy or at the end. On a busy machine times scatter.
+    """
 
     target: str
     mode: Mode
@@ -80,6 +87,8 @@ class Bench:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     ended: str = ""
     command: str = ""
+    seconds: float = 0.0
+    load: float | None = None
 
 
 def result_of(data: Mapping[str, Any]) -> Result:

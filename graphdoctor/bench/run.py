@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from graphdoctor.bench.ask import Message, ask
 from graphdoctor.bench.model import Bench, Options, Question, Result, result_of
-from graphdoctor.bench.strategies import why_not
+from graphdoctor.bench.strategies import share, why_not
 
 Progress = Callable[[str], None]
 _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+
+#: Seconds in which no strategy comes to a number: a process that imports torch takes longer.
+_TOO_SHORT = 1
 
 
 def bench(question: Question, options: Options, progress: Progress = lambda text: None) -> Bench:
@@ -22,14 +26,17 @@ def bench(question: Question, options: Options, progress: Progress = lambda text
     Failures of the user's code, the time limit and Ctrl-C end as results and as ``ended``, never as an exception.
     """
     session = _Session(question, options, progress)
+    started = time.monotonic()
     ended = ""
     with tempfile.TemporaryDirectory(prefix="graphdoctor-") as folder:
         try:
             for number, strategy in enumerate(options.strategies, 1):
-                progress(f"{strategy} ({number} of {len(options.strategies)})")
-                session.measure(strategy, Path(folder))
+                spent = time.monotonic() - started
+                progress(f"{strategy} ({number} of {len(options.strategies)}, after {spent:.0f} s)")
+                session.measure(strategy, Path(folder), options.strategies[number:])
         except KeyboardInterrupt:
             ended = "interrupted"
+    session.look()
     return Bench(
         target=session.target,
         mode=question.mode,
@@ -37,6 +44,8 @@ def bench(question: Question, options: Options, progress: Progress = lambda text
         results=tuple(session.results.values()),
         environment=session.environment,
         ended=ended or session.ended,
+        seconds=time.monotonic() - started,
+        load=session.load,
     )
 
 
@@ -52,15 +61,23 @@ class _Session:
         self.environment: Mapping[str, str | None] = {}
         self.target = question.target or question.file.name
         self.ended = ""
+        self.load = 0.0
 
-    def measure(self, strategy: str, folder: Path) -> None:
-        """Add the result of ``strategy``."""
-        reason = why_not(strategy, self._question.mode, self._options.backend) or self._twin(strategy)
+    def look(self) -> None:
+        """Keep the most load that was seen."""
+        self.load = max(self.load, os.getloadavg()[0])
+
+    def measure(self, strategy: str, folder: Path, later: Sequence[str]) -> None:
+        """Add the result of ``strategy``; the strategies that come ``later`` need time, too."""
+        self.look()
+        reason = self._why_not(strategy)
         if strategy == "cache" and not reason and not any(folder.glob("artifacts.bin")):
             reason = "the default strategy left no cache artifacts"
-        left = self._deadline - time.monotonic()
-        if not reason and left < 1:
-            reason = self.ended = f"the time limit of {self._options.time_limit:g} s was reached"
+        others = any(self._why_not(other) is None for other in later)
+        allowed = share(strategy, self._deadline - time.monotonic(), others)
+        if not reason and allowed < _TOO_SHORT:
+            reason = "out of time"
+            self._out_of_time()
         if reason:
             self.results[strategy] = Result(strategy, "skipped", reason)
             return
@@ -72,12 +89,22 @@ class _Session:
         }
         # Until the worker has ended this is what is known; Ctrl-C leaves it.
         self.results[strategy] = Result(strategy, "interrupted", "interrupted")
-        failure = ask("graphdoctor.bench.worker", replace(self._question, extra=extra), left, self._said)
+        started = time.monotonic()
+        failure = ask("graphdoctor.bench.worker", replace(self._question, extra=extra), allowed, self._said)
         result = self.results[strategy]
-        if failure is not None:
+        if failure is not None and time.monotonic() - started >= allowed:
+            self._out_of_time()
+            self.results[strategy] = replace(result, detail=f"out of time after {allowed:.0f} s")
+        elif failure is not None:
             self.results[strategy] = replace(result, status="failed", detail=failure)
         elif result.status == "interrupted":
             self.results[strategy] = replace(result, status="ok", detail="")
+
+    def _out_of_time(self) -> None:
+        self.ended = f"the time limit of {self._options.time_limit:g} s was too short for all strategies"
+
+    def _why_not(self, strategy: str) -> str | None:
+        return why_not(strategy, self._question.mode, self._options.backend) or self._twin(strategy)
 
     def _twin(self, strategy: str) -> str | None:
         """On a CPU CUDA graphs do nothing, so a mode that differs only in them is another one again."""

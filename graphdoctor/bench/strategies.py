@@ -46,3 +46,12 @@ def why_not(strategy: str, mode: Mode, backend: str) -> str | None:
     if backend != "inductor" and (strategy in MODES or strategy == "cache"):
         return "needs the backend inductor"
     return None
+
+
+def share(strategy: str, left: float, others: bool) -> float:
+    """The seconds that ``strategy`` may take of those that are ``left``; ``others`` come after it.
+
+    Without eager there is nothing to compare with, so it may take them all. Else each but the last may take half, so
+    that one that compiles for long does not keep the rest from being measured.
+    """
+    return left / 2 if others and strategy != "eager" else left

@@ -49,7 +49,7 @@ def verdict(bench: Bench) -> Verdict:
         steps = math.ceil(best.cold / (eager.median - timing.median))
         sentence += f"; the first compilation ({best.cold:.1f} s) is paid back after {steps:,} steps"
         loaded = next((r.cold for r in bench.results if r.strategy == "cache" and r.cold is not None), None)
-        if best.strategy == "default" and loaded is not None:
+        if best.strategy == "default" and loaded is not None and loaded < best.cold:
             sentence += f", and takes {loaded:.1f} s with saved cache artifacts"
     return Verdict(True, sentence, best.strategy)
 

@@ -60,6 +60,9 @@ def _work(opened: Opened) -> None:
     update(**_numerics(folder, opened.question.mode, found))
     if strategy == "default" and backend == "inductor" and (saved := torch.compiler.save_cache_artifacts()):
         (folder / _ARTIFACTS).write_bytes(saved[0])
+    if strategy == "cache":
+        # From here on it is the default strategy again.
+        return
 
     opened.channel.progress(f"{strategy}: timing the steady state")
     update(timing=measure.timing(made.round, opened.target.device, extra["seconds"], len(made.calls)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from graphdoctor.bench.model import TIME_LIMIT
 from graphdoctor.commands.common import CLEAN, INTERRUPTED, OneLine, check_writable, emit
 from graphdoctor.commands.target_options import question, target_options
 
@@ -30,7 +31,7 @@ Exit codes:
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=1),
-    default=540.0,
+    default=TIME_LIMIT,
     show_default=True,
     metavar="SECONDS",
     help="Stop counting, and then measuring, after this time.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from graphdoctor.bench.model import TIME_LIMIT
 from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen
 from graphdoctor.commands.common import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, codes, complain, emit
 from graphdoctor.commands.target_options import question, target_options
@@ -43,17 +45,17 @@ Exit codes:
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.01),
-    default=1.0,
+    default=4.0,
     show_default=True,
-    help="Time each steady state this long.",
+    help="Time each steady state this long; less where the times scatter little.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=1),
-    default=540.0,
+    default=TIME_LIMIT,
     show_default=True,
     metavar="SECONDS",
-    help="Stop after this time and report what there is.",
+    help="End within this time and report what there is.",
 )
 @click.option("--html", metavar="FILE", help="Also write the report with its plots as one HTML file.")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
@@ -77,7 +79,7 @@ def bench(
     """Measure what each way of compiling costs and gains: step time, compile time, memory, outputs against eager.
 
     FILE declares a sample input as for scan. Each strategy runs in a process of its own with empty compiler caches.
-    Ctrl-C ends the benchmark and keeps what was measured.
+    Ctrl-C and SIGTERM end the benchmark and keep what was measured.
     """
     check_writable(html, output)
     from dataclasses import replace
@@ -103,6 +105,8 @@ def bench(
 def _measure(asked: Question, options: Options) -> Bench:
     from graphdoctor.bench.run import bench as run
 
+    # So that `timeout 60 graphdoctor bench` reports, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return run(asked, options, lambda text: click.echo(f"graphdoctor: {text}", err=True))
 
 

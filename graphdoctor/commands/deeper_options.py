@@ -22,6 +22,7 @@ _OPTIONS = (
     click.option("--repro", metavar="FILE", help="With what --ladder does: write a script that fails in the same way."),
     click.option("--optimizer", type=click.Choice(["sgd", "adamw"]), help="Also a training step with this optimizer."),
     click.option("--compiled-autograd", is_flag=True, help="Compile the backward of that training step, too."),
+    click.option("--advise", is_flag=True, help="Also say where to put torch.compile, counted by runs of their own."),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,6 +83,14 @@ Exit codes:
 @click.option("--only-given", is_flag=True, help="Report and fix nothing in other files that a single file calls.")
 @click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
 @click.option("--each-fix", is_flag=True, help="Verify each fix alone too, and say which suffice for fullgraph=True.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Read the files with at most N processes.")
+@click.option("--no-cache", is_flag=True, help="Read every file anew, and keep nothing for the next scan.")
+@click.option(
+    "--cache-dir",
+    metavar="FOLDER",
+    envvar="GRAPHDOCTOR_CACHE_DIR",
+    help="Keep what the files gave here.  [default: the user's cache folder]",
+)
 @click.option("--tree", is_flag=True, help="Show the whole tree of the model: what of each submodule is compiled.")
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--no-source", is_flag=True, help="Show no source line and no fix as text, in any report.")
@@ -119,6 +128,9 @@ def scan(
     show_diff: bool,
     no_verify: bool,
     each_fix: bool,
+    jobs: int | None,
+    no_cache: bool,
+    cache_dir: str | None,
     tree: bool,
     html: str | None,
     no_source: bool,
@@ -146,6 +158,7 @@ def scan(
     check_reports(reports, html, output, settings["repro"])
     stdin = sys.stdin.buffer.read() if "-" in paths else None
     from graphdoctor import api
+    from graphdoctor.cache import default_folder
     from graphdoctor.report.progress import Progress
 
     options = api.ScanOptions(
@@ -167,6 +180,8 @@ def scan(
         fix=fix and stdin is None,
         unsafe_fixes=unsafe_fixes,
         only_given=only_given,
+        cache=None if no_cache else Path(cache_dir) if cache_dir else default_folder(),
+        jobs=jobs,
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
         **settings,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from graphdoctor.diagnosis import summary
 from graphdoctor.diagnosis.compare import new_findings
 from graphdoctor.model import Diagnosis, Finding
 
@@ -55,9 +56,9 @@ def _new(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _is_excused(diagnosis: Diagnosis) -> bool:
-    """The code is not ready because of allowed breaks alone: each break that happened is, and every run ended well."""
+    """The code is not ready because of allowed breaks alone: each break that happened is, and nothing else failed."""
     happened = [f for f in diagnosis.findings if f.status in ("confirmed", "dynamic-only") and f.owner != "torch"]
-    ended = all(run.outcome == "ok" for run in diagnosis.dynamic or ())
+    ended = all(run.outcome == "ok" and not summary.failures(run) for run in diagnosis.dynamic or ())
     return ended and bool(happened) and all(f.allowed for f in happened)
 
 

@@ -7,6 +7,15 @@ from collections.abc import Sequence
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model import DynamicRun, Finding, ScannedFile, Summary, Verdict
 
+_WORDS = {
+    "raised": "raised an exception",
+    "exited": "ended the process",
+    "crashed": "crashed",
+    "timeout": "ran out of time",
+    "memory": "ran out of memory",
+    "no-target": "found nothing to run",
+}
+
 
 def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: Sequence[DynamicRun] | None) -> Summary:
     """The summary of one scan; ``runs`` is None when nothing was run."""
@@ -35,7 +44,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
 
 
 def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
-    """Ready: every run ended well with a graph, without a break (torch's own aside), and fullgraph did not fail."""
+    """Ready: every run ended well with a graph, no break but torch's own, and nothing that fails or differs."""
     if runs is None:
         return "static-only"
     finished = [run for run in runs if run.outcome == "ok"]
@@ -44,8 +53,26 @@ def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
     if any(run.graphs == 0 for run in finished):
         return "nothing-compiled"
     breaks = any(b.owner != "torch" for run in finished for b in run.breaks)
-    fails = any(run.fullgraph.passes is False for run in finished)
+    fails = any(run.fullgraph.passes is False or failures(run) for run in finished)
     return "not-ready" if breaks or fails or len(finished) < len(runs) else "ready"
+
+
+def failures(run: DynamicRun) -> tuple[str, ...]:
+    """What is wrong with a run that ended well, beside breaks and ``fullgraph=True``: one clause for each."""
+    found = []
+    if run.numerics is not None and run.numerics.equal is False:
+        found.append("compiled outputs differ from eager")
+    for stage in run.ladder.stages if run.ladder is not None else ():
+        if stage.outcome == "failed":
+            found.append(f"backend {stage.name} fails in {stage.layer}")
+        elif stage.outcome == "differs":
+            found.append(f"backend {stage.name} gives other outputs than eager")
+    step = run.training
+    if step is not None and step.outcome != "ok":
+        found.append(f"the training step {_WORDS[step.outcome]}")
+    elif step is not None and step.numerics is not None and step.numerics.equal is False:
+        found.append("the training step differs from eager")
+    return tuple(found)
 
 
 def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
@@ -68,8 +95,7 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
         parts.append("fullgraph=True fails")
     elif all(verdicts):
         parts.append("fullgraph=True passes")
-    if any(run.numerics is not None and run.numerics.equal is False for run in finished):
-        parts.append("compiled outputs differ from eager")
+    parts += dict.fromkeys(failure for run in finished for failure in failures(run))
     if verdict == "nothing-compiled":
         modes = " and ".join(run.mode for run in finished if run.graphs == 0)
         return f"Nothing is compiled in {modes} mode (0 graphs): " + ", ".join([*parts, *failed])
@@ -84,15 +110,7 @@ def _static_headline(files: Sequence[ScannedFile], errors: int, warnings: int, f
 
 
 def _ended(run: DynamicRun) -> str:
-    words = {
-        "raised": "raised an exception",
-        "exited": "ended the process",
-        "crashed": "crashed",
-        "timeout": "ran out of time",
-        "memory": "ran out of memory",
-        "no-target": "found nothing to run",
-    }
-    return words[run.outcome] + (f" ({run.detail})" if run.detail else "")
+    return _WORDS[run.outcome] + (f" ({run.detail})" if run.detail else "")
 
 
 def _count(number: int, thing: str) -> str:

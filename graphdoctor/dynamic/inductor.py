@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +24,8 @@ LAYERS = {
     "aot_eager_decomp_partition": "AOTAutograd (decompositions, partitioner)",
     "inductor": "Inductor",
 }
+#: In torch._inductor.codecache; not every version has them.
+_HEADER_FOLDERS = ("_HEADER_DIR", "_HEADER_LOCK_DIR")
 _OPERATOR = re.compile(r"(?:target|Error in op): (?:torch\.ops\.)?(\w+\.\w+)")
 
 
@@ -66,14 +71,29 @@ def missing(name: str) -> str:
 
 @contextlib.contextmanager
 def settings() -> Iterator[None]:
-    """Random numbers as in eager, and no compile workers. Other settings stay the user's."""
+    """Random numbers as in eager, no compile workers, nothing outside the cache folder. Other settings stay."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_headers())
         with contextlib.suppress(ImportError):
             from torch._inductor import config
 
             patched: AbstractContextManager[Any] = config.patch(fallback_random=True, compile_threads=1)
             stack.enter_context(patched)
         yield
+
+
+@contextlib.contextmanager
+def _headers() -> Iterator[None]:
+    """Precompiled C++ headers go to the cache folder that is set; torch keeps them where all processes share them."""
+    codecache, folder = sys.modules.get("torch._inductor.codecache"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    before = {name: getattr(codecache, name) for name in _HEADER_FOLDERS if folder and hasattr(codecache, name)}
+    for name, shared in before.items():
+        setattr(codecache, name, os.path.join(str(folder), *Path(shared).parts[-2:]))
+    try:
+        yield
+    finally:
+        for name, shared in before.items():
+            setattr(codecache, name, shared)
 
 
 def layer(stage: str, error: BaseException) -> str:

@@ -9,7 +9,7 @@ import logging
 import os
 import random
 import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +20,8 @@ from torch._dynamo import convert_frame, pgo, utils
 
 #: Since torch 2.13, ``torch.compile(isolate_recompiles=True)`` keeps its compiled code apart from all other.
 _ISOLATES = "isolate_recompiles" in inspect.signature(torch.compile).parameters
+#: Collections of torch._dynamo.utils; some torch versions do not have all of them.
+_RECORDS = ("counters", "graph_break_reasons", "guard_failures", "warn_once_cache", "_compilation_metrics")
 
 
 def compiled(model: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool = False) -> Callable[..., Any]:
@@ -40,7 +42,7 @@ def untouched(model: Callable[..., Any]) -> Iterator[None]:
     with (
         _config(),
         _random(),
-        _counters(),
+        _records(),
         _grad_mode(),
         _module(model),
         _trace_handlers(),
@@ -125,13 +127,22 @@ def _random() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _counters() -> Iterator[None]:
-    before = copy.deepcopy(utils.counters)
+def _records() -> Iterator[None]:
+    """What Dynamo has counted and recorded so far, and what it has said once and will not say again."""
+    kept = [records for name in _RECORDS if (records := getattr(utils, name, None)) is not None]
+    before = [_copy(records) for records in kept]
     try:
         yield
     finally:
-        utils.counters.clear()
-        utils.counters.update(before)
+        for records, contents in zip(kept, before, strict=True):
+            # In place: other modules hold the same object.
+            records.clear()
+            (records.extend if isinstance(contents, (list, deque)) else records.update)(contents)
+
+
+def _copy(records: Any) -> Any:
+    """A copy, for a mapping with copies of its values."""
+    return {key: copy.copy(value) for key, value in records.items()} if isinstance(records, dict) else records.copy()
 
 
 @contextlib.contextmanager

@@ -62,6 +62,9 @@ class Tree:
         self.pid = pid
         self._marker = f"{MARKER}={marker}".encode()
         self._seen: dict[int, int] = {}
+        # Processes whose environment holds no marker: it stays as it was when the program was started, so that it is
+        # read once, and not ten times a second.
+        self._unmarked: dict[int, int] = {}
 
     def members(self) -> list[Process]:
         """The living processes of the tree, the worker included; empty where there is no /proc."""
@@ -101,7 +104,13 @@ class Tree:
             return False
         if process.session == self.pid or _descends(process, self.pid, everyone):
             return True
-        return self._marker in _environment(process.pid)
+        if self._unmarked.get(process.pid) == process.started:
+            return False
+        environment = _environment(process.pid)
+        # While a program is being started it has none yet.
+        if any(environment) and self._marker not in environment:
+            self._unmarked[process.pid] = process.started
+        return self._marker in environment
 
 
 def _descends(process: Process, ancestor: int, everyone: dict[int, Process]) -> bool:
@@ -125,20 +134,22 @@ def _processes() -> Iterator[Process]:
             continue
         with contextlib.suppress(OSError):
             # proc(5): the command name in parentheses may contain anything, the numbers follow the last parenthesis.
-            fields = (_PROC / entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            with open(f"{_PROC}/{entry}/stat", "rb") as stat:
+                fields = stat.read().rpartition(b")")[2].split()
             yield Process(
                 pid=int(entry),
                 parent=int(fields[1]),
                 session=int(fields[3]),
                 started=int(fields[19]),
                 resident=int(fields[21]) * page,
-                zombie=fields[0] in "ZX",
+                zombie=fields[0] in (b"Z", b"X"),
             )
 
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        with open(f"{_PROC}/{pid}/environ", "rb") as environ:
+            return environ.read().split(b"\0")
     except OSError:
         return []
 

@@ -81,7 +81,9 @@ class Probe:
 
     def _try(self, remedy: Remedy, cause: Cause, plan: Plan, calls: list[Call]) -> _Trial:
         try:
-            after = sequence.run(self.target, self.mode, self.backend, plan.steps, [remedy])
+            # What the other calls showed without the last one is known.
+            run = sequence.run
+            after = calls[:-1] if remedy.shorter else run(self.target, self.mode, self.backend, plan.steps, [remedy])
         except Exception as error:  # whatever a remedy does to the user's code says that it is none
             return _Trial(remedy, None, self._refusal(error))
         if sequence.breaks(after) - sequence.breaks(calls):

@@ -90,7 +90,7 @@ def _for_size(calls: Sequence[Call]) -> list[Remedy]:
         found.append(mark_sizes("decorators.mark_unbacked", varying))
     if all(dimension == 0 and _is_last_smaller(values) for (_, dimension), values in varying.items()):
         text = "leave the smaller last batch out: `drop_last=True` in the DataLoader"
-        found.append(Remedy(text, steps=lambda _, steps: steps[:-1], equal=False, alternative=True))
+        found.append(Remedy(text, steps=lambda _, steps: steps[:-1], equal=False, alternative=True, shorter=True))
     padded = padding({key: values for key, values in varying.items() if key[1] > 0})
     return [*found, padded] if padded else found
 

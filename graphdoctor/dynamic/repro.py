@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -78,8 +79,10 @@ def _fails(text: str, stage: Stage) -> bool:
         file.write_text(text, encoding="utf-8")
         try:
             command = [sys.executable, str(file)]
+            # Precompiled headers would stay in a folder that all processes share.
+            env = {**os.environ, "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
             done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT
+                command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT
             )
         except subprocess.TimeoutExpired:
             return False

@@ -19,12 +19,13 @@ from typing import Any, Literal
 from graphdoctor.dynamic.inputs import InputSpecError, parse_inputs
 from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, load_run, load_varied
 from graphdoctor.dynamic.sample import declares_sample
-from graphdoctor.dynamic.server import Process, Server
+from graphdoctor.dynamic.server import PATIENT, Process, Server
 from graphdoctor.dynamic.vary import parse_variations
 from graphdoctor.model import DynamicRun, Outcome, Varied
 
 __all__ = [
     "InputSpecError",
+    "NotStarted",
     "RunRequest",
     "RunResult",
     "Server",
@@ -38,11 +39,23 @@ __all__ = [
 Progress = Callable[[str], None]
 Mode = Literal["eval", "train"]
 
-#: Seconds between two looks at memory and life of the worker.
+#: Seconds between two looks at memory and life of the worker, and the share of the time that weighing it may take.
 _POLL = 0.1
+_WEIGHING = 0.05
 #: Bytes that are read from a pipe at once, and of the user's output those that are kept (the last ones).
 _CHUNK = 1 << 16
 _KEPT_OUTPUT = 1 << 10
+
+
+class NotStarted(Exception):
+    """The server's process did not come up, so nothing is known of the code; the text is one line that says why.
+
+    ``result`` holds the same as a run that failed.
+    """
+
+    def __init__(self, text: str, result: RunResult) -> None:
+        super().__init__(text)
+        self.result = result
 
 
 def torch_available() -> str | None:
@@ -56,14 +69,19 @@ def torch_available() -> str | None:
 def run(request: RunRequest, progress: Progress = lambda text: None, server: Server | None = None) -> RunResult:
     """Run the target of ``request.file`` in a worker process, or in a fork of the one that ``server`` keeps.
 
-    ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail; only
-    InputSpecError is raised, before anything runs. When this returns or raises, no process of the worker is left but
-    the server's.
+    ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail. Raises
+    InputSpecError before anything runs, and NotStarted where ``server`` cannot begin. When this returns or raises, no
+    process of the worker is left; with ``server``, what the code left behind ends with the server.
     """
     parse_inputs(request.inputs)
     parse_variations(request.vary)
     if server is not None:
-        worker = _Worker(request, server.begin(dump_request(request)), progress, forked=True)
+        try:
+            process = server.begin(dump_request(request))
+        except OSError as error:
+            failed = RunResult((_failed(request, "exited", str(error)),))
+            raise NotStarted(f"the worker did not start: {error}", failed) from error
+        worker = _Worker(request, process, progress, forked=True)
         done = False
         try:
             worker.watch()
@@ -71,11 +89,13 @@ def run(request: RunRequest, progress: Progress = lambda text: None, server: Ser
         finally:
             if not done:
                 server.stop()
+        if not worker.started:
+            raise NotStarted(f"the worker did not start: {worker.failure}", worker.result())
         return worker.result()
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "request.json"
         file.write_text(dump_request(request), encoding="utf-8")
-        worker = _Worker(request, Process("main", str(file), Path(folder)), progress)
+        worker = _Worker(request, Process("main", str(file), Path(folder), variables=PATIENT), progress)
         try:
             worker.watch()
         finally:
@@ -97,9 +117,13 @@ class _Worker:
         self._environment: Mapping[str, str | None] = {}
         self._varied: list[Varied] = []
         self._ended = False
+        #: The worker has the request: what happens from now on may be the doing of the user's code.
+        self.started = False
         #: The fork that had the request is no more.
         self.gone = False
         self._failure: tuple[Outcome, str] | None = None
+        #: It met a limit, and does not come to an end by itself.
+        self._stopped = False
         self._pending = b""
         self._output = b""
         self._deadline = time.monotonic() + request.timeout
@@ -114,27 +138,29 @@ class _Worker:
             ):
                 os.set_blocking(descriptor, False)
                 selector.register(descriptor, selectors.EVENT_READ, handler)
-            weighed = 0.0
-            while not (self.gone if self._forked else self._ended) and self._failure is None:
+            weighed, pause = 0.0, _POLL
+            while not (self.gone if self._forked else self._ended) and not self._stopped:
                 dead = self._process.popen.poll() is not None
                 for key, _ in selector.select(0 if dead else _POLL):
                     if not key.data(_read(key.fd)):
                         selector.unregister(key.fd)
                 if dead and not self._ended:
                     self._drain()
-                    self._failure = None if self._ended else self._death(self._process.popen.returncode)
+                    if not self._ended:
+                        self._failure = self._failure or self._death(self._process.popen.returncode)
                     break
                 now = time.monotonic()
                 if now > self._deadline:
-                    self._fail("timeout", f"no result after {self._request.timeout:g} s, while {self._stage}")
-                elif now - weighed > _POLL:
-                    weighed = now
+                    self._stop_for("timeout", f"no result after {self._request.timeout:g} s, while {self._stage}")
+                elif now - weighed > pause:
                     self._weigh()
+                    weighed = time.monotonic()
+                    pause = max(_POLL, (weighed - now) / _WEIGHING)
 
     def _weigh(self) -> None:
         used = self._process.tree.resident() >> 20
         if used > self._request.memory_mb:
-            self._fail("memory", f"used {used} MiB, more than {self._request.memory_mb} MiB, while {self._stage}")
+            self._stop_for("memory", f"used {used} MiB, more than {self._request.memory_mb} MiB, while {self._stage}")
 
     def _drain(self) -> None:
         """What a dead worker left in the pipe of results."""
@@ -159,6 +185,7 @@ class _Worker:
     def _on_message(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "progress":
+            self.started = True
             self._stage = message["text"]
             self._progress(self._stage)
         elif kind == "environment":
@@ -170,7 +197,7 @@ class _Worker:
         elif kind == "varied":
             self._varied.append(load_varied(message["varied"]))
         elif kind == "failed":
-            self._fail(message["outcome"], message["detail"])
+            self._failure = message["outcome"], message["detail"]
         elif kind == "end":
             self._ended = True
         elif kind == "gone":
@@ -180,8 +207,9 @@ class _Worker:
                 self._drain_output()
                 self._failure = self._death(message["code"])
 
-    def _fail(self, outcome: Outcome, detail: str) -> None:
+    def _stop_for(self, outcome: Outcome, detail: str) -> None:
         self._failure = outcome, detail
+        self._stopped = True
 
     def _death(self, code: int) -> tuple[Outcome, str]:
         """What to say of a worker that died without a word."""
@@ -205,6 +233,11 @@ class _Worker:
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f'; its last line was "{last}"' if last.isprintable() and last else ""
 
+    @property
+    def failure(self) -> str:
+        """Why there is no complete result, in one line; empty where there is one."""
+        return self._failure[1] if self._failure else ""
+
     def stop(self) -> None:
         """Kill the whole tree and close the pipes."""
         self._process.stop()
@@ -216,11 +249,16 @@ class _Worker:
             if self._open is not None:
                 self._runs[self._open] = replace(self._runs[self._open], outcome=outcome, detail=detail)
             elif not self._runs:
-                mode: Mode = "train" if self._request.mode == "train" else "eval"
-                name = self._request.target or self._request.file.name
-                device = self._request.device if self._request.device != "auto" else "unknown device"
-                self._runs[mode] = DynamicRun(name, mode, device, outcome, detail)
+                run = _failed(self._request, outcome, detail)
+                self._runs[run.mode] = run
         return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied))
+
+
+def _failed(request: RunRequest, outcome: Outcome, detail: str) -> DynamicRun:
+    """The run of a worker that came to an end before it said anything."""
+    mode: Mode = "train" if request.mode == "train" else "eval"
+    device = request.device if request.device != "auto" else "unknown device"
+    return DynamicRun(request.target or request.file.name, mode, device, outcome, detail)
 
 
 def _read(descriptor: int) -> bytes:

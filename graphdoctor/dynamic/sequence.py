@@ -38,6 +38,7 @@ class Remedy:
     ``keywords`` are those of torch.compile, ``config`` patches torch._dynamo.config, ``steps`` changes the calls, and
     ``model`` the sample while they run. ``equal`` says that the outputs must stay what they were; an ``alternative`` is
     tried even where another remedy has done all that can be done, a ``fallback`` only where the one before it fails.
+    ``shorter``: all that it changes is that the last call is not made.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Remedy:
     equal: bool = True
     alternative: bool = False
     fallback: bool = False
+    shorter: bool = False
     #: Applied after the others: a mark sticks to the tensor object that is passed.
     last: bool = False
 

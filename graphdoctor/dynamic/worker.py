@@ -60,7 +60,9 @@ def serve(requests: str, descriptor: int) -> None:
     die_with_parent()
     adopt_orphans()
     channel = Channel(descriptor)
-    _warm_up()
+    from graphdoctor.dynamic.startup import warm_up
+
+    warm_up()
     with open(int(requests)) as lines:
         for line in lines:
             pid = os.fork()
@@ -69,17 +71,6 @@ def serve(requests: str, descriptor: int) -> None:
                 main(line.strip(), descriptor)
             _, status = os.waitpid(pid, 0)
             channel.send("gone", code=os.waitstatus_to_exitcode(status))
-
-
-def _warm_up() -> None:
-    """Import what the first compile imports, so that no fork has to."""
-    import torch
-
-    import graphdoctor.dynamic.experiment  # noqa: F401
-
-    layer = torch.nn.Linear(1, 1)
-    torch.compile(layer, backend="eager")(torch.ones(1)).backward()
-    torch.compiler.reset()
 
 
 def _work(request: RunRequest, channel: Channel) -> None:
@@ -92,6 +83,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.experiment import Experiment
     from graphdoctor.dynamic.inputs import InputSpecError
+    from graphdoctor.dynamic.startup import skip_guard_timing
     from graphdoctor.dynamic.target import NoTarget, find, seed
     from graphdoctor.dynamic.tests_seen import record_tests
     from graphdoctor.dynamic.userfault import fault_of
@@ -104,6 +96,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         return
     backend = CountingBackend()
     replace_inductor(backend)
+    skip_guard_timing()
     sys.argv = [str(request.file)]
     load.install_overlay(request.overlay)
     seen = record_tests(request.tests)

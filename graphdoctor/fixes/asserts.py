@@ -13,6 +13,7 @@ import libcst as cst
 from graphdoctor.fixes.conditions import Conditions
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.scope import assignments, names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -25,6 +26,7 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     if if_node.orelse is not None:
         return Refusal("The check has an else branch, so it has no form inside the graph.")
     try:
+        unhandled(if_node, editor)
         condition = Conditions(editor, hit).split(if_node.test)
         indent = editor.indent_of(if_node)
         imports = editor.torch_import(if_node)
@@ -46,6 +48,7 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
 def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """An assert that Dynamo cannot trace gets a twin for compile, with a plain test and literal text."""
     try:
+        unhandled(assert_node, editor)
         checks = _compiled_checks(assert_node, hit, editor)
         imports = editor.torch_import(assert_node)
         line = editor.parent(assert_node)
@@ -60,8 +63,11 @@ def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPl
         "else:",
         "\t" + editor.deepen(assert_node),
     ]
-    reason = "In eager nothing changes; a compiled assert that fails raises RuntimeError with this constant text."
-    return FixPlan((*imports, editor.replace(assert_node, editor.lines(indent, *lines))), "safe", reason)
+    reason = (
+        "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
+        "with constant text."
+    )
+    return FixPlan((*imports, editor.replace(assert_node, editor.lines(indent, *lines))), "unsafe", reason)
 
 
 def constant_text(node: cst.BaseExpression, editor: Editor) -> str:

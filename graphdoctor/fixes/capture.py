@@ -11,6 +11,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.purity import called, words
 from graphdoctor.fixes.scope import names, target_names
 from graphdoctor.model import Edit
@@ -28,6 +29,7 @@ _REASON = (
 
 def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Record the number as a symbol of the graph."""
+    unhandled(hit.place, editor)
     return _capture("capture_scalar_outputs", hit, editor)
 
 

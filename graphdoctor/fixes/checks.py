@@ -7,7 +7,10 @@ import libcst as cst
 from graphdoctor.fixes.asserts import constant_text
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.guard import guard_statement
+from graphdoctor.fixes.handlers import unhandled
+from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import called
+from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -20,7 +23,10 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal(f"`{called(call)}` takes no tensor, in eager either; `torch._assert_async` does.")
     if not call.args or any(arg.star for arg in call.args):
         return Refusal("The condition of the check is not written out.")
+    unhandled(call, editor)
     condition = call.args[0].value
+    if isinstance(hit.event, Call) and hit.event.args:
+        only_tensor(condition, hit.event.args[0], editor)
     simple = isinstance(condition, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(condition.lpar)
     code = " ".join(editor.code(condition).split())
     message = _message(call, editor) or f"check failed: {code}"

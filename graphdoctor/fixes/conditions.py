@@ -96,7 +96,8 @@ class _DropConversions(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         name = called(original_node)
         if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
-            return updated_node.func.value
+            assert isinstance(original_node.func, cst.Attribute)
+            return _one_number(updated_node, self.kinds.is_scalar(original_node.func.value))
         if name in COMPARERS:
             return _comparison(name, updated_node)
         if len(original_node.args) != 1 or self.kinds.kind(original_node.args[0].value) is None:
@@ -111,6 +112,15 @@ class _DropConversions(cst.CSTTransformer):
             parens = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
             return argument if simple else argument.with_changes(**parens)
         return updated_node
+
+
+def _one_number(item: cst.Call, is_scalar: bool) -> cst.BaseExpression:
+    """The tensor in ``t.item()``, without dimensions: ``item()`` takes one number out of any."""
+    assert isinstance(item.func, cst.Attribute)
+    if is_scalar:
+        return item.func.value
+    reshape = item.func.with_changes(attr=cst.Name("reshape"))
+    return cst.Call(reshape, [cst.Arg(cst.Tuple([]))])
 
 
 def _comparison(name: str, call: cst.Call) -> cst.BaseExpression:

@@ -8,15 +8,19 @@ from graphdoctor.fixes.branch import branch_of, rewrite_branch
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.flow import Flow
+from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.imports import import_edit
 from graphdoctor.fixes.kinds import Kinds
+from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import called, words
+from graphdoctor.static.events import Convert
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _KEPT = (
     "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
     "differently."
 )
+_NOT_FINITE = "NaN and infinity, for which int() raises an error, go on."
 #: Reductions that numpy and torch compute alike.
 _SAME_IN_NUMPY = words("argmax argmin max mean min prod sum")
 
@@ -36,12 +40,16 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal(f"`{editor.code(call)}` does more than read one number, so it cannot be dropped.")
     flow = Flow(hit, editor)
     try:
+        if isinstance(hit.event, Convert):
+            only_tensor(receiver, hit.event.value, editor)
         kind, text = Kinds(editor, hit).kind(receiver), _tensor_text(receiver, editor)
         if called(call) == "int":
+            unhandled(call, editor)
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
             kind = "tensor"
         flow.follow(call, text, kind or "tensor")
-        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", _KEPT)
+        reason = f"{_KEPT} {_NOT_FINITE}" if called(call) == "int" else _KEPT
+        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
     except Refuse as refusal:
         return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
 

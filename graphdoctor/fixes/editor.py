@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -12,6 +12,8 @@ from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
+from graphdoctor.source.walk import children
+from graphdoctor.source.walk import walk as walk
 
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120
@@ -25,7 +27,7 @@ class Editor:
     """
 
     def __init__(self, module: SourceModule, path: str | None = None) -> None:
-        self.module = module
+        self.module = module.written
         self.path = path if path is not None else module.path
 
     @property
@@ -39,8 +41,8 @@ class Editor:
         return self.module.tree.default_indent
 
     @cached_property
-    def _parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
-        return {child: node for node in walk(self.module.tree) for child in node.children}
+    def _parents(self) -> dict[int, cst.CSTNode]:
+        return {id(child): node for node in walk(self.module.tree) for child in children(node)}
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -67,7 +69,7 @@ class Editor:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module."""
-        return self._parents.get(node)
+        return self._parents.get(id(node))
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around ``node``, innermost first."""
@@ -266,21 +268,6 @@ class Editor:
             return Edit(self.path, (line + 1, 1), (line + 1, 1), "import torch" + self.newline)
         end = (line, len(self._lines[line - 1]) + 1)
         return Edit(self.path, end, end, self.newline + "import torch")
-
-
-def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """``node`` and everything in it, in source order."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting.extend(reversed(_children(current)))
-
-
-@lru_cache(maxsize=100_000)
-def _children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
-    """libcst runs a visitor for each call of ``children``; a rewrite walks the same function many times."""
-    return node.children
 
 
 def _shared(first: str, second: str) -> int:

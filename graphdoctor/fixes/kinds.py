@@ -7,6 +7,7 @@ from typing import Literal
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import ELEMENTWISE, REDUCTIONS, called, is_torch_function, root, words
 from graphdoctor.fixes.scope import assignments, parameters
 from graphdoctor.static import events
@@ -23,6 +24,8 @@ _BOOL = words("""
 #: Operators that leave a single number when no dimension is given.
 _REDUCING = REDUCTIONS | words("all any argmax argmin count_nonzero max median min nansum norm prod std sum var")
 _TENSOR = ELEMENTWISE | _REDUCING | words("dot double float half int long to trace vector_norm")
+#: Functions of torch that make tensors of numbers; the first argument of most is the shape.
+_MADE = words("bernoulli empty full normal ones rand randint randn tensor zeros")
 #: Functions and methods that compare tensors and give a Python bool.
 COMPARERS = frozenset({"allclose", "equal", "is_nonzero"})
 #: Functions of ``math`` that torch has under the same name, with a tensor of bools as the result.
@@ -38,8 +41,15 @@ class Kinds:
         self._known = _known(hit.event)
 
     def kind(self, node: cst.BaseExpression) -> Kind | None:
-        """ "bool" for a tensor of bools, "tensor" for other tensor data, None where neither is shown."""
+        """ "bool" for a tensor of bools, "tensor" for other tensor data, None where neither is shown.
+
+        Refuses what is tensor data on one path only.
+        """
+        if node in self._known:
+            only_tensor(node, self._known[node], self.editor)
         tensor = self._tensor(node)
+        if tensor is not None and tensor.numpy:
+            return None  # In eager it is an array, which torch.where does not take.
         if tensor is not None and tensor.dtype is not None:
             return "bool" if tensor.dtype == "bool" else "tensor"
         return self._from_source(node) or ("tensor" if tensor is not None else None)
@@ -105,6 +115,8 @@ class Kinds:
         argument = self.kind(node.args[0].value) if len(node.args) == 1 else None
         if root(node.func) == "math":
             return "bool" if name in MATH_TESTS and argument is not None else None
+        if root(node.func) in ("np", "numpy"):
+            return None  # In eager it gives a bool or a number of numpy.
         if isinstance(node.func, cst.Name) and not is_torch_function(node, self.editor):
             if argument is None or name not in ("float", "bool"):
                 return None
@@ -113,6 +125,8 @@ class Kinds:
             return "bool"
         if name == "item" and isinstance(node.func, cst.Attribute):
             return self.kind(node.func.value) or "tensor"
+        if name in _MADE and is_torch_function(node, self.editor):
+            return "tensor"
         return "bool" if name in _BOOL else ("tensor" if name in _TENSOR else None)
 
     def _scalar_call(self, node: cst.Call) -> bool:
@@ -122,6 +136,9 @@ class Kinds:
         if name == "item" or name in COMPARERS:
             return True
         is_function = is_torch_function(node, self.editor)
+        if name in _MADE and is_function:
+            shape = node.args[0].value if node.args else None
+            return isinstance(shape, (cst.List, cst.Tuple)) and not shape.elements
         if name in _REDUCING:
             return len(node.args) == int(is_function)
         if is_function or root(node.func) == "math":

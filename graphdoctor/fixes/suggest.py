@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import libcst as cst
+
 from graphdoctor.fixes.apply import apply
 from graphdoctor.fixes.diff import unified
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Fix
+from graphdoctor.source.written import Written
+from graphdoctor.static.events import Event, Site
 from graphdoctor.static.rule import Hit, Refusal, Rule
 
 
@@ -18,10 +25,29 @@ def suggest(rule: Rule, hit: Hit, editor: Editor) -> Fix | None:
     if rule.fix is None:
         return None
     try:
-        plan = rule.fix(hit, editor)
+        plan = rule.fix(as_written(hit, editor.module), editor)
     except Refuse as refusal:
-        return Fix("manual", f"{refusal}.")
+        reason = str(refusal)
+        return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
     before = editor.module.text
     return Fix(plan.safety, plan.reason, plan.edits, unified(editor.path, before, apply(before, plan.edits)))
+
+
+def as_written(found: Any, written: Written) -> Any:
+    """``found``, a hit, event, site or node of the tree that was analysed, with the nodes of the file as it is written.
+
+    Raises Refuse where the two trees part, which they do only inside adjacent strings.
+    """
+    if isinstance(found, cst.CSTNode):
+        try:
+            return written.of(found)
+        except KeyError:
+            raise Refuse("the code is part of adjacent strings") from None
+    if isinstance(found, (Hit, Event, Site)) and is_dataclass(found):
+        changed = {f.name: as_written(getattr(found, f.name), written) for f in fields(found)}
+        return replace(found, **changed)
+    if isinstance(found, (tuple, list)):
+        return type(found)(as_written(item, written) for item in found)
+    return found

@@ -7,6 +7,8 @@ from typing import Literal
 
 import libcst as cst
 
+from graphdoctor.source.walk import children
+
 Binding = Literal["bound", "absent", "shadowed"]
 
 
@@ -74,7 +76,7 @@ def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
     elif isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
         if any(_is_torch(n) for n in _names(node.target)):
             yield False
-        yield from _bindings(node.children)
+        yield from _bindings(children(node))
     elif isinstance(node, cst.AsName):
         if any(_is_torch(n) for n in _names(node.name)):
             yield False
@@ -85,7 +87,7 @@ def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
         if node.orelse is not None:
             yield from _bindings_of(node.orelse)
     elif not isinstance(node, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
-        yield from _bindings(node.children)
+        yield from _bindings(children(node))
 
 
 def _names(target: cst.CSTNode) -> Iterator[cst.CSTNode]:

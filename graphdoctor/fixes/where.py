@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -216,13 +216,20 @@ class _Chooser:
         """Comments of the replaced lines, kept above the new one."""
         end = self.editor.location(last)
         nodes = [first] if first is last else [first, last]
-        found = [n for node in nodes for n in walk(node) if isinstance(n, cst.Comment)]
+        found = [comment for node in nodes for comment in _comments_in(node)]
         span = self.editor.location(first)
         places = [(self.editor.location(c), c) for c in found]
         inside = [
             c for p, c in places if (span.line, span.column) <= (p.line, p.column) < (end.end_line, end.end_column)
         ]
         return [comment.value for comment in inside]
+
+
+def _comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
+    for child in node.children:
+        if isinstance(child, cst.Comment):
+            yield child
+        yield from _comments_in(child)
 
 
 def _chain(node: cst.If) -> tuple[list[_Case], cst.BaseSuite | None]:

@@ -7,7 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from graphdoctor.source.module import SourceError, read
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
 
 
 def write(file: Path, before: str, after: str) -> None:

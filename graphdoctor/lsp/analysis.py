@@ -12,7 +12,6 @@ from graphdoctor.ruleset import ruleset
 from graphdoctor.selection import kept
 from graphdoctor.source.discover import is_excluded, shown
 from graphdoctor.static import engine
-from graphdoctor.static.index import module_file
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,6 @@ def analyse(file: Path, unsaved: Mapping[Path, str], root: Path) -> Analysis | N
     settings = config.load(file.parent)
     if is_excluded(file, (*settings.exclude, *settings.extend_exclude)):
         return Analysis(text, ())
-    # Files may have come and gone since the last time.
-    module_file.cache_clear()
     path = shown(file, root)
     # Rule files of the project are code, so they are not loaded here.
     rules = ruleset(config.Config(target_torch=settings.target_torch))

@@ -26,7 +26,7 @@ from graphdoctor.model import (
     Sweep,
     Verification,
 )
-from graphdoctor.report import json_deeper
+from graphdoctor.report import json_advice, json_deeper
 
 Json = dict[str, Any]
 
@@ -49,6 +49,7 @@ def to_dict(diagnosis: Diagnosis) -> Json:
         "dynamic": None if diagnosis.dynamic is None else [_run(run) for run in diagnosis.dynamic],
         "verification": _verification(diagnosis.verification),
         "comparison": _comparison(diagnosis.comparison),
+        "advice": json_advice.fields(diagnosis.advice),
         "notes": list(diagnosis.notes),
         "timings": {key: _number(diagnosis.timings[key]) for key in sorted(diagnosis.timings)},
     }

@@ -11,6 +11,9 @@ from graphdoctor.report.visible import one_line, visible
 HEADINGS = ("strategy", "step", "quartiles", "speed-up", "cold compile", "warm", "graphs", "peak memory", "outputs")
 
 
+_STATUS = {"ok": "", "interrupted": "", "failed": "failed: ", "skipped": "not run: "}
+
+
 @dataclass(frozen=True)
 class Row:
     """One strategy: ``cells`` under HEADINGS, and in ``note`` why cells are empty or what else there is to say."""
@@ -37,7 +40,7 @@ def caption(bench: Bench) -> str:
     return (
         f"A step is {step}. Step times are medians after warm-up; the quartiles tell how they scatter. Cold: the calls "
         "that compiled, in a new process with empty caches; warm: the same again with the caches on disk. Peak memory "
-        "is what tensors take during a step above what they hold before it."
+        f"is what tensors take during a step above what they hold before it.{_took(bench)}"
     )
 
 
@@ -51,6 +54,13 @@ def seconds(value: float) -> str:
 def mebibytes(value: int) -> str:
     """A number of bytes in MiB."""
     return f"{value / 2**20:.3g} MiB"
+
+
+def _took(bench: Bench) -> str:
+    if not bench.seconds:
+        return ""
+    busy = f"; up to {bench.load:.1f} processes wanted to run (load average)" if bench.load is not None else ""
+    return f" Measured in {bench.seconds:.0f} s{busy}."
 
 
 def _cells(bench: Bench, result: Result) -> tuple[str, ...]:
@@ -76,7 +86,7 @@ def _outputs(result: Result) -> str:
 
 
 def _note(result: Result) -> str:
-    said = f"{result.status}: {result.detail}" if result.status in ("failed", "skipped") else result.detail
+    said = f"{_STATUS[result.status]}{result.detail}"
     nothing = "nothing was compiled" if result.strategy != "eager" and result.compilations == 0 else ""
     numerics = result.numerics if result.strategy != "eager" else ""
     return one_line(visible("; ".join(part for part in (said, nothing, numerics) if part)))

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from graphdoctor.model import Break, Diagnosis
-from graphdoctor.report import deeper, module_tree, varied, words
+from graphdoctor.report import advise, deeper, module_tree, varied, words
 from graphdoctor.report.chips import change, groups
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first import first_actions
@@ -118,7 +118,7 @@ def environment() -> Environment:
     )
     made.filters.update(prose=_prose, clause=_clause, numerics=words.numerics, deeper=deeper.lines)
     made.globals.update(
-        words=words, varied=varied, source_lines=source_lines, module_rows=module_tree.rows, identity=id
+        words=words, varied=varied, advise=advise, source_lines=source_lines, module_rows=module_tree.rows, identity=id
     )
     return made
 

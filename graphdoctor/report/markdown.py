@@ -14,7 +14,7 @@ from itertools import islice
 
 from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model import Comparison, Diagnosis, Finding
-from graphdoctor.report import deeper, markdown_run, varied, words
+from graphdoctor.report import advise, deeper, markdown_run, varied, words
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first import first_actions
 from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, table, titled
@@ -100,6 +100,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
         markdown_run.recompiles(diagnosis.dynamic or (), detail.rows),
         titled("Varied inputs", bullets(_rows(map(prose, varied.sweeps(diagnosis.dynamic or ())), detail))),
         markdown_run.verification(diagnosis.verification),
+        _advice(diagnosis) if detail.rows is None else "",
         markdown_run.stacks(diagnosis.dynamic or ()) if detail.stacks else "",
         titled("Files that could not be read", bullets(_rows(_failed(diagnosis), detail))),
         titled("Notes", bullets(_rows(map(escape, diagnosis.notes), detail))),
@@ -179,6 +180,10 @@ def _place(finding: Finding) -> str:
     return f"{place.path}:{place.line}:{place.column}"
 
 
+def _advice(diagnosis: Diagnosis) -> str:
+    return titled("Where to put torch.compile", advise.section(diagnosis.advice)) if diagnosis.advice else ""
+
+
 def _failed(diagnosis: Diagnosis) -> Iterator[str]:
     for file in diagnosis.files:
         if file.status == "failed":
@@ -187,6 +192,8 @@ def _failed(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _dropped(diagnosis: Diagnosis, detail: Detail) -> str:
     dropped = [name for name, kept in (("stacks", detail.stacks), ("diffs", detail.diffs)) if not kept]
+    if diagnosis.advice is not None and detail.rows is not None:
+        dropped.append("the advice on where to compile")
     if detail.findings is not None:
         dropped.append(f"{detail.total - detail.findings} of {detail.total} findings")
     if detail.rows is not None:

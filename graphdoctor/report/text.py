@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from graphdoctor.model import Diagnosis, DynamicRun, Finding, Summary, Verification
-from graphdoctor.report import comparison, deeper, tree_lines, varied, words
+from graphdoctor.report import advise, comparison, deeper, tree_lines, varied, words
 from graphdoctor.report.excerpt import marked_line
 from graphdoctor.report.visible import one_line, printable, width
 from graphdoctor.report.words import plural
@@ -44,6 +44,7 @@ def render(diagnosis: Diagnosis, color: bool = False, tree: bool = False) -> str
         "\n".join(_runs(shown, paint, tree)),
         "\n".join(_recompiles(shown, paint)),
         "\n".join(_verification(shown.verification, paint)),
+        _advice(shown, paint),
         "\n".join(_notes(shown, paint)),
         "\n".join(comparison.lines(shown)),
         closing(shown),
@@ -222,6 +223,13 @@ def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:
         yield paint("Verification:", "bold")
         yield from _item(words.verification(result), 2)
         yield from _item(": ".join(filter(None, [words.GRADES[result.grade], result.detail])), 2)
+
+
+def _advice(diagnosis: Diagnosis, paint: Paint) -> str:
+    if diagnosis.advice is None:
+        return ""
+    title = paint("Where to put torch.compile:", "bold")
+    return f"{title}\n{textwrap.indent(advise.text(diagnosis.advice, COLUMNS - 2).rstrip(), '  ')}"
 
 
 def _item(text: str, indent: int) -> list[str]:

@@ -1,44 +1,47 @@
-"""A source file, read and parsed: text, libcst tree, positions on demand."""
+"""A source file, read: text, syntax tree in libcst's node classes, places of the nodes."""
 
 from __future__ import annotations
 
+import ast
 import gc
-import io
-import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from graphdoctor.model import Location
-from graphdoctor.source.skeleton import Skeleton
+from graphdoctor.source import syntax
+from graphdoctor.source.depth import deep_recursion
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
+from graphdoctor.source.from_ast import Builder
+from graphdoctor.source.places import place_of
 from graphdoctor.source.text import split_lines
-
-
-class SourceError(Exception):
-    """A file that cannot be analysed; the text is one line for the user."""
+from graphdoctor.source.written import Written
 
 
 class SourceModule:
-    """One parsed file. ``path`` is the one that findings show, ``file`` the one on disk.
+    """One file. ``path`` is the one that findings show, ``file`` the one on disk.
 
-    With a ``skeleton`` the tree is that of the skeleton: no node of it has a location, so there can be no findings.
+    ``tree`` is for reading: it has what carries meaning, and no comments or whitespace; ``written`` has everything. Of
+    a ``lazy`` module the bodies of functions are made when ``body`` asks for them. Raises SourceError.
     """
 
-    def __init__(self, path: str, file: Path, text: str, encoding: str, skeleton: Skeleton | None = None) -> None:
+    def __init__(
+        self, path: str, file: Path, text: str, encoding: str, tree: ast.Module | None = None, lazy: bool = False
+    ) -> None:
         self.path = path
         self.file = file
         self.text = text
         self.encoding = encoding
-        self._skeleton = skeleton
+        self._bodies: dict[int, cst.BaseSuite] = {}
+        parsed = syntax.check(text) if tree is None else tree
+        self._builder = Builder(self.lines, lazy)
         try:
-            with _collector_paused():
-                self.tree = cst.parse_module(text if skeleton is None else skeleton.text)
-        except cst.ParserSyntaxError as error:
-            raise SourceError(f"syntax error in line {error.raw_line}: {error.message.splitlines()[0]}") from None
+            with _collector_paused(), deep_recursion():
+                self.tree = cst.Module(self._builder.statements(parsed.body))
         except RecursionError:
             raise SourceError("too deeply nested to parse") from None
 
@@ -48,22 +51,40 @@ class SourceModule:
         return tuple(split_lines(self.text))
 
     @cached_property
-    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
-        # A tree fresh from the parser has no shared nodes, so the copy that MetadataWrapper makes is not needed.
-        return MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    def written(self) -> Written:
+        """The file as it is written, for rewrites."""
+        return Written(self)
+
+    def forget_written(self) -> None:
+        """Let go of the written file: its tree takes about 2.5 MB for 1,000 lines."""
+        self.__dict__.pop("written", None)
 
     def location(self, node: cst.CSTNode) -> Location:
-        """Where ``node`` stands, without surrounding whitespace."""
-        span = self._positions[node]
-        return Location(self.path, span.start.line, span.start.column + 1, span.end.line, span.end.column + 1)
-
-    def body(self, function: cst.FunctionDef) -> cst.BaseSuite:
-        """The body of a function of the tree; parsed now where the tree is that of a skeleton."""
-        return function.body if self._skeleton is None else self._skeleton.body(function)
+        """Where ``node``, one of ``tree``, stands, without surrounding whitespace and parentheses."""
+        origin = self._builder.origin.get(id(node))
+        if origin is None:
+            return self.written.location(self.written.of(node))
+        return Location(self.path, *place_of(origin, self.lines))
 
     def code(self, node: cst.CSTNode) -> str:
-        """The text of ``node`` as it stands in the file."""
-        return self.tree.code_for_node(node)
+        """The text of ``node``, without parentheses around it."""
+        place = self.location(node)
+        rows = list(self.lines[place.line - 1 : place.end_line])
+        rows[-1] = rows[-1][: place.end_column - 1]
+        rows[0] = rows[0][place.column - 1 :]
+        return "\n".join(rows)
+
+    def has_place(self, node: cst.CSTNode) -> bool:
+        """Whether ``location`` knows where ``node``, one of ``tree``, stands without looking at the written file."""
+        return id(node) in self._builder.origin
+
+    def body(self, function: cst.FunctionDef) -> cst.BaseSuite:
+        """The body of a function of the tree."""
+        found = self._bodies.get(id(function))
+        if found is None:
+            with _collector_paused():
+                found = self._bodies[id(function)] = self._builder.body(function)
+        return found
 
 
 @contextmanager
@@ -78,36 +99,7 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def read(file: Path) -> tuple[str, str]:
-    """The text of ``file`` and its encoding (PEP 263). Raises SourceError with one line for the user."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}") from None
-    return decode(data)
-
-
-def decode(data: bytes) -> tuple[str, str]:
-    """The text of a source file's bytes and its encoding (PEP 263). Raises SourceError."""
-    if b"\0" in data:
-        raise SourceError("contains null bytes, so it is not Python source")
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding), encoding
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"cannot be decoded: {reason}") from None
-
-
 def parse(file: Path, path: str) -> SourceModule:
     """Read and parse ``file``; ``path`` is its name in findings. Raises SourceError."""
     text, encoding = read(file)
     return SourceModule(path, file, text, encoding)
-
-
-def text_of(file: Path) -> str:
-    """The text of ``file``; empty when it cannot be read or decoded."""
-    try:
-        return read(file)[0]
-    except SourceError:
-        return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-from graphdoctor.source.module import SourceError
+from graphdoctor.source.errors import SourceError
 
 #: Levels of the syntax tree. libcst's parser has no limit: at about 9,000 it overflows a stack of 8 MB, which ends the
 #: process. How deep ``ast`` itself goes depends on the version of Python (3,000 in 3.11, over 9,000 in 3.10 and 3.13).

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 
 import libcst as cst
@@ -15,29 +15,52 @@ _SKIPPED = (
     "default_indent", "default_newline", "has_trailing", "first_line", "asynchronous_whitespace",
 )  # fmt: skip
 
+#: Fields that stand first in the source but not in the class.
+_FIRST: dict[type, tuple[str, ...]] = {
+    cst.FunctionDef: ("decorators", "asynchronous"), cst.ClassDef: ("decorators", "name", "bases", "keywords"),
+    cst.IfExp: ("body", "test"), cst.Arg: ("keyword",), cst.ExceptHandler: ("type", "name"),
+    cst.ExceptStarHandler: ("type", "name"), cst.CompFor: ("asynchronous",), cst.For: ("asynchronous",),
+    cst.With: ("asynchronous",), cst.Parameters: ("posonly_params", "posonly_ind"), cst.MatchCase: ("pattern", "guard"),
+}  # fmt: skip
+
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if not f.name.startswith(_SKIPPED))
+def fields(kind: type) -> tuple[str, ...]:
+    """The fields of a class of nodes that carry meaning, in source order."""
+    names = [f.name for f in dataclasses.fields(kind) if not f.name.startswith(_SKIPPED)]
+    first = _FIRST.get(kind, ())
+    return (*first, *(name for name in names if name not in first))
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+class _Nodes(dict[type, bool]):
+    """Whether a class is one of nodes. They are abstract base classes, of which ``isinstance`` is slow."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = issubclass(kind, cst.CSTNode)
+        return self[kind]
+
+
+_IS_NODE = _Nodes()
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below ``node`` that carry meaning, in source order."""
-    for name in _names(type(node)):
+    found = []
+    for name in fields(type(node)):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif type(value) in (list, tuple):
-            for item in value:
-                if isinstance(item, cst.CSTNode):
-                    yield item
+        kind = type(value)
+        if kind is list or kind is tuple:
+            found += [item for item in value if _IS_NODE[type(item)]]
+        elif _IS_NODE[kind]:
+            found.append(value)
+    return found
 
 
 def walk(node: cst.CSTNode, stop: tuple[type, ...] = ()) -> Iterator[cst.CSTNode]:
-    """``node`` and everything below it that carries meaning; nothing below nodes of a class in ``stop``."""
+    """``node`` and all below it that carries meaning, in source order; nothing below nodes of a class in ``stop``."""
     stack = [node]
     while stack:
         current = stack.pop()
         yield current
-        if current is node or not isinstance(current, stop):
-            stack.extend(children(current))
+        if current is node or type(current) not in stop:
+            stack += reversed(children(current))

@@ -14,6 +14,7 @@ from graphdoctor.static.values import (
     Class,
     Compiled,
     Const,
+    Either,
     External,
     Function,
     Imported,
@@ -36,7 +37,9 @@ from graphdoctor.static.values import (
 
 def read_attribute(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     """The value of ``receiver.name``."""
-    return join(*(_read(machine, node, option, name) for option in options(receiver)))
+    if not isinstance(receiver, Either):
+        return _read(machine, node, receiver, name)
+    return join(*(_read(machine, node, option, name) for option in receiver.options))
 
 
 def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Value:
@@ -138,7 +141,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
         return calls.call_function(machine, node, replace(getter, bound=receiver), (Const(name),), {})
-    if receiver.info.externals():
+    if receiver.info.externals:
         return Method(receiver, name)
     return UNKNOWN
 
@@ -216,6 +219,8 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
             setter = option.info.lookup(name)
             if isinstance(setter, Function) and "setter" in setter.info.markers:
                 calls.call_function(machine, node, replace(setter, bound=option), (value,), {})
+            if option.shared and machine.main is not None:
+                continue
             before = option.attrs.get(name)
             # A compiled call runs many times: what an attribute held before is still possible.
             option.attrs[name] = value if before is None or not machine.frame.compiled else join(before, value)

@@ -200,7 +200,7 @@ def _catches(machine: Machine, handler: cst.ExceptHandler | cst.ExceptStarHandle
 
 
 def _lineage(error: Value) -> list[Value]:
-    return [error, *(External(name) for name in error.info.externals())] if isinstance(error, Class) else [error]
+    return [error, *(External(name) for name in error.info.externals)] if isinstance(error, Class) else [error]
 
 
 def _exception(value: Value) -> type[BaseException] | None:

@@ -17,6 +17,7 @@ from graphdoctor.static.values import (
     Class,
     Compiled,
     Const,
+    Either,
     External,
     Function,
     Instance,
@@ -51,7 +52,9 @@ def call(machine: Machine, node: cst.Call) -> Value:
     if isinstance(callee, Unknown) and isinstance(node.func, cst.Attribute):
         return _call_unknown(machine, node, node.func, used)
     args, kwargs = arguments(machine, node)
-    return join(*(apply(machine, node, option, args, kwargs, used) for option in options(callee)))
+    if not isinstance(callee, Either):
+        return apply(machine, node, callee, args, kwargs, used)
+    return join(*(apply(machine, node, option, args, kwargs, used) for option in callee.options))
 
 
 def _call_unknown(machine: Machine, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
@@ -260,7 +263,6 @@ def call_function(
     depth = sum(1 for active in machine.active if active is info)
     if depth > 1 or len(machine.frames) > machine.MAX_DEPTH:
         return UNKNOWN
-    machine.step()
     inner = Frame(
         function=info,
         module=info.module,
@@ -403,7 +405,7 @@ def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[V
     info = value.info
     if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
         return Py("object")
-    instance = Instance(info)
+    instance = Instance(info, shared=machine.main is None)
     init = info.lookup("__init__")
     if isinstance(init, Function):
         call_function(machine, node, replace(init, bound=instance), args, kwargs)
@@ -423,7 +425,7 @@ def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[V
 
 def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
     """Subclasses of ModuleList and Sequential hold children like their base."""
-    for name in info.externals():
+    for name in info.externals:
         last = name.rpartition(".")[2]
         if last in ("ModuleList", "Sequential") and "#children" not in instance.attrs:
             instance.attrs["#children"] = args[0] if args and last == "ModuleList" else Seq("list", args)

@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
-from graphdoctor.model import Confidence, Finding, ScannedFile, Severity
+from graphdoctor.model import Finding, ScannedFile, Severity
 from graphdoctor.source import syntax
-from graphdoctor.source.module import SourceError, SourceModule
+from graphdoctor.source.depth import deep_recursion
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.module import SourceModule
 from graphdoctor.source.suppress import suppressions
 from graphdoctor.source.walk import walk
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Compile, CompiledCall, Event
-from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
+from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.machine import Budget, Machine
 from graphdoctor.static.regions import interpret
+from graphdoctor.static.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.script import usage_events
 from graphdoctor.static.usage import USAGE
 
-CONFIDENCES = get_args(Confidence)
 SEVERITIES = get_args(Severity)
 
 _TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
-#: The path to show for a file, or None where its findings are not wanted.
-PathOf = Callable[[Path], str | None]
+#: Events that say something of code outside compiled regions.
+_OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
 
 #: Lines shown around a finding.
 CONTEXT = 3
-
-#: Python frames that the static pass may nest.
-RECURSION = 10_000
-
-
-@dataclass(frozen=True)
-class StaticResult:
-    """What the static pass says of some files."""
-
-    files: tuple[ScannedFile, ...]
-    findings: tuple[Finding, ...]
-    #: Files beside the scanned ones that have findings: where they are on disk, by shown path.
-    helpers: Mapping[str, Path] = field(default_factory=dict)
-    #: Lines that begin a statement which the rules saw, by shown path; only of scanned files that were analysed
-    #: completely and have comments which silence findings.
-    judged: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,88 +54,92 @@ def analyse(
     unsaved: Mapping[Path, str] | None = None,
     followed: Mapping[str, Path] | None = None,
 ) -> StaticResult:
-    """Analyse ``files``, pairs of file on disk and path to show. A file that fails costs only its own findings.
-
-    ``helper`` says how to show a file that is not scanned but called from one that is; None keeps its findings out.
-    ``target`` names what the files declare and the user compiles, in place of the regions that the files show.
-    ``unsaved`` holds texts, by resolved path, that stand for what is on disk. ``followed`` are the installed packages
-    that calls are followed into, with the folders that hold them.
-    """
+    """Analyse ``files``, see ``Analysis``; by default all rules are asked."""
     active = tuple(wanted) if wanted is not None else rules()
-    shown = {file.resolve(): path for file, path in files}
-    project = Project(unsaved, followed, complete=lambda file: file in shown or helper(file) is not None)
-    helpers: dict[str, Path] = {}
-
-    def path_of(file: Path) -> str | None:
-        path = shown.get(file)
-        if path is None:
-            path = helper(file)
-            if path is not None:
-                helpers[path] = file
-        return path
-
-    scanned: list[ScannedFile] = []
-    judged: dict[str, frozenset[int]] = {}
-    findings: dict[tuple[str, str, int, int], Finding] = {}
-    for file, path in files:
-        result, found = analyse_file(project, file, path, active, path_of, target, judged)
-        scanned.append(result)
-        for finding in found:
-            place = finding.location
-            key = (finding.rule, place.path, place.line, place.column)
-            if key not in findings or _surer(finding, findings[key]):
-                findings[key] = finding
-    ordered = sorted(findings.values(), key=lambda f: (f.location, f.rule))
-    return StaticResult(tuple(scanned), tuple(ordered), helpers, judged)
+    analysis = Analysis(files, active, helper, target, unsaved, followed)
+    return merged(analysis.file(file, path) for file, path in files)
 
 
-def _surer(one: Finding, other: Finding) -> bool:
-    return CONFIDENCES.index(one.confidence) < CONFIDENCES.index(other.confidence)
+class Analysis:
+    """Analyses files, one by one. What several of them import is read once. A file that fails costs only its findings.
+
+    ``files`` are all that are scanned, pairs of file on disk and path to show. ``helper`` says how to show a file that
+    is not scanned but called from one that is; None keeps its findings out. ``target`` names what the files declare and
+    the user compiles, in place of the regions that the files show. ``unsaved`` holds texts, by resolved path, that
+    stand for what is on disk. ``followed`` are the installed packages that calls are followed into, with the folders
+    that hold them.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[tuple[Path, str]],
+        active: tuple[Rule, ...],
+        helper: PathOf = lambda file: None,
+        target: str | None = None,
+        unsaved: Mapping[Path, str] | None = None,
+        followed: Mapping[str, Path] | None = None,
+    ) -> None:
+        self._shown = {file.resolve(): path for file, path in files}
+        self._active = active
+        self._helper = helper
+        self._target = target
+        self._project = Project(unsaved, followed, lambda file: file in self._shown or helper(file) is not None)
+
+    def file(self, file: Path, path: str) -> FileResult:
+        """Analyse one of the files."""
+        project, trouble = self._project, list[str]()
+        try:
+            text, encoding = project.read(file)
+            lines = text.count("\n") + bool(text and not text.endswith("\n"))
+            tree = syntax.check(text)
+            if "torch" not in text and "lightning" not in text and "transformers" not in text:
+                return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
+            source = SourceModule(path, file, text, encoding, tree)
+        except SourceError as error:
+            return FileResult(ScannedFile(path, 0, "failed", str(error)))
+        project.add(source)
+        helpers: dict[str, Path] = {}
+        editors: dict[SourceModule, Editor | None] = {}
+        found = []
+        module = _module(source)
+
+        def path_of(other: Path) -> str | None:
+            shown = self._shown.get(other)
+            if shown is None:
+                shown = self._helper(other)
+                if shown is not None:
+                    helpers[shown] = other
+            return shown
+
+        with deep_recursion():
+            places, statements = _hits(project, module, self._active, self._target, trouble)
+            complete = not trouble
+            for place in places:
+                with _contained(trouble):
+                    finding = _finding(place, path_of, editors, trouble)
+                    if finding is not None:
+                        found.append(finding)
+        judged = None
+        if complete and suppressions(text):
+            judged = frozenset(source.location(node).line for node in walk(source.tree) if id(node) in statements)
+        source.forget_written()
+        scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
+        return FileResult(scanned, tuple(found), judged, helpers, looked_at(project, module))
 
 
-def analyse_file(
-    project: Project,
-    file: Path,
-    path: str,
-    active: tuple[Rule, ...],
-    path_of: PathOf,
-    target: str | None,
-    judged: dict[str, frozenset[int]],
-) -> tuple[ScannedFile, list[Finding]]:
-    """Analyse one file: what became of it, and its findings. The lines that the rules saw are added to ``judged``."""
-    try:
-        text, encoding = project.read(file)
-        lines = text.count("\n") + bool(text and not text.endswith("\n"))
-        syntax.check(text)
-        if "torch" not in text and "lightning" not in text and "transformers" not in text:
-            return ScannedFile(path, lines, "scanned"), []
-        source = SourceModule(path, file, text, encoding)
-    except SourceError as error:
-        return ScannedFile(path, 0, "failed", str(error)), []
-    project.add(source)
-    trouble: list[str] = []
-    editors: dict[SourceModule, Editor | None] = {}
-    found = []
-    with _deep_recursion():
-        places, statements = _hits(project, source, active, target, trouble)
-        complete = not trouble
-        for place in places:
-            with _contained(trouble):
-                finding = _finding(place, path_of, editors, trouble)
-                if finding is not None:
-                    found.append(finding)
-    if complete and suppressions(text):
-        judged[path] = frozenset(source.location(node).line for node in walk(source.tree) if id(node) in statements)
-    return ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None), found
+def _module(source: SourceModule) -> ModuleInfo:
+    name, _ = package_of(source.file.resolve())
+    package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
+    return ModuleInfo(source, name, package, Scope("module"))
 
 
 def _hits(
-    project: Project, source: SourceModule, active: tuple[Rule, ...], target: str | None, trouble: list[str]
+    project: Project, module: ModuleInfo, active: tuple[Rule, ...], target: str | None, trouble: list[str]
 ) -> tuple[list[_Place], set[int]]:
     """What the rules say of one file, and the statements that they saw, by id."""
     places: dict[tuple[str, int], list[Hit]] = {}
     by_code = {rule.code: rule for rule in active}
-    checks: dict[str, list[tuple[Rule, object]]] = {}
+    checks: dict[str, list[tuple[Rule, Callable[[Any], Any]]]] = {}
     for rule in active:
         for event, check in rule.checks.items():
             checks.setdefault(event, []).append((rule, check))
@@ -160,49 +149,32 @@ def _hits(
     def sink(event: Event) -> None:
         if isinstance(event, Compile):
             compiles.append(event)
-        if not event.site.compiled and not isinstance(event, (Compile, Build, CompiledCall, *USAGE)):
-            return
         for rule, check in checks.get(type(event).__name__.lower(), ()):
-            if rule.code in broken:
-                continue
             try:
-                hit = _checked(check(event))  # type: ignore[operator]
+                hit = check(event)
+                if hit is None or rule.code in broken:
+                    continue
+                _check(hit)
             # A project's own rule may even end the process.
             except (Exception, SystemExit) as error:
-                broken.add(rule.code)
-                trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
+                if rule.code not in broken:
+                    broken.add(rule.code)
+                    trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
                 continue
-            if hit is not None:
-                if event.site.untaken:
-                    hit = replace(hit, confidence="possible")
-                places.setdefault((rule.code, id(hit.place)), []).append(hit)
+            if event.site.untaken:
+                hit = replace(hit, confidence="possible")
+            places.setdefault((rule.code, id(hit.place)), []).append(hit)
 
-    name, _ = package_of(source.file.resolve())
-    package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
-    machine = Machine(project, sink)
+    machine = Machine(project, sink, _OUTSIDE)
     with _contained(trouble):
-        interpret(machine, ModuleInfo(source, name, package, Scope("module")), compiles, target)
+        interpret(machine, module, compiles, target)
     with _contained(trouble):
-        for use in usage_events(source):
+        for use in usage_events(module.source):
             sink(use)
     if machine.steps > machine.MAX_STEPS:
         # A call that ran out of steps ends as one of which nothing is known.
         trouble.append(_TOO_LARGE)
     return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()], machine.judged
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """Allow what ``syntax.check`` lets through: calls that nest inside deep expressions.
-
-    10,000 Python frames fit a stack of 8 MB in Python 3.10, where each takes C stack too.
-    """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, RECURSION))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 @contextmanager
@@ -218,15 +190,12 @@ def _contained(trouble: list[str]) -> Iterator[None]:
         trouble.append(f"internal error ({_one_line(error)}); what was found so far is reported")
 
 
-def _checked(hit: object) -> Hit | None:
-    """What a rule returned. Raises TypeError or ValueError where it is not what a rule may return."""
-    if hit is None:
-        return None
+def _check(hit: object) -> None:
+    """Raises TypeError or ValueError where a rule returned what it may not."""
     if not isinstance(hit, Hit):
         raise TypeError(f"a check returns a Hit or None, not {type(hit).__name__}")
     if hit.confidence not in CONFIDENCES or hit.severity not in (None, *SEVERITIES):
         raise ValueError(f"no confidence {hit.confidence!r} or no severity {hit.severity!r}")
-    return hit
 
 
 def _one_line(error: BaseException) -> str:

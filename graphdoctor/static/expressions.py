@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.source.literals import value_of
 from graphdoctor.static import (
     assignments,
     attributes,
@@ -20,7 +21,7 @@ from graphdoctor.static import (
 )
 from graphdoctor.static.events import Convert, ReadGlobal, Truth
 from graphdoctor.static.index import Scope
-from graphdoctor.static.machine import Machine
+from graphdoctor.static.machine import Budget, Machine
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
@@ -47,7 +48,9 @@ from graphdoctor.static.values import (
 
 def evaluate(machine: Machine, node: cst.BaseExpression) -> Value:
     """The abstract value of ``node``."""
-    machine.step()
+    machine.steps += 1
+    if machine.steps > machine.MAX_STEPS:
+        raise Budget
     handler = HANDLERS.get(type(node))
     return UNKNOWN if handler is None else handler(machine, node)
 
@@ -77,17 +80,18 @@ def truth(
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
+_WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
+
+
 def _name(machine: Machine, node: cst.Name) -> Value:
-    frame = machine.frame
+    if node.value in _WORDS:
+        return _WORDS[node.value]
+    frame = machine.frames[-1]
     found = frame.scope.find(node.value)
     if frame.compiled and node.value in machine.rebound and found is frame.scope.module.names.get(node.value):
         _read_global(machine, node, found)
-    if isinstance(found, Imported):
-        return imports.resolve(machine, found)
     if found is not None:
-        return found
-    if node.value in ("True", "False", "None"):
-        return Const({"True": True, "False": False, "None": None}[node.value])
+        return imports.resolve(machine, found) if type(found) is Imported else found
     if node.value == "__name__":
         return Py("str")
     if node.value in definitions.BUILTINS:
@@ -103,7 +107,7 @@ def _read_global(machine: Machine, node: cst.Name, value: Value | None) -> None:
 
 
 def _constant(machine: Machine, node: Any) -> Value:
-    return Const(node.evaluated_value)
+    return Const(value_of(node))
 
 
 def _concatenated(machine: Machine, node: cst.ConcatenatedString) -> Value:

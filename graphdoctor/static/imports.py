@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.static import facts, statements
-from graphdoctor.static.index import ModuleInfo, Scope, module_file
+from graphdoctor.static.index import ModuleInfo, Scope, candidates
 from graphdoctor.static.lazy import promised
 from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import Const, External, Imported, Value
@@ -72,12 +72,12 @@ def member(machine: Machine, base: str, name: str) -> Value:
     here = machine.frame.module
     if module_path(machine, here, base) is None:
         return External(f"{base}.{name}" if base else name)
-    return Imported(base, name, here.name)
+    return Imported(base, name, here.key)
 
 
 def resolve(machine: Machine, pending: Imported) -> Value:
     """The value that an imported name stands for."""
-    importer = machine.modules.get(pending.importer)
+    importer = machine.importer(pending.importer)
     qualname = f"{pending.module}.{pending.name}"
     if importer is None or qualname in facts.COMPILE_TIME:
         return External(qualname)
@@ -97,38 +97,56 @@ def lazy_member(machine: Machine, module: ModuleInfo, name: str) -> Value | None
     if root is None:
         return None
     place = promised(module.source.file, module.name, root).get(name)
-    return resolve(machine, Imported(*place, module.name)) if place is not None else None
+    return resolve(machine, Imported(*place, module.key)) if place is not None else None
 
 
 def module_path(machine: Machine, here: ModuleInfo, dotted: str) -> Path | None:
     """The file of the module ``dotted`` if it is followed, or belongs to the same project as ``here``."""
     top = dotted.partition(".")[0]
     if top in machine.project.followed:
-        return module_file(dotted, machine.project.followed[top])
+        return _found(machine, here, dotted, machine.project.followed[top])
     if here.package and top != here.package.partition(".")[0]:
         return None
     if not here.package and here.root.name in ("site-packages", "dist-packages"):
         # A module that is installed as one file: what lies beside it are other people's packages.
         return None
-    return module_file(dotted, here.root)
+    return _found(machine, here, dotted, here.root)
+
+
+def _found(machine: Machine, here: ModuleInfo, dotted: str, root: Path) -> Path | None:
+    here.looked_for.update(candidates(dotted, root))
+    return machine.project.module_file(dotted, root)
 
 
 def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo | None:
-    """The module ``dotted`` of the scanned project, interpreted once; None when it is not part of the project."""
-    if dotted in machine.modules:
-        return machine.modules[dotted]
+    """The module ``dotted`` of the scanned project; None when it is not part of the project.
+
+    It is interpreted once for all files that import it, by a machine of its own: what that says of it is the same for
+    all, and is not a finding of any.
+    """
+    if here is machine.main and dotted == here.name:
+        return here
     file = module_path(machine, here, dotted)
-    source = machine.project.source(file) if file is not None else None
+    if file is None:
+        return None
+    known = machine.project.library.get(str(file))
+    if known is not None:
+        return known
+    source = machine.project.source(file)
     if source is None:
         return None
     package = dotted if source.file.name == "__init__.py" else dotted.rpartition(".")[0]
-    return run_module(machine, ModuleInfo(source, dotted, package, Scope("module")))
+    module = ModuleInfo(source, dotted, package, Scope("module"))
+    machine.project.library[str(file)] = module
+    librarian = machine.librarian
+    # A budget for each module, not for all of them.
+    librarian.steps = 0
+    run_module(librarian, module)
+    return module
 
 
 def run_module(machine: Machine, module: ModuleInfo) -> ModuleInfo:
     """Interpret the top level of ``module``."""
-    machine.modules[module.name] = module
-    machine.main = machine.main or module
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
     with machine.call(frame):
         for statement in module.source.tree.body:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import libcst as cst
 
 from graphdoctor.source import syntax
-from graphdoctor.source.module import SourceError, SourceModule, read
-from graphdoctor.source.skeleton import skeleton
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
+from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value
@@ -70,6 +71,13 @@ class ModuleInfo:
     name: str
     package: str
     scope: Scope
+    #: Files that were looked for when it, or a function of it, imported something.
+    looked_for: set[Path] = field(default_factory=set)
+
+    @cached_property
+    def key(self) -> str:
+        """What tells it from other modules, of which several may have one name."""
+        return str(self.source.file)
 
     @cached_property
     def root(self) -> Path:
@@ -118,36 +126,43 @@ class ClassInfo:
     fields: tuple[str, ...] = ()
     dataclass: bool = False
 
-    def mro(self) -> Iterator[ClassInfo]:
+    @cached_property
+    def mro(self) -> tuple[ClassInfo, ...]:
         """This class and its bases in the scanned code, depth first."""
-        seen: set[int] = set()
+        found: list[ClassInfo] = []
         stack: list[ClassInfo] = [self]
         while stack:
             info = stack.pop(0)
-            if id(info) in seen:
+            if any(info is known for known in found):
                 continue
-            seen.add(id(info))
-            yield info
+            found.append(info)
             stack = [b.info for b in info.bases if isinstance(b, Class)] + stack
+        return tuple(found)
 
-    def externals(self) -> list[str]:
+    @cached_property
+    def externals(self) -> tuple[str, ...]:
         """Names of the bases outside the scanned code."""
-        return [b.qualname for info in self.mro() for b in info.bases if isinstance(b, External)]
+        return tuple(b.qualname for info in self.mro for b in info.bases if isinstance(b, External))
 
     def lookup(self, name: str, after: ClassInfo | None = None) -> Value | None:
         """The class attribute ``name`` in the order of the bases, after ``after`` when given (``super()``)."""
-        passed = after is None
-        for info in self.mro():
+        if after is None:
+            for info in self.mro:
+                if name in info.attrs:
+                    return info.attrs[name]
+            return None
+        passed = False
+        for info in self.mro:
             if passed and name in info.attrs:
                 return info.attrs[name]
             if info is after:
                 passed = True
         return None
 
-    @property
+    @cached_property
     def is_module(self) -> bool:
         """True when it derives from nn.Module, as far as the names of its bases tell."""
-        for name in self.externals():
+        for name in self.externals:
             last = name.rpartition(".")[2]
             if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
                 return True
@@ -155,7 +170,7 @@ class ClassInfo:
 
     def derives(self, *qualnames: str) -> bool:
         """True when one of its bases outside the scanned code is named so."""
-        return any(name in qualnames for name in self.externals())
+        return any(name in qualnames for name in self.externals)
 
 
 class Project:
@@ -176,6 +191,9 @@ class Project:
         self._unsaved = unsaved or {}
         self.followed = followed or {}
         self._sources: dict[Path, SourceModule | None] = {}
+        self._files: dict[tuple[str, Path], Path | None] = {}
+        #: Modules that scanned files import, each interpreted once, by their keys.
+        self.library: dict[str, ModuleInfo] = {}
         #: Lines of trees kept at a time: a libcst tree takes about 2.5 MB per 1,000 lines, and what one model of
         #: transformers imports has 42,000.
         self._limit = 100_000
@@ -189,6 +207,12 @@ class Project:
         """Make an already parsed file known."""
         self._sources[source.file.resolve()] = source
 
+    def module_file(self, name: str, root: Path) -> Path | None:
+        """The file of the module ``name`` below ``root``, looked for once."""
+        if (name, root) not in self._files:
+            self._files[name, root] = module_file(name, root)
+        return self._files[name, root]
+
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""
         file = file.resolve()
@@ -201,8 +225,7 @@ class Project:
                 try:
                     text, encoding = self.read(file)
                     tree = syntax.check(text)
-                    outline = None if self._complete(file) else skeleton(text, tree)
-                    found = SourceModule(file.as_posix(), file, text, encoding, outline)
+                    found = SourceModule(file.as_posix(), file, text, encoding, tree, lazy=not self._complete(file))
                 except SourceError:
                     found = None
             self._sources[file] = found
@@ -230,11 +253,25 @@ def package_of(file: Path) -> tuple[str, Path]:
     return ".".join(parts), folder
 
 
-@lru_cache(maxsize=4096)
+def candidates(name: str, root: Path) -> tuple[Path, Path]:
+    """The files that the module ``name`` below ``root`` may be, in the order in which Python looks for them."""
+    base = root.joinpath(*name.split("."))
+    return base / "__init__.py", base.with_suffix(".py")
+
+
 def module_file(name: str, root: Path) -> Path | None:
     """The file of the module ``name`` below ``root``."""
-    base = root.joinpath(*name.split("."))
-    for candidate in (base / "__init__.py", base.with_suffix(".py")):
-        if candidate.is_file():
-            return candidate
-    return None
+    return next((file for file in candidates(name, root) if file.is_file()), None)
+
+
+def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:
+    """The full paths of the files, there or not, that what is known of ``module`` depends on."""
+    file = module.source.file.resolve()
+    found = {str(file), *(str(folder / "__init__.py") for folder in file.parents if folder.is_relative_to(module.root))}
+    waiting = [module]
+    while waiting:
+        for path in map(str, waiting.pop().looked_for):
+            if path not in found:
+                found.add(path)
+                waiting += [project.library[path]] if path in project.library else []
+    return frozenset(found)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from graphdoctor.source.module import text_of
+from graphdoctor.source.files import text_of
 from graphdoctor.static.index import module_file
 
 _DEFINED = re.compile(r"^(?:class|def|async def)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=(?!=)", re.MULTILINE)

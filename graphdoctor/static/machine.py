@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import libcst as cst
@@ -66,23 +67,54 @@ class Frame:
         return self.function.qualname if self.function is not None else "<module>"
 
 
+class _Path:
+    """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
+
+    __slots__ = ("before", "flags", "frame")
+
+    def __init__(self, frame: Frame, *flags: bool) -> None:
+        self.frame = frame
+        self.flags = flags
+
+    def __enter__(self) -> None:
+        frame = self.frame
+        self.before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
+        conditional, untaken, muted, whole_frame, trying = self.flags
+        frame.conditional |= conditional
+        frame.untaken |= untaken
+        frame.muted |= muted
+        if whole_frame:
+            frame.whole_frame = frame.name
+        frame.trying |= trying
+
+    def __exit__(self, *error: object) -> None:
+        frame = self.frame
+        frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = self.before
+
+
 class Machine:
-    """Interprets one file; a new one per scanned file, so that nothing of it outlives the file."""
+    """Interprets one file; a new one per scanned file, so that nothing of it outlives the file.
+
+    Modules that files import outlive them, in ``project.library``.
+    """
 
     #: Deeper calls than this are not followed.
     MAX_DEPTH = 40
     #: Evaluated expressions per file before the interpreter gives up on new calls.
     MAX_STEPS = 1_500_000
 
-    def __init__(self, project: Project, sink: Callable[[Event], None]) -> None:
+    def __init__(
+        self, project: Project, sink: Callable[[Event], None], outside: frozenset[type[Event]] | None = None
+    ) -> None:
         self.project = project
         self.sink = sink
+        #: The kinds of events that the sink wants from code outside compiled regions; None for all.
+        self.outside = outside
         self.frames: list[Frame] = []
-        self.modules: dict[str, ModuleInfo] = {}
         self.memo: dict[Any, Value] = {}
         self.active: list[Any] = []
         self.steps = 0
-        #: The module of the file that is scanned; the others are what it imports.
+        #: The module of the file that is scanned; the others are what it imports. None for a librarian.
         self.main: ModuleInfo | None = None
         #: Functions that ran inside a compiled region.
         self.reached: set[int] = set()
@@ -103,23 +135,30 @@ class Machine:
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
 
+    @cached_property
+    def librarian(self) -> Machine:
+        """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
+        return self if self.main is None else Machine(self.project, lambda event: None, frozenset())
+
+    def importer(self, key: str) -> ModuleInfo | None:
+        """The module with this key."""
+        if self.main is not None and self.main.key == key:
+            return self.main
+        return self.project.library.get(key)
+
     @property
     def frame(self) -> Frame:
         """The call being interpreted."""
         return self.frames[-1]
 
-    def step(self) -> None:
-        """Count one evaluated expression. Raises Budget."""
-        self.steps += 1
-        if self.steps > self.MAX_STEPS:
-            raise Budget
-
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
         if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
             self.dynamic = True
-        if not self.frame.muted:
-            self.sink(kind(node=node, site=self.site(), **fields))
+        frame = self.frames[-1]
+        if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
+            return
+        self.sink(kind(node=node, site=self.site(), **fields))
 
     def judge(self, statement: cst.CSTNode) -> None:
         """Note that the rules see what happens in ``statement``."""
@@ -142,7 +181,7 @@ class Machine:
 
     def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:
         """The object that a library call makes. Outside regions it is remembered what is done with it."""
-        if self.frame.compiled or self.frame.muted:
+        if self.frame.compiled or self.frame.muted or self.main is None:
             return Returned(qualname)
         known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
         if known > len(self.builds):
@@ -183,7 +222,6 @@ class Machine:
                 )
             )
 
-    @contextmanager
     def path(
         self,
         *,
@@ -192,20 +230,9 @@ class Machine:
         muted: bool = False,
         whole_frame: bool = False,
         trying: bool = False,
-    ) -> Iterator[None]:
+    ) -> _Path:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
-        frame = self.frame
-        before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
-        frame.conditional |= conditional
-        frame.untaken |= untaken
-        frame.muted |= muted
-        if whole_frame:
-            frame.whole_frame = frame.name
-        frame.trying |= trying
-        try:
-            yield
-        finally:
-            frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = before
+        return _Path(self.frame, conditional, untaken, muted, whole_frame, trying)
 
     @contextmanager
     def call(self, frame: Frame) -> Iterator[Frame]:

@@ -43,6 +43,7 @@ def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event], targe
     ``target`` names the function, class or object that is compiled, where the user says so.
     """
     machine.rebound = rebound_names(module.source.tree, module.source.text)
+    machine.main = module
     imports.run_module(machine, module)
     _regions(machine, module, compiles, target)
     machine.finish()
@@ -195,7 +196,7 @@ def _is_region_class(info: ClassInfo) -> bool:
     if info.is_module:
         return True
     # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
-    bases = info.externals()
+    bases = info.externals
     return any(b.rpartition(".")[2] not in _NOT_MODULES for b in bases)
 
 

@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
-
-import libcst as cst
+from typing import TYPE_CHECKING, Any
 
 from graphdoctor.model import Confidence, Edit, Safety, Severity
-from graphdoctor.static.events import Event
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from graphdoctor.static.events import Event
 
 
 @dataclass(frozen=True)

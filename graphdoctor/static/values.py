@@ -181,6 +181,8 @@ class Instance(Value):
 
     info: ClassInfo
     attrs: dict[str, Value] = field(default_factory=dict)
+    #: Made by an imported module, which other files import too: what one of them stores in it is not kept.
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,8 @@ def options(value: Value) -> tuple[Value, ...]:
 
 def join(*values: Value, limit: int = 6) -> Value:
     """The value that is one of ``values``; beyond ``limit`` alternatives of different kinds it is Unknown."""
+    if len(values) == 1:
+        return values[0]
     seen: list[Value] = []
     for value in values:
         for option in options(value):

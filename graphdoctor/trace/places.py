@@ -10,7 +10,7 @@ from pathlib import Path
 
 from graphdoctor.dynamic.breaks import RawEvent, RawFrame
 from graphdoctor.dynamic.places import Kind, Places
-from graphdoctor.source.module import text_of
+from graphdoctor.source.files import text_of
 from graphdoctor.source.text import split_lines
 
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/([^/]+)")

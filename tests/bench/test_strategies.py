@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen, why_not
+from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen, share, why_not
 
 
 def test_no_name_means_all() -> None:
@@ -42,3 +42,10 @@ def test_the_modes_are_those_of_inductor() -> None:
 )
 def test_why_a_strategy_is_left_out(strategy, mode, backend, reason) -> None:
     assert why_not(strategy, mode, backend) == reason
+
+
+@pytest.mark.parametrize(
+    ("strategy", "others", "seconds"), [("eager", True, 100), ("default", True, 50), ("max-autotune", False, 100)]
+)
+def test_no_strategy_but_eager_and_the_last_takes_all_the_time(strategy: str, others: bool, seconds: float) -> None:
+    assert share(strategy, 100, others) == seconds

@@ -52,3 +52,8 @@ def test_wrong_outputs_are_never_proposed() -> None:
 @pytest.mark.parametrize("results", [(), (result("default", 5),), (result("eager", 5),)])
 def test_without_two_measurements_there_is_nothing_to_compare(results) -> None:
     assert verdict(of(*results)).sentence.startswith("Nothing to compare")
+
+
+def test_a_cache_that_saves_no_time_is_not_spoken_of() -> None:
+    found = verdict(of(result("eager", 10), result("default", 5, cold=20), result("cache", 4, cold=21)))
+    assert found.sentence.endswith("after 4,000 steps")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from graphdoctor.diagnosis.gate import failures
-from graphdoctor.model import Comparison, Diagnosis, Finding, Summary, Verdict
+from graphdoctor.model import Comparison, Diagnosis, Finding, Ladder, Stage, Summary, Verdict
 
 
 def diagnosis(
@@ -65,6 +65,9 @@ def test_allowed_breaks_alone_do_not_make_a_run_fail(build: Any) -> None:
     elsewhere = build.finding(status="dynamic-only", owner="third-party", severity="warning")
     assert failures(diagnosis(allowed, verdict="not-ready"), "any") == ()
     assert failures(diagnosis(allowed, elsewhere, verdict="not-ready"), "any") != ()
+    ladder = Ladder((Stage("inductor", "failed", "Inductor", "no lowering"),))
+    failed = replace(diagnosis(allowed, verdict="not-ready"), dynamic=(build.run(ladder=ladder),))
+    assert failures(failed, "any") == ("the verdict of the run is not-ready",)
 
 
 def test_a_limit(build: Any) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model import Edit, Fix, FullGraph, Numerics, Recompile, ScannedFile
+from graphdoctor.model import Edit, Fix, FullGraph, Ladder, Numerics, Recompile, ScannedFile, Stage, Training
 
 FILES = (ScannedFile("m.py", 9, "scanned"), ScannedFile("n.py", 0, "failed", "syntax error in line 1"))
 
@@ -63,6 +64,32 @@ def test_failed_runs_are_named(build: Any) -> None:
     assert summary.verdict == "not-ready" and "the train run ran out of time" in summary.headline
 
 
-def test_differing_outputs_are_named(build: Any) -> None:
+def test_outputs_that_differ_are_not_ready(build: Any) -> None:
     summary = summarise(FILES, [], [build.run(numerics=Numerics(False, 1.0, "1e-5"))])
-    assert "compiled outputs differ from eager" in summary.headline
+    assert summary.verdict == "not-ready"
+    assert summary.headline.endswith("fullgraph=True passes, compiled outputs differ from eager")
+
+
+def test_a_backend_that_fails_or_differs_is_not_ready(build: Any) -> None:
+    passed = Stage("eager", "ok"), Stage("aot_eager", "skipped", detail="torch has none")
+    fails = Ladder((*passed, Stage("inductor", "failed", "Inductor", "no lowering")))
+    differs = Ladder((*passed, Stage("inductor", "differs", "Inductor", "output: values differ")))
+    summary = summarise(FILES, [], [build.run(ladder=Ladder(passed)), build.run(mode="train", ladder=fails)])
+    assert summary.verdict == "not-ready"
+    assert summary.headline == (
+        "Not ready: 0 graph breaks in your code, fullgraph=True passes, backend inductor fails in Inductor"
+    )
+    summary = summarise(FILES, [], [build.run(ladder=differs)])
+    assert summary.verdict == "not-ready" and "backend inductor gives other outputs than eager" in summary.headline
+    assert summarise(FILES, [], [build.run(ladder=Ladder(passed))]).verdict == "ready"
+
+
+def test_a_training_step_that_fails_or_differs_is_not_ready(build: Any) -> None:
+    step = Training("sgd", False, {"forward": 1}, Numerics(True, 0.0, "1e-5"))
+    assert summarise(FILES, [], [build.run(mode="train", training=step)]).verdict == "ready"
+    fails = replace(step, numerics=None, outcome="raised", detail="no backward")
+    summary = summarise(FILES, [], [build.run(mode="train", training=fails)])
+    assert summary.verdict == "not-ready" and "the training step raised an exception" in summary.headline
+    differs = replace(step, numerics=Numerics(False, 1.0, "1e-5"))
+    summary = summarise(FILES, [], [build.run(mode="train", training=differs)])
+    assert summary.verdict == "not-ready" and "the training step differs from eager" in summary.headline

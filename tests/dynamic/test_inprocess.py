@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch._dynamo
 from torch import nn
-from torch._dynamo.utils import counters
+from torch._dynamo import utils
 
 from graphdoctor.testing import assert_fullgraph, assert_max_recompiles, assert_no_graph_breaks
 
@@ -49,7 +49,10 @@ def state(model: nn.Module) -> dict[str, Any]:
         "gradients": [parameter.grad for parameter in model.parameters()],
         "config": torch._dynamo.config.get_config_copy(),
         "handlers": (list(trace.handlers), trace.level, trace.propagate, list(logging.getLogger().handlers)),
-        "counters": {name: dict(counts) for name, counts in counters.items()},
+        "counters": {name: dict(counts) for name, counts in utils.counters.items()},
+        "metrics": list(utils.get_compilation_metrics()),
+        "reasons": list(utils.graph_break_reasons),
+        "failures": {code: list(reasons) for code, reasons in utils.guard_failures.items()},
     }
 
 

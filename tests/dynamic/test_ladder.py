@@ -94,6 +94,22 @@ def test_a_backend_that_torch_has_not_is_said(monkeypatch: pytest.MonkeyPatch) -
     assert "has no backend aot_missing" in fall.stages[1].detail
 
 
+def test_precompiled_headers_go_to_the_cache_folder_that_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._inductor import codecache
+
+    shared = codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    with inductor.settings():
+        folders = Path(codecache._HEADER_DIR), Path(codecache._HEADER_LOCK_DIR)
+        assert all(folder.is_relative_to(tmp_path) for folder in folders) and folders[0] != folders[1]
+    assert shared == (codecache._HEADER_DIR, codecache._HEADER_LOCK_DIR)
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    with inductor.settings():
+        assert shared[0] == codecache._HEADER_DIR
+
+
 def test_this_torch_has_every_stage() -> None:
     """Fails loudly where torch renames a backend."""
     assert [inductor.missing(name) for name in inductor.STAGES] == [""] * 4

@@ -64,6 +64,21 @@ def test_an_orphan_is_found_by_its_marker() -> None:
     assert gone(child)
 
 
+def test_who_comes_after_the_first_look_is_found_by_its_marker() -> None:
+    tree = Tree(os.getpid() + 1, marker := uuid.uuid4().hex)
+    assert tree.members() == []
+    late = subprocess.Popen(
+        [sys.executable, "-c", "import time; print(1, flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, MARKER: marker},
+    )
+    assert late.stdout is not None and late.stdout.readline()
+    assert [p.pid for p in tree.members()] == [late.pid]
+    late.kill()
+    late.wait()
+
+
 def test_strangers_are_left_alone() -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     process, tree, _ = start("time.sleep(60)")

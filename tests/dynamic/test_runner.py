@@ -1,16 +1,17 @@
-"""The whole way, with real worker processes. Each costs an import of torch, so that runs are shared."""
+"""The whole way, with real worker processes. Each costs an import of torch, so that runs and a server are shared."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphdoctor.dynamic.runner import InputSpecError, RunRequest, RunResult, run, torch_available
+from graphdoctor.dynamic.runner import InputSpecError, NotStarted, RunRequest, RunResult, Server, run, torch_available
 from graphdoctor.model import DynamicRun
 
 MODEL = """\
@@ -66,6 +67,13 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One process for the runs that need none of their own."""
+    with Server() as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
 def phrases() -> list[str]:
     return []
 
@@ -77,12 +85,12 @@ def result(project: Path, reference: Path, phrases: list[str]) -> RunResult:
 
 
 @pytest.fixture(scope="module")
-def fixed(project: Path, reference: Path, result: RunResult) -> RunResult:
+def fixed(project: Path, reference: Path, result: RunResult, server: Server) -> RunResult:
     overlay = {str(project / "model.py"): FIXED_MODEL, str(project / "helpers.py"): FIXED_HELPERS}
     request = RunRequest(
         project / "model.py", project, overlay=overlay, reference=reference, compare=True, explain=False
     )
-    return run(request)
+    return run(request, server=server)
 
 
 def test_one_run_for_each_mode(result: RunResult) -> None:
@@ -140,12 +148,12 @@ def test_overlay_is_verified_against_the_original(fixed: RunResult, project: Pat
     assert sorted(path.name for path in project.iterdir()) == ["helpers.py", "model.py"]
 
 
-def test_a_wrong_fix_is_caught(project: Path, reference: Path, result: RunResult) -> None:
+def test_a_wrong_fix_is_caught(project: Path, reference: Path, result: RunResult, server: Server) -> None:
     overlay = {str(project / "helpers.py"): "def scaled(x):\n    return x * 4\n"}
     request = RunRequest(
         project / "model.py", project, mode="eval", overlay=overlay, reference=reference, compare=True, explain=False
     )
-    (found,) = run(request).runs
+    (found,) = run(request, server=server).runs
     assert found.numerics is not None
     assert found.numerics.equal is False
     assert "eager differs from the original" in found.numerics.detail
@@ -161,10 +169,10 @@ def test_bad_input_spec_is_rejected_before_anything_runs(project: Path) -> None:
 TARGET = "\n\ndef graphdoctor_target():\n    return f, (torch.ones(3),)\n"
 
 
-def outcome(folder: Path, body: str, **options: Any) -> DynamicRun:
+def outcome(folder: Path, body: str, server: Server | None = None, **options: Any) -> DynamicRun:
     file = folder / "user.py"
     file.write_text("import os, subprocess, sys, time\nimport torch\n" + body + TARGET)
-    (found,) = run(RunRequest(file, folder, **options)).runs
+    (found,) = run(RunRequest(file, folder, **options), server=server).runs
     assert "\n" not in found.detail
     assert alive(folder) == []
     return found
@@ -183,24 +191,24 @@ def alive(folder: Path) -> list[str]:
     return found
 
 
-def test_raises_at_import(tmp_path: Path) -> None:
-    found = outcome(tmp_path, "raise ValueError('boom\\nsecond line')")
+def test_raises_at_import(tmp_path: Path, server: Server) -> None:
+    found = outcome(tmp_path, "raise ValueError('boom\\nsecond line')", server)
     assert (found.outcome, found.detail) == ("raised", "ValueError at import: boom (user.py:3 in <module>)")
 
 
-def test_sys_exit_in_forward(tmp_path: Path) -> None:
-    found = outcome(tmp_path, "def g(x):\n    sys.exit(0)\ndef f(x):\n    return g(x)")
+def test_sys_exit_in_forward(tmp_path: Path, server: Server) -> None:
+    found = outcome(tmp_path, "def g(x):\n    sys.exit(0)\ndef f(x):\n    return g(x)", server)
     assert (found.outcome, found.detail) == ("exited", "sys.exit(0) in eager (user.py:4 in g)")
 
 
-def test_os_exit(tmp_path: Path) -> None:
-    found = outcome(tmp_path, "def f(x):\n    print('last words', file=sys.stderr)\n    os._exit(3)")
+def test_os_exit(tmp_path: Path, server: Server) -> None:
+    found = outcome(tmp_path, "def f(x):\n    print('last words', file=sys.stderr)\n    os._exit(3)", server)
     assert found.outcome == "exited"
     assert "code 3" in found.detail and "last words" in found.detail
 
 
-def test_segfault(tmp_path: Path) -> None:
-    found = outcome(tmp_path, "import ctypes\ndef f(x):\n    ctypes.string_at(0)")
+def test_segfault(tmp_path: Path, server: Server) -> None:
+    found = outcome(tmp_path, "import ctypes\ndef f(x):\n    ctypes.string_at(0)", server)
     assert found.outcome == "crashed"
     assert "SIGSEGV" in found.detail
 
@@ -217,7 +225,7 @@ def test_timeout_and_children_that_outlive_the_worker(tmp_path: Path) -> None:
     assert time.monotonic() - started < 25
 
 
-def test_output_hanging_exit_and_a_fork_that_comes_back(tmp_path: Path) -> None:
+def test_output_hanging_exit_and_a_fork_that_comes_back(tmp_path: Path, server: Server) -> None:
     body = (
         "import atexit\n"
         "atexit.register(time.sleep, 600)\n"
@@ -225,7 +233,7 @@ def test_output_hanging_exit_and_a_fork_that_comes_back(tmp_path: Path) -> None:
         "def f(x):\n    return x + 1\n"
         "os.fork()"
     )
-    found = outcome(tmp_path, body)
+    found = outcome(tmp_path, body, server)
     assert (found.outcome, found.graphs) == ("ok", 1)
 
 
@@ -236,17 +244,17 @@ def test_memory_limit(tmp_path: Path) -> None:
     assert "1200 MiB" in found.detail
 
 
-def test_nothing_to_run(tmp_path: Path) -> None:
+def test_nothing_to_run(tmp_path: Path, server: Server) -> None:
     file = tmp_path / "plain.py"
     file.write_text("x = 1\n")
-    (found,) = run(RunRequest(file, tmp_path)).runs
+    (found,) = run(RunRequest(file, tmp_path), server=server).runs
     assert found.outcome == "no-target"
     assert "graphdoctor_target" in found.detail
 
 
-def test_what_ran_before_the_crash_is_kept(tmp_path: Path) -> None:
+def test_what_ran_before_the_crash_is_kept(tmp_path: Path, server: Server) -> None:
     body = "def f(x):\n    if torch.compiler.is_compiling():\n        os._exit(4)\n    return x + 1"
-    found = outcome(tmp_path, body, watch=(str(tmp_path / "user.py"),))
+    found = outcome(tmp_path, body, server, watch=(str(tmp_path / "user.py"),))
     assert (found.target, found.outcome) == ("f", "exited")
     assert found.detail.startswith("the process ended with code 4 while compiling")
     assert 6 in found.executed["user.py"]
@@ -274,3 +282,22 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     assert b"KeyboardInterrupt" in errors
     assert alive(tmp_path) == []
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [(None, "No such file"), ("#!/bin/sh\nsleep 0.2\necho no torch here\nexit 1\n", "code 1.*no torch here")],
+)
+def test_a_server_that_does_not_come_up_says_nothing_of_the_code(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str | None, reason: str
+) -> None:
+    executable = tmp_path / "python"
+    if python is not None:
+        executable.write_text(python)
+        executable.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(executable))
+    request = RunRequest(project / "model.py", project, mode="eval")
+    with Server() as server, pytest.raises(NotStarted, match=f"the worker did not start: .*({reason})") as raised:
+        run(request, server=server)
+    (found,) = raised.value.result.runs
+    assert (found.target, found.mode, found.outcome) == ("model.py", "eval", "exited")

@@ -28,6 +28,7 @@ from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.fixes.guard import guard_statement
 from graphdoctor.fixes.hoist import hoist_constant
 from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.layer_drop import skip_layer
 from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.fixes.masks import reduce_masked, write_masked
 from graphdoctor.fixes.sorting import sort_in_graph
@@ -142,7 +143,7 @@ def program(seed: int) -> str:
 OF_CALLS = (
     guard_statement, rewrite_branch, guard_host, hoist_constant, keep_tensor, capture_numbers, plain_iterable,
     grad_flag_in_eager, check_in_graph, skip_context, loop_over_all, read_global, power, reshape, stay_dense,
-    device_arguments, sort_in_graph, choose_with_cond, keep_looping,
+    device_arguments, sort_in_graph, choose_with_cond, keep_looping, skip_layer,
 )  # fmt: skip
 OF_VALUES = (
     rewrite_branch,
@@ -153,6 +154,7 @@ OF_VALUES = (
     make_default,
     choose_with_cond,
     keep_looping,
+    skip_layer,
 )
 
 

@@ -86,7 +86,8 @@ def test_text_and_safety(make: Any) -> None:
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "RuntimeError" in plan.reason
     assert '        torch._assert_async((x > 0).all(), "not positive: <x.min()>")\n' in case.after(assert_in_graph)
     plan = make(source_of(ASSERTS["f-string"]), cst.Assert).run(constant_message)
-    assert isinstance(plan, FixPlan) and plan.safety == "safe"
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe"
+    assert "raises RuntimeError, not AssertionError" in plan.reason
 
 
 @pytest.mark.parametrize(

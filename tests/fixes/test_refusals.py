@@ -27,6 +27,7 @@ from graphdoctor.fixes.experts import loop_over_all
 from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.fixes.hoist import hoist_constant
 from graphdoctor.fixes.host import guard_host
+from graphdoctor.fixes.layer_drop import skip_layer
 from graphdoctor.fixes.layers import build_in_init, compile_too, plain_module, plain_property
 from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.fixes.masks import reduce_masked, write_masked
@@ -86,8 +87,26 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (keep_looping, "if x.any():\n    return x", (cst.If, ""), BOOL, "This is neither a break nor a continue."),
     (keep_looping, "while n:\n    if x.any():\n        break", (cst.If, ""), BOOL,
      "The branch does not stand in a for loop itself."),
-    (keep_looping, "for k in x:\n    if k > 0:\n        break", (cst.If, ""), Tensor("bool", 1),
-     "The condition is not shown to be one bool of a tensor."),
+    (keep_looping, "for k in x:\n    if n:\n        if k.any():\n            continue\n        x = k", (cst.Call, "k.any"), UNKNOWN,
+     "The branch does not end a plain `if` on one flag."),
+    (keep_looping, "for k in x:\n    if n:\n        n = 0\n        if k.any():\n            continue\n    x = k", (cst.Call, "k.any"),
+     UNKNOWN, "The flag around the branch changes in the loop."),
+    (skip_layer, "if x.any():\n    x = n(x)", (cst.If, ""), BOOL, "This is no choice of whether a layer of a for loop runs."),
+    (skip_layer, "for k in x:\n    if k.any():\n        y = k\n    else:\n        y = x", (cst.If, ""), BOOL,
+     "This is no choice of whether a layer of a for loop runs."),
+    (skip_layer, "for k in x:\n    drop = False\n    if n:\n        if k.any():\n            drop = True\n    y = drop", (cst.Call, "k.any"),
+     UNKNOWN, "`drop` does more than decide whether a layer runs."),
+    (skip_layer, "for k in x:\n    drop = False\n    if n and g(k):\n        drop = k.any()\n    if not drop:\n        x = k",
+     (cst.UnaryOperation, "drop"), UNKNOWN, "`drop` is not set behind one flag of the loop."),
+    (skip_layer, "for k in x:\n    if n and k.any():\n        y = k", (cst.If, ""), UNKNOWN,
+     "A flag decides too whether the layer runs."),
+    (skip_layer, "for k in x:\n    if not (n and k.any()):\n        n = k", (cst.If, ""), UNKNOWN,
+     "The flag around the branch changes in the loop."),
+    # Values that may be Python ones, and code in a try.
+    (rewrite_branch, "ok = x.all() if n else True\nif ok:\n    x = x + 1\nreturn x", (cst.If, ""), BOOL,
+     "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),
+    (check_in_graph, "try:\n    torch._check_tensor_all(x)\nexcept RuntimeError:\n    pass", CALL, BOOL,
+     "It stands in a try, whose handlers do not see what fails inside the graph."),
     (keep_looping, "for k in x:\n    if k.any():\n        break\n    x = k", (cst.If, ""), BOOL,
      "The break is not the last thing in the loop, or not by tensor data alone."),
     (keep_looping, "for k in x:\n    print(k)\n    if k.any():\n        break", (cst.If, ""), BOOL,

@@ -285,6 +285,8 @@ REFUSED = {
     "layer": (HEAD + F + "    return nn.Linear(8, 8)(x)\n",
               "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n", "This is no selection by a mask."),
+    "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",
+                         "The code is part of adjacent strings."),
     "equal": (HEAD + F + "    if torch.equal(x, x + 1):\n        return x + 1\n    return x\n",
               "torch.where does not fit: torch.equal is False for other shapes, where an elementwise comparison raises."),
 }  # fmt: skip

@@ -34,7 +34,7 @@ def test_refusals_become_manual_fixes(make: Any) -> None:
         raise Refuse("it is not simple")
 
     fix = suggest(replace(RULE, fix=refuse), case.hit, case.editor)
-    assert fix is not None and (fix.safety, fix.reason) == ("manual", "it is not simple.")
+    assert fix is not None and (fix.safety, fix.reason) == ("manual", "It is not simple.")
 
 
 def test_no_fix_without_a_fixer(make: Any) -> None:

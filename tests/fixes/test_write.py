@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.fixes.write import write
-from graphdoctor.source.module import SourceError, read
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import read
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from typing import Any
 import torch
 from torch._dynamo.utils import counters
 
+from graphdoctor.dynamic.startup import skip_guard_timing
+
 #: Part of the names of examples that show recompiling.
 REPEAT = "_again_"
 
@@ -96,6 +98,7 @@ def run(name: str, source: str, folder: Path, recorder: BreakRecorder) -> dict[s
 def main() -> None:
     examples: dict[str, str] = json.load(sys.stdin)
     recorder = BreakRecorder()
+    skip_guard_timing()
     logging.getLogger("torch.__trace").addHandler(recorder)
     with tempfile.TemporaryDirectory() as folder:
         results = {name: run(name, source, Path(folder), recorder) for name, source in examples.items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.source import syntax
-from graphdoctor.source.module import SourceError, SourceModule
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.module import SourceModule
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from graphdoctor.source.module import text_of
+from graphdoctor.source.files import text_of
 from graphdoctor.source.text import split_lines
 
 

@@ -1,0 +1,28 @@
+"""The advice as a part of a scan: on the target that the scan ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphdoctor.advise.model import Advice
+from graphdoctor.advise.run import NoAdvice, advise
+from graphdoctor.bench.model import Mode, Question
+from graphdoctor.dynamic.runner import RunRequest
+from graphdoctor.model import DynamicRun
+
+
+def section(
+    request: RunRequest, runs: Sequence[DynamicRun], progress: Callable[[str], None] = lambda text: None
+) -> tuple[Advice | None, str]:
+    """The advice on what ``request`` ran, or None with the note that says why there is none.
+
+    It is for eval mode unless train mode alone was asked for: each mode takes runs of its own.
+    """
+    if not any(run.outcome == "ok" for run in runs):
+        return None, "no advice on where to compile: the code did not run to its end"
+    mode: Mode = "train" if request.mode == "train" else "eval"
+    question = Question(request.file, request.root, request.target, request.inputs, request.device, mode)
+    try:
+        return advise(question, progress=progress), ""
+    except NoAdvice as error:
+        return None, f"no advice on where to compile: {error}"

@@ -1,0 +1,173 @@
+"""Layers that a random tensor skips (LayerDrop): every layer runs, and ``torch.where`` keeps the old values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.asserts import only_statement
+from graphdoctor.fixes.branch import branch_of
+from graphdoctor.fixes.conditions import Condition, Conditions
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.loops import assigned_value, check_unchanged, fresh, is_flag, kept, kept_steps, one_bool
+from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.model import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_REASON = "Every layer runs, also one that is skipped; random numbers are drawn and gradients computed in all of them."
+
+
+def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if not drop: x = layer(x)`` in a loop, where ``drop`` is ``self.training and drawn < p``, in a name or not.
+
+    The name may also be set before: ``if self.training: if drawn < p: drop = True``.
+    """
+    branch = branch_of(hit.place, editor)
+    if not isinstance(branch, cst.If) or branch.orelse is not None:
+        return Refusal("This is no choice of whether a layer of a for loop runs.")
+    conditions = Conditions(editor, hit)
+    edits: list[Edit] = []
+    name = _set_to(branch, "True")
+    if name:
+        outer = editor.parent(editor.parent(branch) or branch)
+        condition = one_bool(conditions.split(branch.test))
+        if condition.python or not isinstance(outer, cst.If):
+            raise Refuse("the branch does not end a plain `if` on one flag")
+        edits.append(_plain(branch, name, condition, editor))
+        branch = _reader(outer, name, editor)
+    loop = _loop(branch, editor)
+    if loop is None:
+        return Refusal("This is no choice of whether a layer of a for loop runs.")
+    flag, skipped = _when_skipped(branch.test, loop, conditions)
+    edits.append(editor.replace(branch, _all_run(branch, loop, flag, skipped, editor)))
+    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON)
+
+
+def _loop(branch: cst.If, editor: Editor) -> cst.For | None:
+    """The for loop that ``branch`` stands in itself."""
+    block = editor.parent(branch)
+    loop = editor.parent(block) if block is not None else None
+    return loop if isinstance(loop, cst.For) and loop.orelse is None else None
+
+
+def _set_to(branch: cst.If, value: str) -> str:
+    """The name that ``branch`` sets to ``value`` and does nothing else."""
+    only = only_statement(branch.body)
+    target = only.targets[0].target if isinstance(only, cst.Assign) and len(only.targets) == 1 else None
+    is_value = isinstance(only, cst.Assign) and isinstance(only.value, cst.Name) and only.value.value == value
+    return target.value if is_value and isinstance(target, cst.Name) else ""
+
+
+def _plain(branch: cst.If, name: str, condition: Condition, editor: Editor) -> Edit:
+    """``if drawn < p: drop = True`` as ``drop = drawn < p``, with the comment of its first line."""
+    comments = _comments(branch.body.header) if isinstance(branch.body, cst.IndentedBlock) else []
+    return editor.replace(branch, "  ".join([f"{name} = {condition.tensor}", *comments]))
+
+
+def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
+    """The branch behind ``outer``, in the same block, that asks for ``name``."""
+    block = editor.parent(outer)
+    lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
+    found = [n for n in lines[lines.index(outer) + 1 :] if name in names(n)] if outer in lines else []
+    if len(found) != 1 or not isinstance(found[0], cst.If) or found[0].orelse is not None:
+        raise Refuse(f"`{name}` does more than decide whether a layer runs")
+    return found[0]
+
+
+def _all_run(branch: cst.If, loop: cst.For, flag: str, skipped: str, editor: Editor) -> str:
+    """The block of ``branch`` without its test, in which the old values are kept where ``skipped`` is true."""
+    lines = list(branch.body.body)
+    steps = {assign: name for name, assign in kept_steps(lines, loop, editor)}
+    indent, made = editor.indent_of(branch), list[str]()
+    if not skipped.isidentifier():
+        name = fresh("skipped", editor)
+        made.append(editor.statement(indent, f"{name} = ", f"{skipped} if {flag} else None" if flag else skipped))
+        skipped = name
+    made += _comments(branch.body.header) if isinstance(branch.body, cst.IndentedBlock) else []
+    for line in lines:
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if isinstance(line, cst.SimpleStatementLine):
+            made += [text for empty in line.leading_lines for text in _comments(empty)]
+        if isinstance(small, cst.Assign) and small in steps:
+            value = assigned_value(small, indent, editor)
+            made.append(kept(steps[small], value, skipped, flag, indent, editor))
+        else:
+            made.append(editor.dedented(line, indent).strip())
+    return editor.lines(indent, *made)
+
+
+def _comments(line: cst.TrailingWhitespace | cst.EmptyLine) -> list[str]:
+    return [line.comment.value] if line.comment is not None else []
+
+
+def _when_skipped(test: cst.BaseExpression, loop: cst.For, conditions: Conditions) -> tuple[str, str]:
+    """The flag without which nothing is skipped (may be empty), and the tensor that says so."""
+    editor = conditions.editor
+    is_or = isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)
+    either = [test.left, test.right] if isinstance(test, cst.BooleanOperation) and is_or else []
+    if either and _denied(either[0]) is not None and is_flag(either[1]):
+        found = _dropped(either[0], loop, conditions)
+        if found is not None:
+            check_unchanged(either[1], loop)
+            return f"{found[0]} and {_opposite(either[1], editor)}", found[1]
+    if either and is_flag(either[0]):
+        check_unchanged(either[0], loop)
+        return _opposite(either[0], editor), one_bool(conditions.split(either[1])).negated
+    found = _dropped(test, loop, conditions)
+    if found is not None:
+        return found
+    condition = one_bool(conditions.split(test))
+    if condition.python:
+        raise Refuse("a flag decides too whether the layer runs")
+    return "", condition.negated
+
+
+def _dropped(test: cst.BaseExpression, loop: cst.For, conditions: Conditions) -> tuple[str, str] | None:
+    """The flag and the tensor of ``not (flag and drawn < p)``, also where these are in a name."""
+    drop, editor = _denied(test), conditions.editor
+    if drop is None:
+        return None
+    value = conditions.kinds.assigned(drop) or drop
+    if isinstance(value, cst.BooleanOperation) and isinstance(value.operator, cst.And) and is_flag(value.left):
+        check_unchanged(value.left, loop)
+        condition = one_bool(conditions.split(value.right))
+        return editor.code(value.left), editor.code(drop) if isinstance(drop, cst.Name) else condition.tensor
+    if not isinstance(drop, cst.Name):
+        return None
+    for outer in _flags_around(drop.value, loop, conditions):
+        if not is_flag(outer.test) or outer.orelse is not None or editor.parent(outer) is not loop.body:
+            raise Refuse(f"`{drop.value}` is not set behind one flag of the loop")
+        check_unchanged(outer.test, loop)
+        return editor.code(outer.test), drop.value
+    return None
+
+
+def _flags_around(name: str, loop: cst.For, conditions: Conditions) -> Iterator[cst.If]:
+    """The ``if`` in which ``name`` gets its tensor, where the only other value it has is a False before."""
+    bound = [a for a in assignments(loop, name) if isinstance(a, cst.Assign)]
+    editor = conditions.editor
+    if len(bound) != 2 or editor.code(bound[0].value) != "False":
+        return
+    if editor.code(bound[1].value) != "True" and not conditions.split(bound[1].value).scalar:
+        raise Refuse("the condition is not shown to be one bool of a tensor")
+    for outer in editor.ancestors(bound[1]):
+        if isinstance(outer, cst.If) and _set_to(outer, "True") != name:
+            yield outer
+            return
+
+
+def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What ``not`` stands before."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return test.expression
+    return None
+
+
+def _opposite(flag: cst.BaseExpression, editor: Editor) -> str:
+    inner = _denied(flag)
+    if inner is not None:
+        return editor.code(inner)
+    code = editor.code(flag)
+    return f"not ({code})" if isinstance(flag, cst.BooleanOperation) else f"not {code}"

@@ -1,0 +1,79 @@
+"""``graphdoctor scan --advise``: the advice as a section of each report, and of the JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from graphdoctor.report import as_json, markdown, read_json, text
+from graphdoctor.report.html import render
+
+pytest.importorskip("torch")
+
+NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+        self.decoder = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
+
+    def forward(self, x):
+        x = self.encoder(x)
+        if x.sum() > 0:
+            x = x + 1
+        return self.decoder(x)
+
+def graphdoctor_target():
+    return Net(), (torch.ones(4, 8),)
+
+def graphdoctor_variants():
+    return [(torch.ones(size, 8),) for size in (4, 5)]
+"""
+TITLE = "Where to put torch.compile"
+LINE = "model.encoder.forward = torch.compile(model.encoder.forward)"
+
+
+@pytest.fixture(scope="module")
+def done(graphdoctor: Callable[..., CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The JSON report of a scan with ``--advise``; its other reports are rendered from it."""
+    folder: Path = tmp_path_factory.mktemp("section")
+    (folder / "net.py").write_text(NET)
+    options = ["--advise", "--no-verify", "--mode", "eval", "--output-format", "json", "--report", "text=shown.txt"]
+    found = graphdoctor("scan", "net.py", *options, cwd=folder)
+    assert found.returncode == 1, found.stderr
+    assert TITLE in (folder / "shown.txt").read_text()
+    return found.stdout
+
+
+def test_the_contract_has_what_was_counted(done: str) -> None:
+    advice = json.loads(done)["advice"]
+    assert (advice["target"], advice["mode"], advice["calls"]) == ("Net", "eval", 2)
+    proposed = [advice["placements"][number] for number in advice["proposed"]]
+    assert [placement["names"] for placement in proposed] == [["encoder", "decoder"]]
+    assert [(p["kind"], p["breaks"]) for p in advice["placements"]] == [("model", 1), ("submodules", 0)]
+    assert len(advice["shapes"]) == 3
+    assert "advise" in json.loads(done)["timings"]
+
+
+def test_every_report_has_the_section_with_the_lines_to_write(done: str) -> None:
+    diagnosis = read_json.read(done)
+    assert as_json.to_dict(diagnosis)["advice"] == json.loads(done)["advice"]
+    for shown in (text.render(diagnosis), markdown.render(diagnosis), render(diagnosis)):
+        assert TITLE in shown
+        assert LINE in shown
+        assert "dynamic=True" in shown
+
+
+def test_where_nothing_runs_a_note_says_so(graphdoctor: Callable[..., CompletedProcess[str]], tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET.replace("nn.Tanh()", "nn.Tan()"))
+    done = graphdoctor("scan", "net.py", "--advise", "--mode", "eval", "--output-format", "json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert found["advice"] is None
+    assert "no advice on where to compile: the code did not run to its end" in found["notes"]

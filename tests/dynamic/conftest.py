@@ -1,0 +1,16 @@
+"""Tests of the worker's parts, which compile in the process of the tests."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def untimed_guards() -> None:
+    """Compiles take the time that they take in a worker."""
+    if importlib.util.find_spec("torch"):
+        from graphdoctor.dynamic.startup import skip_guard_timing
+
+        skip_guard_timing()
