@@ -13,11 +13,11 @@ Fix: Use `torch._assert_async(condition.all(), "message")` for tensor data. For 
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.checks import check_in_graph
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import may_be_tensor
@@ -112,7 +112,7 @@ def _message_has_closure(call: cst.CSTNode) -> bool:
     if not isinstance(call, cst.Call):
         return False
     lambdas = [arg.value for arg in call.args if isinstance(arg.value, cst.Lambda)]
-    return any(m.findall(each.body, m.Name()) for each in lambdas)
+    return any(isinstance(node, cst.Name) for each in lambdas for node in walk(each.body))
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -17,6 +17,7 @@ from graphdoctor.fixes.capture import capture_shapes
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.masks import reduce_masked
+from graphdoctor.fixes.sorted_experts import loop_over_all_sorted
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Value, holds_tensor, may_be_tensor
@@ -201,4 +202,4 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, reduce_masked, capture_shapes)
+    return first_fit(hit, editor, reduce_masked, loop_over_all_sorted, capture_shapes)

@@ -13,7 +13,6 @@ tensors. A function of one float constant, `float(np.sqrt(2.0))`, is evaluated w
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.conversions import python_product, torch_reduction
@@ -186,8 +185,12 @@ def check_call(event: Call) -> Hit | None:
 
 def _is_folded(node: cst.CSTNode) -> bool:
     """True for ``int(np.ceil(number))`` and the like, spelled in one expression."""
-    function = m.Attribute(attr=m.OneOf(*(m.Name(name) for name in FOLDED)))
-    return m.matches(node, m.Call(args=[m.Arg(value=m.Call(func=function, args=[m.Arg()]))]))
+    if not isinstance(node, cst.Call) or len(node.args) != 1:
+        return False
+    inner = node.args[0].value
+    if not isinstance(inner, cst.Call) or not isinstance(inner.func, cst.Attribute):
+        return False
+    return inner.func.attr.value in FOLDED and len(inner.args) == 1
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -28,6 +28,7 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.layer_drop import skip_layer
 from graphdoctor.fixes.loops import keep_looping
 from graphdoctor.fixes.purity import called
+from graphdoctor.fixes.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.sorting import sort_in_graph
 from graphdoctor.fixes.while_loop import loop_in_graph
 from graphdoctor.static.events import Call, Truth
@@ -386,6 +387,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         editor,
         rewrite_branch,
         choose_with_cond,
+        loop_over_all_sorted,
         keep_looping,
         skip_layer,
         default_for_none,

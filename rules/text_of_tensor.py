@@ -1,7 +1,7 @@
 """A tensor is turned into text.
 
-What: `str(t)`, `repr(t)`, `"%s" % t`, `f"{t!r}"`, `ascii(t)` in compiled code. `f"{t}"` and `"{}".format(t)`
-alone are fine.
+What: `str(t)`, `repr(t)`, `"%s" % t`, `f"{t!r}"`, `f"{t=}"`, `ascii(t)` in compiled code. `f"{t}"`, `f"{t=:.2f}"` and
+`"{}".format(t)` alone are fine.
 
 Why: The text needs the tensor's contents. Dynamo does not trace these conversions and splits the graph.
 
@@ -51,6 +51,16 @@ def f(x):
 """,
     """\
 def f(x):
+    text = f"{x=}"  # GB0569
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"{x!s}"  # GB0059
+    return x * 2
+""",
+    """\
+def f(x):
     text = str([x.mean()])  # GB0059
     return x * 2
 """,
@@ -94,6 +104,16 @@ CLEAN = (
     """\
 def f(x):
     text = f"{x}"
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"{x.mean()=:.2f}"
+    return x * 2
+""",
+    """\
+def f(x):
+    text = f"{x.shape=} {x.dtype!r}"
     return x * 2
 """,
     """\

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-_SUPER_INIT = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name("__init__")))
+_SUPER_INIT = re.compile(r"super\([^()]*\)\.__init__")
 
 
 def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -20,7 +21,8 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The counter is not an attribute of a module of this file.")
     name = editor.code(target)
     init = next((n for n in walk(owner) if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"), None)
-    if init is None or not any(m.matches(n, _SUPER_INIT) for n in walk(init)):
+    calls = [editor.code(n.func) for n in walk(init) if isinstance(n, cst.Call)] if init is not None else []
+    if init is None or not any(_SUPER_INIT.fullmatch(call) for call in calls):
         return Refusal("The class has no `__init__` that calls the one of nn.Module.")
     starts = [
         n for n in walk(init)

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.scope import names, parameters, target_names
 from graphdoctor.model import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-
-_IS_COMPILING = m.Call(
-    func=m.Name(value=m.MatchIfTrue(lambda name: name.startswith("is_") and name.endswith("compiling")))
-    | m.Attribute(attr=m.Name(value=m.MatchIfTrue(lambda name: name.startswith("is_") and name.endswith("compiling"))))
-)
-_NOT_COMPILING = m.UnaryOperation(operator=m.Not(), expression=_IS_COMPILING)
 
 
 def default_for_none(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -48,13 +41,28 @@ def make_default(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 def _skips_default(node: cst.If) -> bool:
     test = node.test
+    if not isinstance(test, cst.BooleanOperation) or not isinstance(test.operator, cst.And) or node.orelse is not None:
+        return False
+    return _is_none(test.left) and _not_compiling(test.right) and bool(_assigned(node) & names(test.left))
+
+
+def _is_none(test: cst.BaseExpression) -> bool:
+    """``x is None``."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    part = test.comparisons[0]
     return (
-        m.matches(test, m.BooleanOperation(operator=m.And(), right=_NOT_COMPILING))
-        and isinstance(test, cst.BooleanOperation)
-        and m.matches(test.left, m.Comparison(comparisons=[m.ComparisonTarget(m.Is(), m.Name("None"))]))
-        and bool(_assigned(node) & names(test.left))
-        and node.orelse is None
+        isinstance(part.operator, cst.Is) and isinstance(part.comparator, cst.Name) and part.comparator.value == "None"
     )
+
+
+def _not_compiling(test: cst.BaseExpression) -> bool:
+    """``not is_compiling()`` or the like."""
+    if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+        return False
+    function = test.expression.func if isinstance(test.expression, cst.Call) else None
+    name = function.attr if isinstance(function, cst.Attribute) else function
+    return isinstance(name, cst.Name) and name.value.startswith("is_") and name.value.endswith("compiling")
 
 
 def _assigned(node: cst.If) -> frozenset[str]:

@@ -12,7 +12,6 @@ from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
-from graphdoctor.source.walk import children
 from graphdoctor.source.walk import walk as walk
 
 #: Lines that a rewrite makes longer than this are broken.
@@ -33,16 +32,12 @@ class Editor:
     @property
     def newline(self) -> str:
         """The line end of the file."""
-        return self.module.tree.default_newline
+        return self.module.newline
 
     @property
     def indent(self) -> str:
         """One level of indentation in the file."""
-        return self.module.tree.default_indent
-
-    @cached_property
-    def _parents(self) -> dict[int, cst.CSTNode]:
-        return {id(child): node for node in walk(self.module.tree) for child in children(node)}
+        return self.module.indent
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -69,7 +64,7 @@ class Editor:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module."""
-        return self._parents.get(id(node))
+        return self.module.parent(node)
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around ``node``, innermost first."""

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
 from graphdoctor.fixes.asserts import only_statement
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Condition, Conditions
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.loops import assigned_value, check_unchanged, fresh, is_flag, kept, kept_steps, one_bool
-from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.fixes.scope import assignments, names, target_names
 from graphdoctor.model import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = "Every layer runs, also one that is skipped; random numbers are drawn and gradients computed in all of them."
+_NO_NONE = " What stood for the results of a skipped layer, None, is no longer there."
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The test that decides whether a layer runs, the block that runs it, and the comments beside the two."""
+
+    test: cst.BaseExpression
+    body: cst.BaseSuite
+    comments: tuple[str, ...]
 
 
 def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if not drop: x = layer(x)`` in a loop, where ``drop`` is ``self.training and drawn < p``, in a name or not.
 
-    The name may also be set before: ``if self.training: if drawn < p: drop = True``.
+    The name may also be set before: ``if self.training: if drawn < p: drop = True``, and the layer may run in the
+    ``else`` of ``if drop: out = None``.
     """
     branch = branch_of(hit.place, editor)
-    if not isinstance(branch, cst.If) or branch.orelse is not None:
+    if not isinstance(branch, cst.If):
         return Refusal("This is no choice of whether a layer of a for loop runs.")
     conditions = Conditions(editor, hit)
     edits: list[Edit] = []
@@ -37,12 +49,37 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             raise Refuse("the branch does not end a plain `if` on one flag")
         edits.append(_plain(branch, name, condition, editor))
         branch = _reader(outer, name, editor)
-    loop = _loop(branch, editor)
-    if loop is None:
+    loop, choice = _loop(branch, editor), _choice(branch)
+    if loop is None or choice is None:
         return Refusal("This is no choice of whether a layer of a for loop runs.")
-    flag, skipped = _when_skipped(branch.test, loop, conditions)
-    edits.append(editor.replace(branch, _all_run(branch, loop, flag, skipped, editor)))
-    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON)
+    flag, skipped = _when_skipped(choice.test, loop, conditions)
+    edits.append(editor.replace(branch, _all_run(choice, loop, flag, skipped, editor.indent_of(branch), editor)))
+    reason = _REASON if branch.orelse is None else _REASON + _NO_NONE
+    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason)
+
+
+def _choice(branch: cst.If) -> _Choice | None:
+    """``if t: x = layer(x)``, or ``if t: out = None`` with a layer in its ``else``; None for other branches."""
+    if branch.orelse is None:
+        return _Choice(branch.test, branch.body, _beside(branch.body))
+    if not isinstance(branch.orelse, cst.Else):
+        return None
+    layer = branch.orelse.body
+    given = {name for node in walk(layer) if isinstance(node, cst.AssignTarget) for name in target_names(node.target)}
+    if not all(_is_none(line, given) for line in branch.body.body):
+        return None
+    denied = cst.UnaryOperation(cst.Not(), branch.test)
+    return _Choice(denied, layer, (*_beside(branch.body), *_beside(layer)))
+
+
+def _is_none(line: cst.CSTNode, given: set[str]) -> bool:
+    """``out = None`` or ``out = (None, None)``, of a name that is ``given`` elsewhere too."""
+    only = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(only, cst.Assign) or not target_names(only.targets[0].target) <= given:
+        return False
+    values = [e.value for e in only.value.elements] if isinstance(only.value, cst.Tuple) else [only.value]
+    is_name = isinstance(only.targets[0].target, cst.Name)
+    return is_name and all(isinstance(value, cst.Name) and value.value == "None" for value in values)
 
 
 def _loop(branch: cst.If, editor: Editor) -> cst.For | None:
@@ -62,8 +99,7 @@ def _set_to(branch: cst.If, value: str) -> str:
 
 def _plain(branch: cst.If, name: str, condition: Condition, editor: Editor) -> Edit:
     """``if drawn < p: drop = True`` as ``drop = drawn < p``, with the comment of its first line."""
-    comments = _comments(branch.body.header) if isinstance(branch.body, cst.IndentedBlock) else []
-    return editor.replace(branch, "  ".join([f"{name} = {condition.tensor}", *comments]))
+    return editor.replace(branch, "  ".join([f"{name} = {condition.tensor}", *_beside(branch.body)]))
 
 
 def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
@@ -71,21 +107,21 @@ def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
     block = editor.parent(outer)
     lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
     found = [n for n in lines[lines.index(outer) + 1 :] if name in names(n)] if outer in lines else []
-    if len(found) != 1 or not isinstance(found[0], cst.If) or found[0].orelse is not None:
+    if len(found) != 1 or not isinstance(found[0], cst.If) or _choice(found[0]) is None:
         raise Refuse(f"`{name}` does more than decide whether a layer runs")
     return found[0]
 
 
-def _all_run(branch: cst.If, loop: cst.For, flag: str, skipped: str, editor: Editor) -> str:
-    """The block of ``branch`` without its test, in which the old values are kept where ``skipped`` is true."""
-    lines = list(branch.body.body)
+def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: str, editor: Editor) -> str:
+    """The block of the layer without its test, in which the old values are kept where ``skipped`` is true."""
+    lines = list(choice.body.body)
     steps = {assign: name for name, assign in kept_steps(lines, loop, editor)}
-    indent, made = editor.indent_of(branch), list[str]()
+    made = list[str]()
     if not skipped.isidentifier():
         name = fresh("skipped", editor)
         made.append(editor.statement(indent, f"{name} = ", f"{skipped} if {flag} else None" if flag else skipped))
         skipped = name
-    made += _comments(branch.body.header) if isinstance(branch.body, cst.IndentedBlock) else []
+    made += choice.comments
     for line in lines:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
         if isinstance(line, cst.SimpleStatementLine):
@@ -96,6 +132,11 @@ def _all_run(branch: cst.If, loop: cst.For, flag: str, skipped: str, editor: Edi
         else:
             made.append(editor.dedented(line, indent).strip())
     return editor.lines(indent, *made)
+
+
+def _beside(block: cst.BaseSuite) -> tuple[str, ...]:
+    """The comment in the line that ends with the colon before ``block``."""
+    return tuple(_comments(block.header)) if isinstance(block, cst.IndentedBlock) else ()
 
 
 def _comments(line: cst.TrailingWhitespace | cst.EmptyLine) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
@@ -91,8 +90,8 @@ def _placeholder(target: str, test: cst.If, editor: Editor) -> cst.CSTNode:
     """The statement ``self.proj = None`` in ``__init__``."""
     owner = next((n for n in editor.ancestors(test) if isinstance(n, cst.ClassDef)), None)
     inits = [n for n in walk(owner) if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"] if owner else []
-    is_none = m.Assign(value=m.Name("None"))
-    found = [n for i in inits for n in walk(i) if m.matches(n, is_none) and _binds(n, target, editor)]
+    bound = [n for i in inits for n in walk(i) if isinstance(n, cst.Assign) and _binds(n, target, editor)]
+    found = [n for n in bound if editor.code(n.value) == "None"]
     if len(found) != 1:
         raise Refuse(f"`__init__` does not set `{target}` to None")
     known = bound_names(inits[0]) | _module_level(editor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
@@ -14,8 +13,6 @@ from graphdoctor.model import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: How a frame's function name is read: ``frame.f_code.co_name``, ``inspect.stack()[0].function``.
-_CODE_NAME = m.Attribute(value=m.Attribute(attr=m.Name("f_code")), attr=m.Name("co_name"))
-_STACK_NAME = m.Attribute(value=m.Subscript(), attr=m.Name("function"))
 _OWN_FRAME = ("sys._getframe()", "sys._getframe(0)", "inspect.currentframe()")
 
 
@@ -36,8 +33,8 @@ def own_name(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     code, outer = editor.code(hit.place), list(editor.ancestors(hit.place))[:2]
     reads = outer[1] if len(outer) == 2 else None
-    is_frame = code in _OWN_FRAME and reads is not None and m.matches(reads, _CODE_NAME)
-    is_stack = code == "inspect.stack()" and m.matches(outer[1], _STACK_NAME) and editor.code(outer[0]).endswith("[0]")
+    is_frame = code in _OWN_FRAME and reads is not None and editor.code(reads) == f"{code}.f_code.co_name"
+    is_stack = code == "inspect.stack()" and reads is not None and editor.code(reads) == f"{code}[0].function"
     if function is None or reads is None or not (is_frame or is_stack):
         return Refusal("This does not read the name of the function that it stands in.")
     return FixPlan((editor.replace(reads, f'"{function.name.value}"'),), "safe", "The name is the same.")

@@ -11,6 +11,7 @@ from graphdoctor.fixes import arms
 from graphdoctor.fixes.conditions import Condition, Conditions
 from graphdoctor.fixes.editor import Editor, walk
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.layout import behind
 from graphdoctor.fixes.purity import root
 from graphdoctor.fixes.scope import assignments, names, parameters, target_names
 from graphdoctor.model import Edit
@@ -83,7 +84,7 @@ class _Chooser:
             text = self._choose(case.test, arm, text, value)
             value = arm
         comments = self._comments(node, last)
-        line = self.editor.statement(indent, "return ", text)
+        line = self._line(indent, "return ", text)
         return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
 
     def _assigns(self, node: cst.If, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
@@ -106,7 +107,7 @@ class _Chooser:
             later = (arms.reads(case.test, t) for case in cases[1:] for t in targets)
             if condition.python or any(later):
                 raise Refuse("the condition reads a name that a side assigns")
-            lines.append(self.editor.statement(indent, f"{name} = ", condition.tensor))
+            lines.append(self._line(indent, f"{name} = ", condition.tensor))
             tests[0] = (cases[0].test, name)
         for number, target in enumerate(targets):
             values = [block[target] for block in blocks]
@@ -116,7 +117,7 @@ class _Chooser:
             for (test, name), arm in zip(reversed(tests), reversed(values[:-1]), strict=True):
                 text = self._choose(test, arm, text, value, name)
                 value = arm
-            lines.append(self.editor.statement(indent, f"{target} = ", text))
+            lines.append(self._line(indent, f"{target} = ", text))
         return self.editor.replace(node, self.editor.lines(indent, *lines))
 
     def _one_sided(self, node: cst.If, made: arms.Assigned, indent: str) -> Edit:
@@ -126,16 +127,16 @@ class _Chooser:
         self._check_targets(node, [name])
         self._judge(condition, values[name], self._previous(node, name, [values]))
         inside = indent + self.editor.indent if condition.python else indent
-        lines = [
-            self.editor.statement(inside, f"{helper} = ", self.editor.code(value))
-            for helper, value in made.helpers.items()
-        ]
+        lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
         text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
-        lines.append(self.editor.statement(inside, f"{name} = ", text))
+        lines.append(self._line(inside, f"{name} = ", text))
         comments = self._comments(node, node)
         if condition.python:
             lines = [f"if {condition.python}:", *(f"\t{line}" for line in lines)]
         return self.editor.replace(node, self.editor.lines(indent, *comments, *lines))
+
+    def _line(self, indent: str, start: str, value: str) -> str:
+        return self.editor.statement(indent, start, behind(indent, value, self.editor.newline))
 
     def _fresh(self, name: str) -> str:
         taken = names(self.editor.module.tree)

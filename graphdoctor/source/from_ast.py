@@ -159,10 +159,11 @@ class Builder:
         return _parameters(made[count:], rest, keywords, double, made[:count])
 
     def _parameter(self, node: ast.arg, default: ast.expr | None, star: str = "") -> Any:
-        annotation = self.annotation(node.annotation)
-        made = nodes.param(nodes.name(node.arg), annotation, self.optional(default), star)
+        name, annotation = nodes.name(node.arg), self.annotation(node.annotation)
+        made = nodes.param(name, annotation, self.optional(default), star)
         # Without its annotation and default, as libcst has it.
         end = node.col_offset + len(node.arg.encode())
+        self.origin[id(name)] = node.lineno, node.col_offset, node.lineno, end
         self.origin[id(made)] = node.lineno, node.col_offset - len(star), node.lineno, end
         return made
 
@@ -175,7 +176,11 @@ class Builder:
 
     def _argument(self, node: ast.expr | ast.keyword) -> Any:
         if isinstance(node, ast.keyword):
-            keyword = None if node.arg is None else nodes.name(node.arg)
+            keyword = None
+            if node.arg is not None:
+                keyword = nodes.name(node.arg)
+                end = node.col_offset + len(node.arg.encode())
+                self.origin[id(keyword)] = node.lineno, node.col_offset, node.lineno, end
             made = nodes.arg(self.expression(node.value), keyword, "**" if keyword is None else "")
         elif isinstance(node, ast.Starred):
             made = nodes.arg(self.expression(node.value), None, "*")

@@ -248,6 +248,12 @@ def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kw
         return "int" if operand.dtype in ("bool", "int") else operand.dtype
     if name.startswith("bitwise_") and operand is not None:
         return operand.dtype
+    if name in facts.JOINS and args:
+        kinds = {v.dtype if isinstance(v, Tensor) else None for v in walk(args[0], 2) if not isinstance(v, Seq)}
+        return kinds.pop() if len(kinds) == 1 else None
+    if name == "full":
+        fill = kwargs.get("fill_value") or (args[1] if len(args) > 1 else UNKNOWN)
+        return from_literal(fill).dtype if isinstance(fill, (Const, Py)) else None
     return None
 
 

@@ -57,7 +57,7 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     """The case whose hit is the first node of ``kind`` with ``marker`` in its code."""
     module = SourceModule("model.py", Path("model.py"), source, "utf-8")
     editor = Editor(module)
-    nodes = (n for n in walk(editor.module.tree) if isinstance(n, kind) and marker in editor.code(n))
+    nodes = (editor.module.of(n) for n in walk(module.tree) if isinstance(n, kind) and marker in editor.code(n))
     node = next(nodes)
     site = events.Site(module, "f", node, "", False, True)
     event: events.Event

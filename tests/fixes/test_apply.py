@@ -161,7 +161,7 @@ OF_VALUES = (
 def every_plan(text: str) -> list[FixPlan]:
     editor = Editor(SourceModule("m.py", Path("m.py"), text, "utf-8"))
     plans = []
-    for node in walk(editor.module.tree):
+    for node in [n for statement in editor.module.tree.body for n in walk(editor.module.of(statement))]:
         site = events.Site(editor.module, "f", node, "", False, True)
         if isinstance(node, cst.Call):
             hit = Hit(events.Call(node, site, "", (), {}), "", "")

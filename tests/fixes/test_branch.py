@@ -49,7 +49,8 @@ def test_refusals(make: Any, body: str, reason: str) -> None:
 
 def test_branch_of_looks_through_operators(make: Any) -> None:
     case = make("def f(x):\n    if not (x.any() and x.all()):\n        return x\n", marker="x.all()")
+    (function,) = case.editor.module.tree.body
     call = next(
-        n for n in walk(case.editor.module.tree) if isinstance(n, cst.Call) and case.editor.code(n) == "x.all()"
+        n for n in walk(case.editor.module.of(function)) if isinstance(n, cst.Call) and case.editor.code(n) == "x.all()"
     )
     assert isinstance(branch_of(call, case.editor), cst.If)

@@ -83,7 +83,7 @@ def _item_case(make: Any, source: str) -> Any:
 
     case = make(source, marker=".item")
     node = next(
-        n for n in walk(case.editor.module.tree)
+        n for statement in case.editor.module.tree.body for n in walk(case.editor.module.of(statement))
         if isinstance(n, cst.Call) and isinstance(n.func, cst.Attribute) and n.func.attr.value == "item"
     )  # fmt: skip
     return replace(case, hit=replace(case.hit, event=replace(case.hit.event, node=node)))

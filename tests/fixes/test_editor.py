@@ -19,7 +19,9 @@ def editor_of(text: str) -> Editor:
 
 
 def first(editor: Editor, kind: type[cst.CSTNode], marker: str = "") -> cst.CSTNode:
-    return next(n for n in walk(editor.module.tree) if isinstance(n, kind) and marker in editor.code(n))
+    statements = [editor.module.of(statement) for statement in editor.module.tree.body]
+    nodes = (node for statement in statements for node in walk(statement))
+    return next(n for n in nodes if isinstance(n, kind) and marker in editor.code(n))
 
 
 def guarded(text: str, marker: str = "print") -> str:

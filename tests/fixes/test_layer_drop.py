@@ -52,6 +52,10 @@ FORMS = {
                    "        drop = True\n\nif not drop:\n    # all of it\n    x = layer(\n        x,\n    )",
     "set to a tensor": "skip = False\nif self.training:\n    p = torch.rand([])\n    skip = p < self.drop\n"
                        "if not skip or self.drop is None:\n    y = layer(x)\n    x = x + y",
+    "None for its results": "drop = False\nif self.training and self.drop > 0.0:\n    p = torch.rand([])\n    if p < self.drop:\n"
+                            "        drop = True\n\nif drop:  # skip it\n    out = (None, None)\nelse:\n    # all of it\n"
+                            "    out = (\n        layer(x),\n        None,\n    )\n    x = out[0]",
+    "None for its result": "drop = self.training and torch.rand([]) < self.drop\nif drop:\n    y = None\nelse:\n    y = layer(x)\n    x = y",
     "tensor alone": "keep = torch.rand(()) > self.drop\nif keep:\n    x = torch.relu(layer(x))",
 }  # fmt: skip
 
