@@ -43,6 +43,15 @@ import torch
 
 
 def f(x):
+    known = torch.full((1,), True)
+    mask = torch.cat([known, x[1:, 0] > 1])
+    return x[mask].sum()  # GB0036
+""",
+    """\
+import torch
+
+
+def f(x):
     y = torch.zeros_like(x)
     y[x > 1] += 1.0  # GB0036
     return y
@@ -77,6 +86,19 @@ CLEAN = (
 def f(x):
     mask = x > 1
     return (x * mask).sum() / mask.sum()
+""",
+    """\
+def f(x):
+    position = (x[:, 0] > 1).cumsum(0)
+    return x[position.clamp(max=3)]
+""",
+    """\
+import torch
+
+
+def f(x):
+    order = torch.cat([torch.full((2,), 1), torch.arange(2)])
+    return x[order]
 """,
     """\
 import torch

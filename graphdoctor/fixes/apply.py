@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graphdoctor.model import Edit, Finding
 from graphdoctor.source.text import LINE_END
@@ -78,7 +79,7 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
 
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
     ordered = sorted(set(edits), key=lambda e: (e.start, e.end))
-    starts = [0, *(end.end() for end in LINE_END.finditer(text))]
+    starts = _line_starts(text)
     done, line = 0, 1
     for edit in ordered:
         start, end = _offset(starts, edit.start), _offset(starts, edit.end)
@@ -88,6 +89,11 @@ def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
         yield _Piece(edit.text, edit.start[0], kept=False)
         done, line = end, edit.end[0]
     yield _Piece(text[done:], line, kept=True)
+
+
+@lru_cache(maxsize=1)
+def _line_starts(text: str) -> tuple[int, ...]:
+    return (0, *(end.end() for end in LINE_END.finditer(text)))
 
 
 def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:

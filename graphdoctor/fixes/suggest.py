@@ -26,6 +26,8 @@ def suggest(rule: Rule, hit: Hit, editor: Editor) -> Fix | None:
         return None
     try:
         plan = rule.fix(as_written(hit, editor.module), editor)
+    except cst.ParserSyntaxError:
+        return Fix("manual", "libcst cannot read what Python accepts here, so nothing is rewritten.")
     except Refuse as refusal:
         reason = str(refusal)
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")

@@ -42,7 +42,8 @@ _string = maker(cst.SimpleString, "value")
 _formatted = maker(cst.FormattedString, "parts")
 _text = maker(cst.FormattedStringText, "value")
 _part = maker(cst.FormattedStringExpression, "expression", "conversion", "format_spec")
-_numbers = {int: maker(cst.Integer, "value"), float: maker(cst.Float, "value"), complex: maker(cst.Imaginary, "value")}
+_integer = maker(cst.Integer, "value")
+_numbers = {float: maker(cst.Float, "value"), complex: maker(cst.Imaginary, "value")}
 _ellipsis = maker(cst.Ellipsis)
 _starred = nodes.starred
 
@@ -73,6 +74,9 @@ def _of_constant(builder: Builder, node: ast.Constant) -> Any:
         return nodes.name(str(value))
     if value is ...:
         return _ellipsis()
+    if type(value) is int:
+        # Not in decimal, which Python refuses for numbers of thousands of digits.
+        return _integer(hex(value))
     make = _numbers.get(type(value))
     # A float too large for the machine prints as ``inf``, which is a name.
     return _string(repr(value)) if make is None else make(repr(value).replace("inf", "1e999"))

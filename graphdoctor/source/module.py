@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.model import Location
 from graphdoctor.source import syntax
+from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import read
@@ -40,7 +38,7 @@ class SourceModule:
         parsed = syntax.check(text) if tree is None else tree
         self._builder = Builder(self.lines, lazy)
         try:
-            with _collector_paused(), deep_recursion():
+            with collector_paused(), deep_recursion():
                 self.tree = cst.Module(self._builder.statements(parsed.body))
         except RecursionError:
             raise SourceError("too deeply nested to parse") from None
@@ -82,21 +80,9 @@ class SourceModule:
         """The body of a function of the tree."""
         found = self._bodies.get(id(function))
         if found is None:
-            with _collector_paused():
+            with collector_paused():
                 found = self._bodies[id(function)] = self._builder.body(function)
         return found
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the cyclic garbage collector: a parse makes a dozen nodes a line, and none of them is garbage."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def parse(file: Path, path: str) -> SourceModule:

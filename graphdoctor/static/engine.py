@@ -12,6 +12,7 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
 from graphdoctor.model import Finding, ScannedFile, Severity
 from graphdoctor.source import syntax
+from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.module import SourceModule
@@ -111,7 +112,7 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
-        with deep_recursion():
+        with deep_recursion(), collector_paused():
             places, statements = _hits(project, module, self._active, self._target, trouble)
             complete = not trouble
             for place in places:

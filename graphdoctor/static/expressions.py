@@ -121,6 +121,9 @@ def _formatted(machine: Machine, node: cst.FormattedString) -> Value:
     deferred = False
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
+            for inner in part.format_spec or ():
+                if isinstance(inner, cst.FormattedStringExpression):
+                    evaluate(machine, inner.expression)
             value = evaluate(machine, part.expression)
             deferred = deferred or is_sure_tensor(value) or isinstance(value, Deferred)
             if holds_tensor(value) and part.conversion is not None:

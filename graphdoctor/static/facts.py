@@ -72,8 +72,8 @@ FLOAT_OPS = words(
 SAME_DTYPE_OPS = words(
     """
     clone detach contiguous reshape view expand expand_as repeat flatten squeeze unsqueeze permute transpose t flip
-    roll unfold gather index_select take narrow select masked_fill masked_select where_ new_zeros new_ones new_full
-    zeros_like ones_like empty_like full_like cpu cuda data T mT abs neg clamp clip cumsum max min amax amin sum_
+    roll unfold gather index_select take narrow select masked_fill masked_select new_zeros new_ones new_full
+    zeros_like ones_like empty_like full_like cpu cuda data T mT abs neg clamp clip max min amax amin
     sort topk kthvalue triu tril diagonal diag chunk split unbind broadcast_to movedim swapaxes detach_ view_as
     masked_scatter index_fill index_copy index_put scatter repeat_interleave tile pad atleast_1d atleast_2d atleast_3d
     nan_to_num fill_ zero_ masked_fill_ index_fill_ index_put_ scatter_

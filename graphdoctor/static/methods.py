@@ -150,9 +150,9 @@ def _tensor(
 
 
 def _family(args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
-    """The kind of numbers that ``x.to(torch.bool)`` gives, where the dtype is spelled out."""
-    named = [v.family for v in (*args, *kwargs.values()) if isinstance(v, Py) and v.kind == "dtype"]
-    return named[0] if named else None
+    """The kind of numbers that ``x.to(torch.bool)`` gives: that of a dtype, or of another tensor."""
+    named = [v.dtype if isinstance(v, Tensor) else torch_calls.family(v) for v in (*args, *kwargs.values())]
+    return next((dtype for dtype in named if dtype is not None), None)
 
 
 def _device(args: tuple[Value, ...]) -> bool:

@@ -190,6 +190,8 @@ def _dtype(name: str, a: Value, b: Value) -> str | None:
         return "float"
     if set(dtypes) <= {"int", "bool"} and "int" in dtypes:
         return "int"
+    if name in ("Add", "Multiply") and dtypes == ["bool", "bool"]:
+        return "bool"
     return "float" if set(dtypes) <= {"float", "int", "bool"} and "float" in dtypes else None
 
 

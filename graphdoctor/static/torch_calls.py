@@ -12,6 +12,7 @@ from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
     Const,
+    External,
     Mapping,
     Partial,
     Py,
@@ -232,10 +233,17 @@ def _is_int(value: Value) -> bool:
     return type(value.value) is int if isinstance(value, Const) else isinstance(value, Py) and value.kind == "int"
 
 
+def family(dtype: Value) -> str | None:
+    """The kind of numbers of a dtype; Python's own types stand for theirs: ``torch.ones(4, dtype=bool)``."""
+    if isinstance(dtype, External):
+        package, _, name = dtype.qualname.rpartition(".")
+        return name if package == "builtins" and name in ("bool", "int", "float", "complex") else None
+    return dtype.family if isinstance(dtype, Py) else None
+
+
 def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
     if "dtype" in kwargs:
-        dtype = kwargs["dtype"]
-        return dtype.family if isinstance(dtype, Py) else None
+        return family(kwargs["dtype"])
     if name in facts.BOOL_OPS:
         return "bool"
     if name in facts.INT_OPS or (name == "arange" and operand is None and all(_is_int(a) for a in args)):

@@ -125,3 +125,9 @@ def test_calls_are_followed_into_a_module_whose_bodies_were_left_out(tmp_path: P
     files = [(tmp_path / "net.py", "net.py")]
     for helper in (lambda file: None, lambda file: file.name):
         assert [(f.rule, f.location.line) for f in analyse(files, helper=helper).findings] == [("GD201", 9)]
+
+
+def test_a_number_of_thousands_of_digits(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("import torch\nLIMIT = 0x" + "f" * 9000 + "\n\n\n@torch.compile\ndef f(x):\n    return x + LIMIT\n")
+    assert analyse([(file, "net.py")]).files[0].reason is None
