@@ -124,7 +124,7 @@ def imported(arguments: list[str], root: Path) -> set[str]:
 
 
 def test_a_static_scan_imports_no_torch_where_it_is_installed(root: Path) -> None:
-    modules = imported(["scan", "--no-run", "fixtures/demo"], root)
+    modules = imported(["scan", "--no-run", "--no-cache", "fixtures/demo"], root)
     assert "libcst" in modules
     assert "torch" not in modules
 
@@ -138,5 +138,5 @@ def test_explain_imports_no_torch_where_it_is_installed(root: Path) -> None:
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_imports_neither_torch_nor_libcst_nor_jinja2(root: Path, option: str) -> None:
     modules = imported([option], root)
-    assert "click" in modules
+    assert ("click" in modules) == (option == "--help")
     assert modules & {"torch", "libcst", "jinja2"} == set()
