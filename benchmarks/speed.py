@@ -149,12 +149,15 @@ def ratios(medians: dict[str, Cost]) -> dict[str, float]:
 @click.command(help=__doc__)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--pattern", default="*.py", show_default=True, help="Which files of a folder are measured.")
+@click.option("--every", default=1, show_default=True, help="Measure each N-th of the files.")
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--tools", type=click.Path(exists=True, path_type=Path), help="The folder of the linters' commands.")
 @click.option("--json", "output", type=click.Path(path_type=Path), help="Save the result here.")
-def main(paths: tuple[Path, ...], pattern: str, rounds: int, tools: Path | None, output: Path | None) -> None:
+def main(
+    paths: tuple[Path, ...], pattern: str, every: int, rounds: int, tools: Path | None, output: Path | None
+) -> None:
     with tempfile.TemporaryDirectory() as name:
-        # A copy, because one of the files is changed.
+        # A copy, because one of the files is changed; of whole folders, because the files import others.
         folder, copied = Path(name), []
         for number, path in enumerate(paths):
             target = folder / str(number) / path.name
@@ -165,6 +168,7 @@ def main(paths: tuple[Path, ...], pattern: str, rounds: int, tools: Path | None,
             else:
                 shutil.copytree(path, target, ignore=shutil.ignore_patterns("__pycache__"))
                 copied += sorted(target.rglob(pattern))
+        copied = copied[::every]
         bench = Bench(copied, folder, tools)
         measured = [bench.round() for _ in range(rounds)]
         lines = sum(len(file.read_bytes().splitlines()) for file in copied)
