@@ -32,7 +32,7 @@ from graphdoctor.followed import packages as followed_packages
 from graphdoctor.given import Given, given
 from graphdoctor.model import Diagnosis, DynamicRun, Finding, ScannedFile
 from graphdoctor.options import ScanOptions, UsageError, settings_for
-from graphdoctor.ruleset import RuleSets, check_codes, torch_for
+from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.selection import kept, unused_comments
 from graphdoctor.source.discover import Discovery, shown
 from graphdoctor.source.errors import SourceError
@@ -82,7 +82,7 @@ def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, serve
     base = opened(options)
     settings = settings_for(options)
     check_codes(settings)
-    rules = RuleSets(settings)
+    rules = LazyRuleSet(settings)
     followed = followed_packages(options, settings)
     what = given(options, settings)
     discovery = what.discovery
@@ -247,7 +247,7 @@ def _check_target(options: ScanOptions, runs: Sequence[DynamicRun]) -> None:
 
 
 def _foresee(
-    options: ScanOptions, settings: Config, rules: RuleSets, followed: Mapping[str, Path], root: Path
+    options: ScanOptions, settings: Config, rules: LazyRuleSet, followed: Mapping[str, Path], root: Path
 ) -> Foresee:
     """The static pass as this scan makes it, for files that stand elsewhere than their paths say."""
 

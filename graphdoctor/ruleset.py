@@ -45,7 +45,7 @@ class RuleSet:
         return code in dict(RULELESS) or any(rule.code == code for rule in self.active)
 
 
-class RuleSets:
+class LazyRuleSet:
     """The rules for some settings, loaded when they are first asked for."""
 
     def __init__(self, settings: Config) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +74,7 @@ def static_pass(
 def _analysed(
     work: Work, missing: Sequence[File], rules: tuple[Rule, ...], jobs: int | None
 ) -> Iterator[tuple[File, FileResult]]:
+    # Imports that a scan of what stayed as it was does without.
     from graphdoctor.static.engine import Analysis
 
     analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed)
@@ -89,6 +88,8 @@ def _analysed(
         for one in missing:
             yield one, analysis.file(*one)
         return
+    import multiprocessing
+
     global _analysis
     _analysis = analysis
     try:
@@ -109,6 +110,9 @@ def _one(one: File) -> tuple[File, FileResult]:
 
 def _can_fork() -> bool:
     """Where the system can, and no other thread holds a lock that the copy would wait for."""
+    import multiprocessing
+    import threading
+
     return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import (
     ELEMENTWISE,
@@ -22,6 +22,7 @@ from graphdoctor.fixes.purity import (
     root,
 )
 from graphdoctor.fixes.scope import names
+from graphdoctor.source.walk import walk
 
 _PYTHON_ONLY = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 

@@ -11,10 +11,11 @@ import ast
 import libcst as cst
 
 from graphdoctor.fixes.conditions import Conditions
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 

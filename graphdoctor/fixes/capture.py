@@ -10,11 +10,12 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.branch import branch_of
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.purity import called, words
 from graphdoctor.fixes.scope import names, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Operators whose result gets a symbol for its size.

@@ -11,9 +11,10 @@ import libcst as cst
 from graphdoctor.fixes import arms
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Conditions
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import RANDOM, called, calls
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 

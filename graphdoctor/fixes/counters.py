@@ -6,8 +6,9 @@ import re
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _SUPER_INIT = re.compile(r"super\([^()]*\)\.__init__")

@@ -12,7 +12,7 @@ from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
-from graphdoctor.source.walk import walk as walk
+from graphdoctor.source.walk import walk
 
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called, calls, is_torch_function
 from graphdoctor.fixes.scope import assignments, names, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = (

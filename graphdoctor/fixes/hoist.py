@@ -6,11 +6,12 @@ import builtins
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import PURE_BUILTINS, called, words
 from graphdoctor.fixes.scope import bound_names, names, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: What gives another value in each call, or in another place.

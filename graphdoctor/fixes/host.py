@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import EAGER_ONLY, Editor, walk
+from graphdoctor.fixes.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called, calls, is_pure, words
 from graphdoctor.fixes.scope import parameters, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Calls that read the state of the machine and change nothing.

@@ -6,10 +6,11 @@ import sys
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import assignments, names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 
 
 def import_edit(module: str, editor: Editor, near: cst.CSTNode) -> tuple[Edit, ...]:

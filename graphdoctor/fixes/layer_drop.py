@@ -10,11 +10,12 @@ import libcst as cst
 from graphdoctor.fixes.asserts import only_statement
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Condition, Conditions
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.loops import assigned_value, check_unchanged, fresh, is_flag, kept, kept_steps, one_bool
 from graphdoctor.fixes.scope import assignments, names, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = "Every layer runs, also one that is skipped; random numbers are drawn and gradients computed in all of them."

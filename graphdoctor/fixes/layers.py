@@ -6,10 +6,11 @@ import builtins
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import bound_names, names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _SCRIPTED = ("torch.jit.script", "torch.jit.trace", "jit.script", "jit.trace")

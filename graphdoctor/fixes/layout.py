@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import walk
+from graphdoctor.source.walk import walk
 
 
 def behind(indent: str, expression: str, newline: str) -> str:

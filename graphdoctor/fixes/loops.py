@@ -9,10 +9,11 @@ import libcst as cst
 
 from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Condition, Conditions
-from graphdoctor.fixes.editor import LINE_LENGTH, Editor, walk
+from graphdoctor.fixes.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import assignments, names, parameters
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Characters of an expression above which it is not written twice.

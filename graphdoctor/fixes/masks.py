@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.mask_shape import spread
 from graphdoctor.fixes.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.scope import assignments, names
 from graphdoctor.fixes.uses import uses
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _OPERATORS = {

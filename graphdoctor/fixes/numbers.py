@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import assignments, parameters
 from graphdoctor.fixes.tensorish import is_tensor_like
+from graphdoctor.source.walk import walk
 from graphdoctor.static.events import CompiledCall
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Function, Instance, Value, options

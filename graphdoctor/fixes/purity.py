@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.source.walk import walk
 
 
 def words(text: str) -> frozenset[str]:

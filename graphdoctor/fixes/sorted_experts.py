@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called, calls, root
 from graphdoctor.fixes.scope import assignments, bound_names, names, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _REASON = (

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import assignments
+from graphdoctor.source.walk import walk
 
 
 def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:

@@ -9,12 +9,13 @@ import libcst as cst
 
 from graphdoctor.fixes import arms
 from graphdoctor.fixes.conditions import Condition, Conditions
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.layout import behind
 from graphdoctor.fixes.purity import root
 from graphdoctor.fixes.scope import assignments, names, parameters, target_names
 from graphdoctor.model import Edit
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 

@@ -13,7 +13,6 @@ from graphdoctor.source import syntax
 from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
-from graphdoctor.source.files import read
 from graphdoctor.source.from_ast import Builder
 from graphdoctor.source.places import place_of
 from graphdoctor.source.text import split_lines
@@ -83,9 +82,3 @@ class SourceModule:
             with collector_paused():
                 found = self._bodies[id(function)] = self._builder.body(function)
         return found
-
-
-def parse(file: Path, path: str) -> SourceModule:
-    """Read and parse ``file``; ``path`` is its name in findings. Raises SourceError."""
-    text, encoding = read(file)
-    return SourceModule(path, file, text, encoding)

@@ -123,7 +123,9 @@ class Analysis:
         judged = None
         if complete and suppressions(text):
             judged = frozenset(source.location(node).line for node in walk(source.tree) if id(node) in statements)
-        source.forget_written()
+        for edited in editors:
+            edited.forget_written()
+        project.forget(source)
         scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
         return FileResult(scanned, tuple(found), judged, helpers, looked_at(project, module))
 

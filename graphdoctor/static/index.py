@@ -178,7 +178,7 @@ class Project:
 
     ``unsaved`` holds texts that stand for files, by resolved path: what an editor has not written yet. ``followed`` are
     installed packages that are part of the project by the user's wish, with the folders that hold them. ``complete``
-    tells of a file whether its findings are wanted; of others only what is called is parsed.
+    tells of a file whether its findings are wanted; of others only what is called gets nodes.
     """
 
     def __init__(
@@ -194,9 +194,6 @@ class Project:
         self._files: dict[tuple[str, Path], Path | None] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
-        #: Lines of trees kept at a time: a libcst tree takes about 2.5 MB per 1,000 lines, and what one model of
-        #: transformers imports has 42,000.
-        self._limit = 100_000
 
     def read(self, file: Path) -> tuple[str, str]:
         """The text of ``file`` and its encoding. Raises SourceError."""
@@ -204,8 +201,12 @@ class Project:
         return (text, "utf-8") if text is not None else read(file)
 
     def add(self, source: SourceModule) -> None:
-        """Make an already parsed file known."""
+        """Make a file known that is scanned: what it imports may import it."""
         self._sources[source.file.resolve()] = source
+
+    def forget(self, source: SourceModule) -> None:
+        """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
+        del self._sources[source.file.resolve()]
 
     def module_file(self, name: str, root: Path) -> Path | None:
         """The file of the module ``name`` below ``root``, looked for once."""
@@ -216,10 +217,7 @@ class Project:
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""
         file = file.resolve()
-        if file in self._sources:
-            # Back to the end: the first ones are those that were not asked for the longest.
-            self._sources[file] = self._sources.pop(file)
-        else:
+        if file not in self._sources:
             found: SourceModule | None = None
             if file.is_file():
                 try:
@@ -229,18 +227,7 @@ class Project:
                 except SourceError:
                     found = None
             self._sources[file] = found
-            self._evict(file)
         return self._sources[file]
-
-    def _evict(self, latest: Path) -> None:
-        kept = sum(len(s.lines) for s in self._sources.values() if s is not None)
-        for path in list(self._sources):
-            if kept <= self._limit:
-                return
-            old = self._sources[path]
-            if old is not None and path != latest:
-                kept -= len(old.lines)
-                del self._sources[path]
 
 
 def package_of(file: Path) -> tuple[str, Path]:

@@ -7,32 +7,7 @@ from pathlib import Path
 
 import pytest
 
-NET = """
-import lightning
-import torch
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
-        self.decoder = nn.Sequential(nn.Linear(8, 4), nn.Tanh())
-
-    def forward(self, x):
-        x = self.encoder(x)
-        if x.sum() > 0:
-            x = x + 1
-        return self.decoder(x)
-
-def graphdoctor_target():
-    return Net(), (torch.ones(4, 8),)
-
-def graphdoctor_variants():
-    return [(torch.ones(size, 8),) for size in (4, 5, 6)]
-
-def graphdoctor_loss(outputs):
-    return outputs.square().mean()
-"""
+NET = (Path(__file__).parent / "targets/encoder_decoder.py").read_text()
 
 
 def advise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,3 +15,13 @@ def untimed_guards() -> None:
         from graphdoctor.dynamic.startup import skip_guard_timing
 
         skip_guard_timing()
+
+
+@pytest.fixture
+def fresh_dynamo() -> Iterator[None]:
+    """Nothing that was compiled before or is compiled here is seen by another test."""
+    import torch
+
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()

@@ -1,7 +1,7 @@
 """Against the real Dynamo: these fail loudly when torch changes the trace that ``capture`` reads."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,11 +17,7 @@ X = torch.ones(4, 4)
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
 
-@pytest.fixture(autouse=True)
-def fresh_dynamo() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def record_calls(function: Callable[..., Any], *calls: torch.Tensor) -> tuple[Recording, CountingBackend]:

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,7 @@ PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).paren
 X = torch.ones(4)
 
 
-@pytest.fixture(autouse=True)
-def fresh_dynamo() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def in_loop(x: torch.Tensor) -> torch.Tensor:

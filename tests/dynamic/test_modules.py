@@ -1,6 +1,5 @@
 """The tree of a model, and how often repeated blocks are compiled."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,7 @@ FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))
 
 
-@pytest.fixture(autouse=True)
-def fresh_dynamo() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 class Block(nn.Module):

@@ -1,7 +1,5 @@
 """Operators by submodule, in eager and inside graphs."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import nn
@@ -9,12 +7,7 @@ from torch import nn
 from graphdoctor.dynamic import share
 from graphdoctor.dynamic.backend import CountingBackend
 
-
-@pytest.fixture(autouse=True)
-def fresh_dynamo() -> Iterator[None]:
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 class Block(nn.Module):

@@ -14,8 +14,9 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.apply import apply
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.source.module import SourceModule
+from graphdoctor.source.walk import walk
 from graphdoctor.static import events
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import UNKNOWN, Tensor, Value

@@ -22,7 +22,7 @@ from graphdoctor.fixes.conversions import keep_tensor, keep_truth
 from graphdoctor.fixes.defaults import make_default
 from graphdoctor.fixes.definitions import hoist_definition
 from graphdoctor.fixes.devices import device_arguments
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.experts import loop_over_all
 from graphdoctor.fixes.gradients import grad_flag_in_eager
 from graphdoctor.fixes.guard import guard_statement
@@ -38,6 +38,7 @@ from graphdoctor.fixes.while_loop import loop_in_graph
 from graphdoctor.fixes.wrappers import plain_iterable
 from graphdoctor.model import Edit, Finding, Fix, Location
 from graphdoctor.source.module import SourceModule
+from graphdoctor.source.walk import walk
 from graphdoctor.static import events
 from graphdoctor.static.rule import FixPlan, Hit
 from graphdoctor.static.values import UNKNOWN, Tensor

@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branch import branch_of, rewrite_branch
-from graphdoctor.fixes.editor import walk
+from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan
 
 LOOP = "A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop."

@@ -79,7 +79,7 @@ def _item_case(make: Any, source: str) -> Any:
     """The hit at the ``.item()`` call itself, not at a call around it."""
     from dataclasses import replace
 
-    from graphdoctor.fixes.editor import walk
+    from graphdoctor.source.walk import walk
 
     case = make(source, marker=".item")
     node = next(

@@ -9,9 +9,10 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.apply import apply
-from graphdoctor.fixes.editor import Editor, walk
+from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.source.module import SourceModule
+from graphdoctor.source.walk import walk
 
 
 def editor_of(text: str) -> Editor:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.source.module import parse
+from graphdoctor.source.module import SourceModule
 from graphdoctor.static.events import Compile, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
 from graphdoctor.static.machine import Machine
@@ -36,7 +36,7 @@ def events(tmp_path: Path) -> Interpret:
                 compiles.append(event)
             seen.append(event)
 
-        module = parse(file, "model.py")
+        module = SourceModule("model.py", file, file.read_text(), "utf-8")
         name, _ = package_of(file)
         machine = Machine(Project(), sink)
         interpret(machine, ModuleInfo(module, name, name.rpartition(".")[0], Scope("module")), compiles)

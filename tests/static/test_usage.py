@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.source.module import parse
+from graphdoctor.source.module import SourceModule
 from graphdoctor.static.engine import analyse
 from graphdoctor.static.script import usage_events
 from graphdoctor.static.usage import Mention, Setting, Step, Timed, Use, together
@@ -30,7 +30,7 @@ def uses(tmp_path: Path) -> Uses:
 def _module(folder: Path, source: str):  # type: ignore[no-untyped-def]
     file = folder / "script.py"
     file.write_text("import torch\n" + textwrap.dedent(source))
-    return parse(file, "script.py")
+    return SourceModule("script.py", file, file.read_text(), "utf-8")
 
 
 def names(steps: tuple[Step, ...]) -> list[str]:
