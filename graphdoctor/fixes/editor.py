@@ -190,7 +190,7 @@ class Editor:
         first = self.location(statement).line
         inside_string: set[int] = set()
         for node in walk(statement):
-            if isinstance(node, (cst.SimpleString, cst.FormattedString)):
+            if isinstance(node, (cst.SimpleString, cst.FormattedString)) and _may_span_lines(node):
                 place = self.location(node)
                 inside_string.update(range(place.line + 1, place.end_line + 1))
         lines = self.code(statement).split(self.newline)
@@ -247,10 +247,13 @@ class Editor:
         for function in self.ancestors(near) if near is not None else ():
             if isinstance(function, (cst.FunctionDef, cst.Lambda)) and torch_name.is_local(function):
                 raise Refuse("the name torch is bound to something local in this function")
-        binding = torch_name.at_module_level(self.module.tree)
-        if binding == "shadowed":
+        if self._torch == "shadowed":
             raise Refuse("the name torch stands for something else in this file")
-        return () if binding == "bound" else (self._import_edit(),)
+        return () if self._torch == "bound" else (self._import_edit(),)
+
+    @cached_property
+    def _torch(self) -> torch_name.Binding:
+        return torch_name.at_module_level(self.module.tree)
 
     def _import_edit(self) -> Edit:
         after, before = torch_name.import_position(self.module.tree)
@@ -263,6 +266,10 @@ class Editor:
             return Edit(self.path, (line + 1, 1), (line + 1, 1), "import torch" + self.newline)
         end = (line, len(self._lines[line - 1]) + 1)
         return Edit(self.path, end, end, self.newline + "import torch")
+
+
+def _may_span_lines(text: cst.SimpleString | cst.FormattedString) -> bool:
+    return "\n" in text.value if isinstance(text, cst.SimpleString) else len(text.end) == 3
 
 
 def _shared(first: str, second: str) -> int:

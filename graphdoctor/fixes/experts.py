@@ -120,7 +120,7 @@ def _check_body(loop: cst.For, function: cst.FunctionDef, add: cst.Call, editor:
     inside = set(walk(loop))
     end = editor.location(loop)
     after = {
-        n.value for n in walk(function)
+        n.value for n in walk(function.body)
         if isinstance(n, cst.Name) and n not in inside and editor.location(n) > end
     }  # fmt: skip
     if made & after:

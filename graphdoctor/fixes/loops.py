@@ -103,7 +103,7 @@ def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> l
     if function is None:
         raise Refuse("the code is not in a function")
     start, inside = editor.location(loop), set(walk(loop))
-    outside = [n for n in walk(function) if isinstance(n, cst.Name) and n not in inside]
+    outside = [n for n in walk(function.body) if isinstance(n, cst.Name) and n not in inside]
     after = {n.value for n in outside if editor.location(n) > start}
     steps: list[tuple[str, cst.Assign]] = []
     for line in lines:

@@ -44,8 +44,7 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 
 
 def _if(machine: Machine, node: cst.If) -> bool:
-    verdict = conditions.ask(machine, node.test, "if", node)
-    sample = conditions.sampled(machine, node.test) if verdict is None else None
+    verdict, sample = conditions.ask(machine, node.test, "if", node)
     before = machine.snapshot()
     ends: list[Names] = []
     if verdict is not False:
@@ -78,7 +77,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
     if not ends:
         return False
     machine.restore(merge(*ends))
-    if sample is not None and _leaves(node.body if sample else body):
+    if verdict is None and sample is not None and _leaves(node.body if sample else body):
         machine.frame.untaken = True
     return True
 

@@ -11,6 +11,7 @@ from graphdoctor.static import definitions, expressions, iterate, library, metho
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
+from graphdoctor.static.summaries import call_key, object_key
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
@@ -257,9 +258,10 @@ def call_function(
     if info in machine.active:
         # A counter that changes with each level of a recursion would be a new call each time.
         names = {k: Py("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()}
-    key = _key(info, function, names, frame)
-    if key is not None and key in machine.memo:
-        return machine.memo[key]
+    key = call_key(info, function, names, frame.compiled)
+    known = machine.summaries.find(key, frame) if key is not None else None
+    if known is not None:
+        return known
     depth = sum(1 for active in machine.active if active is info)
     if depth > 1 or len(machine.frames) > machine.MAX_DEPTH:
         return UNKNOWN
@@ -288,7 +290,7 @@ def call_function(
     finally:
         machine.active.pop()
     if key is not None:
-        machine.memo[key] = result
+        machine.summaries.keep(key, frame, result)
     return result
 
 
@@ -327,16 +329,6 @@ def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
     if isinstance(result, Unknown) and info.node.returns is not None:
         return definitions.annotation(machine, info.node.returns.annotation)
     return result
-
-
-def _key(info: FunctionInfo, function: Function, names: dict[str, Value], frame: Frame) -> object | None:
-    try:
-        path = frame.compiled, frame.muted, frame.whole_frame, frame.conditional, frame.untaken
-        key = (id(info), id(function.cells), tuple(names.items()), path)
-        hash(key)
-    except TypeError:
-        return None
-    return key
 
 
 def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
@@ -405,7 +397,13 @@ def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[V
     info = value.info
     if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
         return Py("object")
+    key = None if machine.frame.compiled else object_key(info, args, kwargs)
+    known = machine.summaries.find(key, machine.frame) if key is not None else None
+    if known is not None:
+        return known
     instance = Instance(info, shared=machine.main is None)
+    if key is not None:
+        machine.summaries.keep(key, machine.frame, instance)
     init = info.lookup("__init__")
     if isinstance(init, Function):
         call_function(machine, node, replace(init, bound=instance), args, kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -30,31 +31,41 @@ from graphdoctor.static.values import (
 )  # fmt: skip
 
 
-def ask(machine: Machine, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> bool | None:
-    """Whether ``test`` is true: True or False when a trace always takes one side, else None. Emits ``Truth``."""
+class Answer(NamedTuple):
+    """What a test gives: ``verdict`` for every trace, ``sample`` for the shapes of the sample that the file declares.
+
+    None where that is not decided.
+    """
+
+    verdict: bool | None
+    sample: bool | None
+
+
+def ask(machine: Machine, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> Answer:
+    """Whether ``test`` is true. Emits ``Truth``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        verdict = ask(machine, test.expression, context, branch)
-        return None if verdict is None else not verdict
+        return Answer(*(None if said is None else not said for said in ask(machine, test.expression, context, branch)))
     if isinstance(test, cst.BooleanOperation):
         is_and = isinstance(test.operator, cst.And)
         left = ask(machine, test.left, context, branch)
-        if left is (not is_and):
+        if left.verdict is (not is_and):
             return left
         before = machine.snapshot()
-        with machine.path(conditional=left is None):
+        with machine.path(conditional=left.verdict is None):
             narrow(machine, test.left, positive=is_and)
             right = ask(machine, test.right, context, branch)
         machine.restore(before)
-        if left is None:
-            return right if right is (not is_and) else None
-        return right
-    return expressions.truth(machine, test, expressions.evaluate(machine, test), context, branch)
+        return Answer(*(_both(one, other, is_and) for one, other in zip(left, right, strict=True)))
+    value = expressions.evaluate(machine, test)
+    verdict = expressions.truth(machine, test, value, context, branch)
+    return Answer(verdict, sample_of(value) if verdict is None else verdict)
 
 
-def sampled(machine: Machine, test: cst.BaseExpression) -> bool | None:
-    """What ``test`` is for the shapes of the sample that the file declares; None where they do not decide it."""
-    with machine.path(muted=True):
-        return sample_of(expressions.evaluate(machine, test))
+def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
+    """``left and right``, or ``left or right``, where None is not known."""
+    if (not is_and) in (left, right):
+        return not is_and
+    return None if None in (left, right) else is_and
 
 
 def sample_of(value: Value) -> bool | None:
@@ -131,7 +142,9 @@ def _refine(machine: Machine, node: cst.BaseExpression, test: Callable[[Value], 
     narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
     if narrowed is not value:
         machine.frame.scope.names[name] = narrowed
-        machine.frame.scope.narrowed.add(name.partition(".")[0])
+        base, dot, _ = name.partition(".")
+        if dot:
+            machine.frame.scope.narrowed.add(base)
 
 
 def dotted(node: cst.BaseExpression) -> str | None:

@@ -186,8 +186,7 @@ def _boolean(machine: Machine, node: cst.BooleanOperation) -> Value:
 
 def _ternary(machine: Machine, node: cst.IfExp) -> Value:
 
-    verdict = conditions.ask(machine, node.test, "ternary", node)
-    sample = conditions.sampled(machine, node.test) if verdict is None else None
+    verdict, sample = conditions.ask(machine, node.test, "ternary", node)
     before = machine.snapshot()
     arms: list[Value] = []
     for positive, arm in ((True, node.body), (False, node.orelse)):
@@ -233,9 +232,10 @@ def _comparison(machine: Machine, node: cst.Comparison) -> Value:
 
 def _attribute(machine: Machine, node: cst.Attribute) -> Value:
 
-    name = conditions.dotted(node)
+    scope = machine.frame.scope
+    name = conditions.dotted(node) if scope.narrowed else None
     if name is not None:
-        refined = machine.frame.scope.names.get(name)
+        refined = scope.names.get(name)
         if refined is not None:
             return refined
     return attributes.read_attribute(machine, node, evaluate(machine, node.value), node.attr.value)
@@ -304,7 +304,7 @@ def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.Gene
             assignments.assign(machine, part.target, value)
             verdicts = []
             for test in part.ifs:
-                verdicts.append(conditions.ask(machine, test.test, "comprehension", node))
+                verdicts.append(conditions.ask(machine, test.test, "comprehension", node).verdict)
                 conditions.narrow(machine, test.test, positive=True)
             if False in verdicts:
                 continue

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.static import facts, statements
-from graphdoctor.static.index import ModuleInfo, Scope, candidates
+from graphdoctor.static.index import ModuleInfo, Scope
 from graphdoctor.static.lazy import promised
 from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import Const, External, Imported, Value
@@ -114,8 +114,9 @@ def module_path(machine: Machine, here: ModuleInfo, dotted: str) -> Path | None:
 
 
 def _found(machine: Machine, here: ModuleInfo, dotted: str, root: Path) -> Path | None:
-    here.looked_for.update(candidates(dotted, root))
-    return machine.project.module_file(dotted, root)
+    file, paths = machine.project.module_file(dotted, root)
+    here.looked_for.update(paths)
+    return file
 
 
 def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo | None:

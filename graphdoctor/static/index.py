@@ -72,7 +72,7 @@ class ModuleInfo:
     package: str
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
-    looked_for: set[Path] = field(default_factory=set)
+    looked_for: set[str] = field(default_factory=set)
 
     @cached_property
     def key(self) -> str:
@@ -101,7 +101,7 @@ class FunctionInfo:
     @cached_property
     def generator(self) -> bool:
         """True when calling it makes a generator."""
-        if isinstance(self.node, cst.Lambda):
+        if isinstance(self.node, cst.Lambda) or "yield" not in self.module.source.text:
             return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
         return any(isinstance(child, cst.Yield) for child in walk(self.body, stop=inner))
@@ -191,7 +191,7 @@ class Project:
         self._unsaved = unsaved or {}
         self.followed = followed or {}
         self._sources: dict[Path, SourceModule | None] = {}
-        self._files: dict[tuple[str, Path], Path | None] = {}
+        self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
 
@@ -208,10 +208,10 @@ class Project:
         """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
         del self._sources[source.file.resolve()]
 
-    def module_file(self, name: str, root: Path) -> Path | None:
-        """The file of the module ``name`` below ``root``, looked for once."""
+    def module_file(self, name: str, root: Path) -> tuple[Path | None, tuple[str, ...]]:
+        """The file of the module ``name`` below ``root``, looked for once, and the paths that were looked at."""
         if (name, root) not in self._files:
-            self._files[name, root] = module_file(name, root)
+            self._files[name, root] = module_file(name, root), tuple(map(str, candidates(name, root)))
         return self._files[name, root]
 
     def source(self, file: Path) -> SourceModule | None:
@@ -257,7 +257,7 @@ def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:
     found = {str(file), *(str(folder / "__init__.py") for folder in file.parents if folder.is_relative_to(module.root))}
     waiting = [module]
     while waiting:
-        for path in map(str, waiting.pop().looked_for):
+        for path in waiting.pop().looked_for:
             if path not in found:
                 found.add(path)
                 waiting += [project.library[path]] if path in project.library else []

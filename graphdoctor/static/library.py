@@ -17,6 +17,7 @@ from graphdoctor.static.values import (
     Const,
     External,
     Function,
+    Instance,
     Mapping,
     Partial,
     Py,
@@ -66,6 +67,10 @@ def _compile(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
     return join(*(Compiled(option) for option in options(target)))
 
 
+def _copied(value: Value) -> Value:
+    return Instance(value.info, dict(value.attrs)) if isinstance(value, Instance) else value
+
+
 def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     package, _, name = qualname.rpartition(".")
     if package == "math":
@@ -84,7 +89,7 @@ def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Valu
     if qualname in ("functools.partial", "functools.partialmethod") and args:
         return Partial(args[0], args[1:], tuple(kwargs.items()))
     if qualname in ("copy.copy", "copy.deepcopy") and args:
-        return args[0]
+        return join(*(_copied(option) for option in options(args[0])))
     if qualname in ("functools.wraps", "functools.update_wrapper", "functools.lru_cache", "functools.cache") and args:
         return Returned(qualname) if qualname.endswith("wraps") else args[-1]
     if package == "itertools":

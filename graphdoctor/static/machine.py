@@ -1,9 +1,8 @@
-"""The state of the abstract interpreter: frames, the call stack, memoised calls and the events emitted so far."""
+"""The state of the abstract interpreter: frames, the call stack, summaries of calls and the events emitted so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ import libcst as cst
 
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.summaries import Summaries
 from graphdoctor.static.values import Const, Missing, Returned, Value, join
 
 Names = dict[str, Value]
@@ -92,6 +92,26 @@ class _Path:
         frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = self.before
 
 
+class _Call:
+    """A frame while it is interpreted."""
+
+    __slots__ = ("frame", "machine")
+
+    def __init__(self, machine: Machine, frame: Frame) -> None:
+        self.machine = machine
+        self.frame = frame
+
+    def __enter__(self) -> None:
+        self.machine.frames.append(self.frame)
+        self.machine.frame = self.frame
+
+    def __exit__(self, *error: object) -> None:
+        frames = self.machine.frames
+        frames.pop()
+        if frames:
+            self.machine.frame = frames[-1]
+
+
 class Machine:
     """Interprets one file; a new one per scanned file, so that nothing of it outlives the file.
 
@@ -111,7 +131,9 @@ class Machine:
         #: The kinds of events that the sink wants from code outside compiled regions; None for all.
         self.outside = outside
         self.frames: list[Frame] = []
-        self.memo: dict[Any, Value] = {}
+        #: The innermost of them, the call being interpreted.
+        self.frame: Frame
+        self.summaries = Summaries()
         self.active: list[Any] = []
         self.steps = 0
         #: The module of the file that is scanned; the others are what it imports. None for a librarian.
@@ -146,16 +168,11 @@ class Machine:
             return self.main
         return self.project.library.get(key)
 
-    @property
-    def frame(self) -> Frame:
-        """The call being interpreted."""
-        return self.frames[-1]
-
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
         """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
         if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
             self.dynamic = True
-        frame = self.frames[-1]
+        frame = self.frame
         if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
             return
         self.sink(kind(node=node, site=self.site(), **fields))
@@ -234,14 +251,9 @@ class Machine:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
         return _Path(self.frame, conditional, untaken, muted, whole_frame, trying)
 
-    @contextmanager
-    def call(self, frame: Frame) -> Iterator[Frame]:
-        """Run in ``frame``."""
-        self.frames.append(frame)
-        try:
-            yield frame
-        finally:
-            self.frames.pop()
+    def call(self, frame: Frame) -> _Call:
+        """What is interpreted inside runs in ``frame``."""
+        return _Call(self, frame)
 
     def snapshot(self) -> Names:
         """A copy of the local names."""

@@ -1,0 +1,97 @@
+"""What tells one call from another: a function is interpreted once for each kind of arguments, an object built once.
+
+Two objects of a class of which nothing else is known are the same kind of argument, such as the ``config`` that each
+constructor of a file is annotated with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from collections.abc import Mapping as Names
+from typing import TYPE_CHECKING
+
+from graphdoctor.static.index import ClassInfo, FunctionInfo
+from graphdoctor.static.values import Either, Function, Instance, Mapping, Seq, Value
+
+if TYPE_CHECKING:
+    from graphdoctor.static.machine import Frame
+
+#: An object that holds more than this is a kind of its own.
+_MOST_ATTRIBUTES = 8
+
+
+class Summaries:
+    """What calls gave, by their arguments."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, list[tuple[_Path, Value]]] = {}
+
+    def find(self, key: Hashable, frame: Frame) -> Value | None:
+        """What a call from ``frame`` gives where one from a path that is at least as sure was interpreted."""
+        for path, value in self._known.get(key, ()):
+            if _covers(path, frame):
+                return value
+        return None
+
+    def keep(self, key: Hashable, frame: Frame, value: Value) -> None:
+        """Remember what a call from ``frame`` gave."""
+        path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else ""
+        self._known.setdefault(key, []).append((path, value))
+
+
+#: Of a frame: muted, conditional, untaken, whole_frame.
+_Path = tuple[bool, bool, bool, str]
+
+
+def _covers(path: _Path, frame: Frame) -> bool:
+    """Whether rules saw on ``path`` all that they would see from ``frame``, and as surely."""
+    muted, conditional, untaken, whole_frame = path
+    if frame.muted:
+        return True
+    if muted or (conditional and not frame.conditional) or (untaken and not frame.untaken):
+        return False
+    return not frame.compiled or whole_frame == frame.whole_frame
+
+
+def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:
+    """What the result of a call depends on; None where it cannot be told."""
+    arguments = tuple((name, _kind(value, not compiled)) for name, value in names.items())
+    return _hashable((id(info), id(function.cells), arguments, compiled))
+
+
+def object_key(info: ClassInfo, args: tuple[Value, ...], kwargs: Names[str, Value]) -> Hashable | None:
+    """What an object that is made outside compiled code depends on; None where it cannot be told."""
+    arguments = tuple(_kind(a, True) for a in args), tuple((k, _kind(v, True)) for k, v in kwargs.items())
+    return _hashable((id(info), arguments))
+
+
+def _hashable(key: Hashable) -> Hashable | None:
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _kind(value: Value, deep: bool) -> Hashable:
+    """What stands for ``value``. ``deep`` looks into objects: in compiled code what they hold may change later."""
+    kind = type(value)
+    if kind is Instance:
+        return _object(value, deep)  # type: ignore[arg-type]
+    if kind is Either:
+        return ("|", *(_kind(option, deep) for option in value.options))  # type: ignore[attr-defined]
+    if kind is Seq and value.items is not None:  # type: ignore[attr-defined]
+        return (value.kind, *(_kind(item, deep) for item in value.items))  # type: ignore[attr-defined]
+    if kind is Mapping:
+        return ("{", *((k, _kind(v, deep)) for k, v in value.items), value.rest)  # type: ignore[attr-defined]
+    return value
+
+
+def _object(value: Instance, deep: bool) -> Hashable:
+    if not value.attrs:
+        return "object", id(value.info)
+    if not deep or value.info.is_module or len(value.attrs) > _MOST_ATTRIBUTES:
+        return value
+    if any(isinstance(held, (Instance, Either, Seq, Mapping)) for held in value.attrs.values()):
+        return value
+    return ("object", id(value.info), *sorted(value.attrs.items()))
