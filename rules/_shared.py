@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
+from itertools import accumulate
 
 import libcst as cst
 
@@ -34,11 +36,13 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
 
 def within(qualname: str, names: Collection[str]) -> bool:
     """True when ``qualname`` or one of the packages it lies in is among ``names``."""
-    while qualname:
-        if qualname in names:
-            return True
-        qualname = qualname.rpartition(".")[0]
-    return False
+    return any(map(names.__contains__, _around(qualname)))
+
+
+@cache
+def _around(qualname: str) -> tuple[str, ...]:
+    """``qualname`` and the packages it lies in."""
+    return tuple(accumulate(qualname.split("."), "{}.{}".format))
 
 
 def in_assert(event: Event) -> bool:

@@ -208,7 +208,7 @@ def f(x):
 
 def check_call(event: Call) -> Hit | None:
     owner, _, method = event.qualname.rpartition(".")
-    of_optimizer = (owner.startswith("torch.optim.") or _named_optimizer(event)) and method in OPTIMIZER_METHODS
+    of_optimizer = method in OPTIMIZER_METHODS and (owner.startswith("torch.optim.") or _named_optimizer(event))
     strict_clip = event.qualname in CLIPPERS and event.kwargs.get("error_if_nonfinite") == Const(True)
     if not of_optimizer and owner not in SCALERS and not strict_clip:
         return None

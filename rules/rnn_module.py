@@ -12,6 +12,8 @@ torch 2.13); or loop over `nn.LSTMCell`, which is traced.
 
 from __future__ import annotations
 
+from functools import cache
+
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import TorchModule, options
@@ -123,8 +125,7 @@ class Net(nn.Module):
 
 def check_call(event: Call) -> Hit | None:
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
-    called.append(event.qualname)
-    if not any(name.startswith("torch.nn.") and set(name.split(".")) & set(LAYERS) for name in called):
+    if not _is_recurrent(event.qualname) and not any(map(_is_recurrent, called)):
         return None
     return Hit(
         event,
@@ -133,3 +134,8 @@ def check_call(event: Call) -> Hit | None:
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
         certainty(event),
     )
+
+
+@cache
+def _is_recurrent(name: str) -> bool:
+    return name.startswith("torch.nn.") and not set(name.split(".")).isdisjoint(LAYERS)

@@ -240,10 +240,12 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "asks for the memory of a tensor", "do it outside the compiled function")
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
         return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)
+    if not package.startswith("torch"):
+        return None
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
-    if package.startswith("torch") and _grows(event.kwargs.get("out"), operands):
+    if "out" in event.kwargs and _grows(event.kwargs["out"], operands):
         return _hit(event, "resizes its `out=`", "make the tensor for `out=` with the shape of the result")
-    if package.startswith("torch") and any(_is_sparse(o) for o in operands):
+    if any(_is_sparse(o) for o in operands):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense")
     return None
 
@@ -252,7 +254,7 @@ def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) ->
     return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
 
 
-def _grows(out: Value | None, operands: tuple[Value, ...]) -> bool:
+def _grows(out: Value, operands: tuple[Value, ...]) -> bool:
     """An empty tensor as ``out=`` of operands that are not empty."""
     filled = any(isinstance(o, Tensor) and (o.sizes is None or 0 not in o.sizes) for o in operands)
     return filled and isinstance(out, Tensor) and out.sizes is not None and 0 in out.sizes

@@ -26,14 +26,14 @@ from graphdoctor.static.values import (
 
 def assign(machine: Machine, target: cst.BaseExpression, value: Value, augmented: bool = False) -> None:
     """Bind ``target``, a name, attribute, subscript or a tuple of these, to ``value``."""
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         scope = machine.frame.scope
         scope.forget(target.value)
         if machine.frame.compiled and target.value in scope.outer and target.value in scope.module.names:
             module = Returned("builtins.globals")
             machine.emit(SetAttr, target, receiver=module, name=target.value, value=value, augmented=augmented)
         scope.assign(target.value, value)
-    elif isinstance(target, cst.Attribute):
+    elif type(target) is cst.Attribute:
         attributes.write_attribute(machine, target, expressions.evaluate(machine, target.value), value, augmented=False)
     elif isinstance(target, cst.Subscript):
         _store_item(machine, target, value)

@@ -97,9 +97,14 @@ def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None],
     saved, frame.exits = frame.exits, []
     outer, frame.loops = frame.loops, (*frame.loops, node)
     rounds = bind if bind != [None] else [None, None]
+    started: tuple[Value | None, Names] | None = None
     with machine.path(whole_frame=True):
         for value in rounds:
             before = machine.snapshot()
+            if (value, before) == started:
+                # This round would do what the one before it did.
+                continue
+            started = value, before
             if isinstance(node, cst.For) and value is not None:
                 assignments.assign(machine, node.target, value)
             if isinstance(node, cst.While):

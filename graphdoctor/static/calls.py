@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.source.walk import walk
-from graphdoctor.static import definitions, expressions, iterate, library, methods, statements, torch_calls
+from graphdoctor.static import definitions, expressions, iterate, library, methods, statements, torch_calls, values
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
@@ -47,11 +47,12 @@ def call(machine: Machine, node: cst.Call) -> Value:
     """The value of a call expression."""
     used = machine.unused is not node
     machine.unused = None
-    if isinstance(node.func, cst.Name) and node.func.value == "super" and not node.args:
+    func = node.func
+    if type(func) is cst.Name and func.value == "super" and not node.args:
         return _super(machine)
-    callee = expressions.evaluate(machine, node.func)
-    if isinstance(callee, Unknown) and isinstance(node.func, cst.Attribute):
-        return _call_unknown(machine, node, node.func, used)
+    callee = expressions.evaluate(machine, func)
+    if type(callee) is Unknown and type(func) is cst.Attribute:
+        return _call_unknown(machine, node, func, used)
     args, kwargs = arguments(machine, node)
     if not isinstance(callee, Either):
         return apply(machine, node, callee, args, kwargs, used)
@@ -357,7 +358,7 @@ def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]
     for param in params.kwonly_params:
         name = param.name.value
         names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
-    if isinstance(params.star_arg, cst.Param):
+    if type(params.star_arg) is cst.Param:
         extra = given[len(positional) :]
         known = spread is None
         names[params.star_arg.name.value] = (
@@ -382,9 +383,15 @@ def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]
 
 def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:
     """The value an annotation of ``info`` promises, names resolved where the function is defined."""
-    frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
-    with machine.call(frame):
-        return definitions.annotation(machine, node)
+    known = info.promises.get(id(node))
+    if known is None:
+        frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
+        with machine.call(frame):
+            known = definitions.annotation(machine, node)
+        # A name that is not bound yet may be later; an object may be changed, so each call has its own.
+        if known is not UNKNOWN and not any(isinstance(part, Instance) for part in values.walk(known)):
+            info.promises[id(node)] = known
+    return known
 
 
 def default_instance(value: Class) -> Value:

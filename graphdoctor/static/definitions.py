@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 
 import libcst as cst
@@ -31,8 +30,6 @@ from graphdoctor.static.values import (
     join,
     options,
 )  # fmt: skip
-
-BUILTINS = frozenset(dir(builtins))
 
 #: Decorators that do not change what a call gives; the last part of the name marks the function.
 _DISABLE = (
@@ -198,6 +195,8 @@ def parameters(params: cst.Parameters) -> Sequence[cst.Param]:
 
 def annotation(machine: Machine, node: cst.BaseExpression) -> Value:
     """The value an annotation promises; Unknown where it says nothing of tensor data."""
+    if type(node) is cst.Name:
+        return NONE if node.value == "None" else _plain(_peek(machine, node))
     if isinstance(node, cst.SimpleString):
         text = node.evaluated_value
         try:
@@ -208,8 +207,6 @@ def annotation(machine: Machine, node: cst.BaseExpression) -> Value:
         return _union([annotation(machine, node.left), annotation(machine, node.right)])
     if isinstance(node, cst.Subscript):
         return _generic(machine, node)
-    if isinstance(node, cst.Name) and node.value == "None":
-        return NONE
     return _plain(_peek(machine, node))
 
 

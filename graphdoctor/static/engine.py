@@ -136,23 +136,32 @@ def _module(source: SourceModule) -> ModuleInfo:
     return ModuleInfo(source, name, package, Scope("module"))
 
 
+class _Checks(dict[type[Event], list[tuple[Rule, Callable[[Any], Any]]]]):
+    """The rules that look at a class of events, and what they do then."""
+
+    def __init__(self, active: tuple[Rule, ...]) -> None:
+        self._active = active
+
+    def __missing__(self, kind: type[Event]) -> list[tuple[Rule, Callable[[Any], Any]]]:
+        name = kind.__name__.lower()
+        found = self[kind] = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
+        return found
+
+
 def _hits(
     project: Project, module: ModuleInfo, active: tuple[Rule, ...], target: str | None, trouble: list[str]
 ) -> tuple[list[_Place], set[int]]:
     """What the rules say of one file, and the statements that they saw, by id."""
     places: dict[tuple[str, int], list[Hit]] = {}
     by_code = {rule.code: rule for rule in active}
-    checks: dict[str, list[tuple[Rule, Callable[[Any], Any]]]] = {}
-    for rule in active:
-        for event, check in rule.checks.items():
-            checks.setdefault(event, []).append((rule, check))
+    checks = _Checks(active)
     broken: set[str] = set()
     compiles: list[Event] = []
 
     def sink(event: Event) -> None:
         if isinstance(event, Compile):
             compiles.append(event)
-        for rule, check in checks.get(type(event).__name__.lower(), ()):
+        for rule, check in checks[type(event)]:
             try:
                 hit = check(event)
                 if hit is None or rule.code in broken:

@@ -13,10 +13,10 @@ def tensor_parameters(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     found: set[str] = set()
     against: set[str] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
-        if isinstance(child, cst.Attribute) and isinstance(child.value, cst.Name):
+        if type(child) is cst.Attribute and type(child.value) is cst.Name:
             if child.attr.value in TENSOR_EVIDENCE:
                 found.add(child.value.value)
-        elif isinstance(child, cst.Call):
+        elif type(child) is cst.Call:
             _call(child, found, against)
     return found - against
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -51,8 +52,7 @@ def evaluate(machine: Machine, node: cst.BaseExpression) -> Value:
     machine.steps += 1
     if machine.steps > machine.MAX_STEPS:
         raise Budget
-    handler = HANDLERS.get(type(node))
-    return UNKNOWN if handler is None else handler(machine, node)
+    return HANDLERS[type(node)](machine, node)
 
 
 def truth(
@@ -81,22 +81,21 @@ def truth(
 
 
 _WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
+#: What a name stands for that nothing binds.
+_UNBOUND: dict[str, Value] = {name: External(f"builtins.{name}") for name in dir(builtins)} | {"__name__": Py("str")}
 
 
 def _name(machine: Machine, node: cst.Name) -> Value:
-    if node.value in _WORDS:
-        return _WORDS[node.value]
-    frame = machine.frames[-1]
-    found = frame.scope.find(node.value)
-    if frame.compiled and node.value in machine.rebound and found is frame.scope.module.names.get(node.value):
+    name = node.value
+    if name in _WORDS:
+        return _WORDS[name]
+    frame = machine.frame
+    found = frame.scope.find(name)
+    if name in machine.rebound and frame.compiled and found is frame.scope.module.names.get(name):
         _read_global(machine, node, found)
     if found is not None:
         return imports.resolve(machine, found) if type(found) is Imported else found
-    if node.value == "__name__":
-        return Py("str")
-    if node.value in definitions.BUILTINS:
-        return External(f"builtins.{node.value}")
-    return UNKNOWN
+    return _UNBOUND.get(name, UNKNOWN)
 
 
 def _read_global(machine: Machine, node: cst.Name, value: Value | None) -> None:
@@ -345,7 +344,12 @@ def _await(machine: Machine, node: cst.Await) -> Value:
     return evaluate(machine, node.expression)
 
 
-HANDLERS: dict[type, Callable[[Machine, Any], Value]] = {
+class _Handlers(dict[type, Callable[[Machine, Any], Value]]):
+    def __missing__(self, kind: type) -> Callable[[Machine, Any], Value]:
+        return lambda machine, node: UNKNOWN
+
+
+HANDLERS = _Handlers({
     cst.Name: _name, cst.Integer: _constant, cst.Float: _constant, cst.SimpleString: _constant,
     cst.Imaginary: _constant,
     cst.ConcatenatedString: _concatenated, cst.FormattedString: _formatted, cst.Tuple: _tuple, cst.List: _tuple,
@@ -355,4 +359,4 @@ HANDLERS: dict[type, Callable[[Machine, Any], Value]] = {
     cst.NamedExpr: _named, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
     cst.GeneratorExp: _comprehension, cst.DictComp: _comprehension, cst.Yield: _yield, cst.Await: _await,
     cst.Ellipsis: lambda machine, node: Const(...),
-}  # fmt: skip
+})  # fmt: skip

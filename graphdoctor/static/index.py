@@ -80,6 +80,11 @@ class ModuleInfo:
         return str(self.source.file)
 
     @cached_property
+    def has_generators(self) -> bool:
+        """False where no function of it can be one that makes a generator."""
+        return "yield" in self.source.text
+
+    @cached_property
     def root(self) -> Path:
         """The folder that the top-level package lies in."""
         return package_of(self.source.file.resolve())[1]
@@ -97,11 +102,13 @@ class FunctionInfo:
     #: ``staticmethod``, ``classmethod``, ``property``, ``disable``, ``contextmanager``, ... by resolved name.
     markers: frozenset[str]
     defaults: dict[str, Value]
+    #: What annotations say, by their ids, as far as it was asked.
+    promises: dict[int, Value] = field(default_factory=dict)
 
     @cached_property
     def generator(self) -> bool:
         """True when calling it makes a generator."""
-        if isinstance(self.node, cst.Lambda) or "yield" not in self.module.source.text:
+        if isinstance(self.node, cst.Lambda) or not self.module.has_generators:
             return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
         return any(isinstance(child, cst.Yield) for child in walk(self.body, stop=inner))

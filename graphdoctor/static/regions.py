@@ -178,11 +178,22 @@ def default_module(machine: Machine, info: ClassInfo) -> Instance:
 def _forwards(machine: Machine, module: ModuleInfo) -> None:
     """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
     classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
-    instances = {id(info): default_module(machine, info) for info in classes}
-    built = {id(v.info) for i in instances.values() for v in _held(i) if v is not i}
-    ordered = [c for c in classes if id(c) not in built] + [c for c in classes if id(c) in built]
-    for info in ordered:
-        _enter(machine, module, instances[id(info)])
+    instances: dict[int, Instance] = {}
+    held: set[int] = set()
+    # What is made of others stands behind them; of what it holds, little is known before it is made.
+    for info in reversed(classes):
+        if id(info) not in held:
+            instances[id(info)] = made = default_module(machine, info)
+            held |= {id(part.info) for part in _held(made) if part is not made}
+    first = [c for c in classes if id(c) not in held]
+    for info in first + [c for c in classes if id(c) in held and not _reached(machine, c)]:
+        _enter(machine, module, instances.get(id(info)) or default_module(machine, info))
+
+
+def _reached(machine: Machine, info: ClassInfo) -> bool:
+    """Whether the forward of a module class was interpreted."""
+    function = entry_function(Instance(info))
+    return function is not None and id(function.info) in machine.reached
 
 
 def _classes(module: ModuleInfo) -> list[Class]:

@@ -70,8 +70,9 @@ def _assign(machine: Machine, node: cst.Assign) -> bool:
 def _annotated(machine: Machine, node: cst.AnnAssign) -> bool:
     if node.value is not None:
         value = expressions.evaluate(machine, node.value)
-        declared = definitions.annotation(machine, node.annotation.annotation)
-        assignments.assign(machine, node.target, declared if value is UNKNOWN else value)
+        if value is UNKNOWN:
+            value = definitions.annotation(machine, node.annotation.annotation)
+        assignments.assign(machine, node.target, value)
     elif machine.frame.scope.kind == "class" and isinstance(node.target, cst.Name):
         machine.frame.scope.names.setdefault(node.target.value, UNKNOWN)
     return True

@@ -50,7 +50,7 @@ def _covers(path: _Path, frame: Frame) -> bool:
         return True
     if muted or (conditional and not frame.conditional) or (untaken and not frame.untaken):
         return False
-    return not frame.compiled or whole_frame == frame.whole_frame
+    return bool(whole_frame) or not (frame.compiled and frame.whole_frame)
 
 
 def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:

@@ -248,8 +248,9 @@ def options(value: Value) -> tuple[Value, ...]:
 
 def join(*values: Value, limit: int = 6) -> Value:
     """The value that is one of ``values``; beyond ``limit`` alternatives of different kinds it is Unknown."""
-    if len(values) == 1:
-        return values[0]
+    first = values[0]
+    if all(value is first for value in values):
+        return first
     seen: list[Value] = []
     for value in values:
         for option in options(value):
