@@ -263,11 +263,11 @@ def _bound_name(statement: cst.CSTNode, value: cst.CSTNode) -> str | None:
 
 def _function_around(event: Call) -> cst.FunctionDef | None:
     """The innermost function that holds the statement of ``event``."""
-    found = None
-    for node in walk(event.site.module.tree, stop=()):
-        if isinstance(node, cst.FunctionDef) and event.site.statement in set(walk(node)):
-            found = node
-    return found
+    module, statement = event.site.module, event.site.statement
+    line = module.location(statement).line
+    top = next((s for s in module.tree.body if module.location(s).line <= line <= module.location(s).end_line), None)
+    functions = [n for n in walk(top) if isinstance(n, cst.FunctionDef)] if top is not None else []
+    return next((f for f in reversed(functions) if any(n is statement for n in walk(f))), None)
 
 
 def _traced(qualname: str) -> bool:
