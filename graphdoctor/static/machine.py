@@ -60,6 +60,8 @@ class Frame:
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
+    #: Where it stood at the last event; most statements have several.
+    site: Site | None = None
 
     @property
     def name(self) -> str:
@@ -185,16 +187,23 @@ class Machine:
 
     def site(self) -> Site:
         """Where the interpreter stands."""
-        frame = self.frame
-        return Site(
-            module=frame.module.source,
-            function=frame.name,
-            statement=frame.statement,
-            whole_frame=frame.whole_frame,
-            conditional=frame.conditional,
-            compiled=frame.compiled,
-            untaken=frame.untaken,
-        )
+        frame, known = self.frame, self.frame.site
+        if (
+            known is None
+            or known.statement is not frame.statement
+            or known.whole_frame != frame.whole_frame
+            or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
+        ):
+            frame.site = known = Site(
+                module=frame.module.source,
+                function=frame.name,
+                statement=frame.statement,
+                whole_frame=frame.whole_frame,
+                conditional=frame.conditional,
+                compiled=frame.compiled,
+                untaken=frame.untaken,
+            )
+        return known
 
     def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:
         """The object that a library call makes. Outside regions it is remembered what is done with it."""
