@@ -223,8 +223,17 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
                 continue
             before = option.attrs.get(name)
             # A compiled call runs many times: what an attribute held before is still possible.
-            option.attrs[name] = value if before is None or not machine.frame.compiled else join(before, value)
+            keeps = machine.frame.compiled
+            if option.many and not machine.frame.compiled and not _is_own(machine, option):
+                before, keeps = before or option.info.lookup(name), True
+            option.attrs[name] = join(before, value) if keeps and before is not None else value
     machine.frame.scope.forget(_text(node))
+
+
+def _is_own(machine: Machine, instance: Instance) -> bool:
+    """Whether a method of ``instance`` is being interpreted."""
+    function = machine.frame.function
+    return function is not None and next(iter(machine.frame.scope.names.values()), None) is instance
 
 
 def _text(node: cst.BaseExpression) -> str:

@@ -408,7 +408,7 @@ def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[V
     known = machine.summaries.find(key, machine.frame) if key is not None else None
     if known is not None:
         return known
-    instance = Instance(info, shared=machine.main is None)
+    instance = Instance(info, shared=machine.main is None, many=key is not None)
     if key is not None:
         machine.summaries.keep(key, machine.frame, instance)
     init = info.lookup("__init__")

@@ -183,6 +183,8 @@ class Instance(Value):
     attrs: dict[str, Value] = field(default_factory=dict)
     #: Made by an imported module, which other files import too: what one of them stores in it is not kept.
     shared: bool = False
+    #: Stands for all objects that are made of such arguments: what is stored in one of them, others do not have.
+    many: bool = False
 
 
 @dataclass(frozen=True)

@@ -118,3 +118,35 @@ class Net(nn.Module):
     config = "\nclass Config:\n    gate: bool = False\n"
     found = reads(events(HEAD + config + source))
     assert [(e.site.module.location(e.node).line, e.site.conditional) for e in found] == [(24, False)]
+
+
+BLOCK = """
+class Block(nn.Module):
+    quiet = False
+
+    def __init__(self, size: int):
+        super().__init__()
+        self.proj = nn.Linear(size, size)
+
+    def forward(self, x):
+        if not self.quiet:
+            print(x.shape)
+        return self.proj(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        "self.first = Block(8)\n        self.first.quiet = True\n        self.second = Block(8)",
+        "self.first = Block(8)\n        self.second = Block(8)\n        self.first.quiet = True",
+        "self.first, self.second = Block(8), Block(8)\n        for block in [self.second]:\n            block.quiet = True",
+    ],
+)
+def test_what_is_set_on_one_object_is_not_set_on_its_like(events, build):
+    net = (
+        f"\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {build}\n\n"
+        "    def forward(self, x: torch.Tensor):\n        return self.second(self.first(x))\n"
+    )
+    found = events(HEAD + BLOCK + net)
+    assert [e.qualname for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
