@@ -53,9 +53,11 @@ class Cost:
 
 def cost(command: Sequence[str], environment: dict[str, str] | None = None) -> Cost:
     """What ``command`` costs. What it prints and how it ends is not looked at."""
+    # Tools that pip installed have their bytecode; a checkout has it only where Python may write it.
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.monotonic()
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})}
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**variables, **(environment or {})}
     )
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,24 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import graphdoctor
-from graphdoctor.advise.model import Advice
-from graphdoctor.baseline import Foresee, compared, opened
 from graphdoctor.cache import Cache, stamps
-from graphdoctor.config import Config
 from graphdoctor.diagnosis.allow import expired, with_allowed
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
-from graphdoctor.diagnosis.join import join, rule_texts
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.dynamic import runner
 from graphdoctor.execution import Copies, is_run, run_request
-from graphdoctor.fixes.apply import fixed_texts, select_fixes
-from graphdoctor.fixes.diff import unified
-from graphdoctor.fixes.write import write
 from graphdoctor.followed import is_followed, marked
 from graphdoctor.followed import packages as followed_packages
 from graphdoctor.given import Given, given
-from graphdoctor.model import Diagnosis, DynamicRun, Finding, ScannedFile
+from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.selection import kept, unused_comments
@@ -38,11 +29,17 @@ from graphdoctor.source.discover import Discovery, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, read, text_of
 from graphdoctor.source.text import split_lines
-from graphdoctor.static.result import PathOf
 from graphdoctor.static_pass import Work, static_pass
+from graphdoctor.torch_version import torch_available
 
 if TYPE_CHECKING:
+    from graphdoctor.advise.model import Advice
+    from graphdoctor.baseline import Foresee
+    from graphdoctor.config import Config
+    from graphdoctor.dynamic import runner
     from graphdoctor.fixes.verify import Verified
+    from graphdoctor.model import DynamicRun, ScannedFile
+    from graphdoctor.static.result import PathOf
 
 __all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "third_party_patch"]
 
@@ -74,12 +71,19 @@ def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: C
 
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
     """
-    with runner.Server() as server:
-        return _scan(options, progress, choose, server)
+    with contextlib.ExitStack() as at_the_end:
+        return _scan(options, progress, choose, at_the_end)
 
 
-def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, server: runner.Server) -> Diagnosis:
-    base = opened(options)
+def _scan(
+    options: ScanOptions, progress: Progress, choose: Choose | None, at_the_end: contextlib.ExitStack
+) -> Diagnosis:
+    # What only some scans do is imported where they do it: a scan of recalled files takes no longer than its imports.
+    base = None
+    if options.baseline is not None or options.diff_base is not None:
+        from graphdoctor.baseline import opened
+
+        base = opened(options)
     settings = settings_for(options)
     check_codes(settings)
     rules = LazyRuleSet(settings)
@@ -89,7 +93,11 @@ def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, serve
     timings: dict[str, float] = {}
     # Loading the rules takes longer than recalling what they said; those of the project may have something to say.
     notes = list(rules.loaded.problems) if settings.rules else []
+    server: runner.Server | None = None
     if is_run(options, discovery):
+        from graphdoctor.dynamic import runner
+
+        server = at_the_end.enter_context(runner.Server())
         # The worker imports torch while the files are read. Where it cannot be started, the run says so.
         with contextlib.suppress(OSError):
             server.start()
@@ -113,54 +121,57 @@ def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, serve
     if reason:
         notes.append(reason)
     runs: tuple[DynamicRun, ...] | None = None
-    environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": runner.torch_available()}
+    environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": torch_available()}
     verified: Verified | None = None
     findings = marked(static.findings, static.helpers, followed, options.fail_third_party, options.third_party_fixes)
-    with tempfile.TemporaryDirectory(prefix="graphdoctor-") as reference:
-        if request is not None:
-            started = time.monotonic()
-            request = replace(request, reference=Path(reference))
+    if request is not None:
+        import tempfile
+
+        from graphdoctor.dynamic import runner
+
+        started = time.monotonic()
+        folder = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="graphdoctor-"))
+        request = replace(request, reference=Path(folder))
+        try:
+            result = runner.run(request, progress, server)
+        except runner.NotStarted as error:
+            result = error.result
+        runs, environment = result.runs, {**environment, **result.environment}
+        timings["dynamic"] = time.monotonic() - started
+    if options.third_party_fixes:
+        from graphdoctor.third_party import at_breaks
+
+        installed = at_breaks(runs or (), rules.loaded.active, discovery.root, findings)
+        findings = (*findings, *installed.findings)
+        sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
+    if runs:
+        from graphdoctor.diagnosis.join import join, rule_texts
+        from graphdoctor.static import catalog
+
+        findings = join(findings, runs, rule_texts(catalog.rules()))
+    if options.third_party_fixes:
+        from graphdoctor.third_party import confirmed
+
+        findings = confirmed(findings, runs or ())
+    _check_target(options, runs or ())
+    if static.judged:
+        unused = unused_comments(findings, rules, settings, static, sources.texts, discovery.root, runs)
+        findings = (*findings, *unused)
+    findings = kept(findings, settings, sources.texts, discovery.root, options.possible)
+    findings = with_fingerprints(findings, _lines_of(findings, sources))
+    if request is not None and runs is not None and options.verify:
+        from graphdoctor.fixes.verify import verify
+
+        started = time.monotonic()
+        if all(run.outcome == "ok" for run in runs):
             try:
-                result = runner.run(request, progress, server)
+                copies = Copies(request, sources.files, progress, server)
+                verified = verify(findings, sources.texts, runs, copies, each=options.each_fix, seconds=request.timeout)
             except runner.NotStarted as error:
-                result = error.result
-            runs, environment = result.runs, {**environment, **result.environment}
-            timings["dynamic"] = time.monotonic() - started
-        if options.third_party_fixes:
-            from graphdoctor.third_party import at_breaks
-
-            installed = at_breaks(runs or (), rules.loaded.active, discovery.root, findings)
-            findings = (*findings, *installed.findings)
-            sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
-        if runs:
-            from graphdoctor.static import catalog
-
-            findings = join(findings, runs, rule_texts(catalog.rules()))
-        if options.third_party_fixes:
-            from graphdoctor.third_party import confirmed
-
-            findings = confirmed(findings, runs or ())
-        _check_target(options, runs or ())
-        if static.judged:
-            unused = unused_comments(findings, rules.loaded, settings, static, sources.texts, discovery.root, runs)
-            findings = (*findings, *unused)
-        findings = kept(findings, settings, sources.texts, discovery.root, options.possible)
-        findings = with_fingerprints(findings, _lines_of(findings, sources))
-        if request is not None and runs is not None and options.verify:
-            from graphdoctor.fixes.verify import verify
-
-            started = time.monotonic()
-            if all(run.outcome == "ok" for run in runs):
-                try:
-                    copies = Copies(request, sources.files, progress, server)
-                    verified = verify(
-                        findings, sources.texts, runs, copies, each=options.each_fix, seconds=request.timeout
-                    )
-                except runner.NotStarted as error:
-                    notes.append(f"fixes not verified: {error}")
-            else:
-                notes.append("fixes not verified: the original code did not run to its end")
-            timings["verify"] = time.monotonic() - started
+                notes.append(f"fixes not verified: {error}")
+        else:
+            notes.append("fixes not verified: the original code did not run to its end")
+        timings["verify"] = time.monotonic() - started
     advice: Advice | None = None
     if options.advise and request is not None:
         from graphdoctor.advise.section import section
@@ -193,6 +204,10 @@ def _scan(options: ScanOptions, progress: Progress, choose: Choose | None, serve
         advice=advice,
         root=str(discovery.root),
     )
+    if base is None:
+        return diagnosis
+    from graphdoctor.baseline import compared
+
     exclude = (*settings.exclude, *settings.extend_exclude)
     foresee = _foresee(options, settings, rules, followed, discovery.root)
     return compared(diagnosis, base, options, exclude, frozenset(sources.files), foresee)
@@ -211,6 +226,8 @@ def diff(diagnosis: Diagnosis, unsafe: bool, stdin: bytes | None = None) -> str:
     ``stdin`` is what the one scanned file holds where it is not on disk. Fixes that verification showed not to work are
     left out.
     """
+    from graphdoctor.fixes.diff import unified
+
     texts = {diagnosis.files[0].path: decode(stdin)[0]} if stdin is not None else {}
     before, after = _before_and_after(diagnosis, unsafe, texts)
     return "".join(unified(path, before[path], after[path]) for path in before)
@@ -234,6 +251,8 @@ def _before_and_after(
     diagnosis: Diagnosis, unsafe: bool, texts: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The texts of the files that the fixes change, by shown path: of ``texts`` alone where there are any."""
+    from graphdoctor.fixes.apply import fixed_texts, select_fixes
+
     chosen, _ = select_fixes((f for f in _usable(diagnosis.findings) if not texts or f.location.path in texts), unsafe)
     paths = sorted({f.location.path for f in chosen})
     before = {path: texts[path] if texts else text_of(Path(diagnosis.root) / path) for path in paths}
@@ -263,7 +282,7 @@ def _foresee(
         sources = _Sources(read_files.texts, {path: root / path for path in read_files.files})
         findings = marked(static.findings, static.helpers, followed, options.fail_third_party)
         if static.judged:
-            unused = unused_comments(findings, rules.loaded, settings, static, sources.texts, root, None)
+            unused = unused_comments(findings, rules, settings, static, sources.texts, root, None)
             findings = (*findings, *unused)
         findings = kept(findings, settings, sources.texts, root, possible=True)
         return static.files, with_fingerprints(findings, _lines_of(findings, sources))
@@ -306,6 +325,9 @@ def _write_fixes(
     findings: Sequence[Finding], sources: _Sources, unsafe: bool, choose: Choose | None
 ) -> tuple[tuple[Finding, ...], list[str]]:
     """Write the fixes, file by file: ``findings`` with those marked that were written, and one note for each file."""
+    from graphdoctor.fixes.apply import fixed_texts, select_fixes
+    from graphdoctor.fixes.write import write
+
     chosen, overlapping = select_fixes(_usable(findings), unsafe)
     if choose is not None:
         chosen, overlapping = tuple(choose(chosen)), ()

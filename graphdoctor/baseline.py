@@ -8,17 +8,21 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import graphdoctor
 from graphdoctor.diagnosis.compare import Base, compare
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model import Diagnosis, Finding, ScannedFile
-from graphdoctor.options import STDIN, ScanOptions, UsageError, project_folder
+from graphdoctor.options import STDIN, UsageError, project_folder
 from graphdoctor.report.read_json import ReadError, read
 from graphdoctor.source.discover import is_excluded
 from graphdoctor.source.git import Commit, GitError, base_commit, renames, write_files
-from graphdoctor.source.patterns import PathPattern
 from graphdoctor.static.result import PathOf
+
+if TYPE_CHECKING:
+    from graphdoctor.options import ScanOptions
+    from graphdoctor.source.patterns import PathPattern
 
 #: The static pass as the scan makes it: files with the paths to show, and the paths of helpers, to what is found there.
 Foresee = Callable[[Sequence[tuple[Path, str]], PathOf], tuple[Sequence[ScannedFile], Sequence[Finding]]]

@@ -13,29 +13,31 @@ import importlib.util
 import json
 import os
 import platform
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import platformdirs
+from typing import TYPE_CHECKING, Any
 
 import graphdoctor
 from graphdoctor.model import Edit, Finding, Fix, Location, ScannedFile
-from graphdoctor.static.result import FileResult, PathOf
+from graphdoctor.static.result import FileResult
+
+if TYPE_CHECKING:
+    from graphdoctor.static.result import PathOf
 
 #: Entries that were not written anew for so long are deleted.
 _DAYS = 30
-#: What a result is computed by, beside the libraries.
-_CODE = ("graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules")
+#: What a result is computed by.
+_CODE = ("graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
 
 
 def default_folder() -> Path:
     """The folder of this user for what can be computed anew."""
+    # A folder that is named takes no look at the system.
+    import platformdirs
+
     return Path(platformdirs.user_cache_dir("graphdoctor", appauthor=False))
 
 
@@ -120,7 +122,6 @@ def stamps(folder: Path) -> Iterator[str]:
 def _program() -> Iterator[str]:
     yield graphdoctor.__version__
     yield platform.python_version()
-    yield metadata.version("libcst")
     for name in _CODE:
         spec = importlib.util.find_spec(name)
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -151,6 +152,8 @@ def _edit(raw: dict[str, Any]) -> Edit:
 
 def _write(file: Path, data: bytes) -> None:
     """Write as a whole, or not at all; two processes may write the same entry."""
+    import tempfile
+
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent)
     try:

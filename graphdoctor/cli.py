@@ -10,7 +10,6 @@ import errno
 import importlib
 import os
 import sys
-import traceback
 from typing import NoReturn
 
 import click
@@ -54,6 +53,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = error.exit_code
     except Exception as error:
         if os.environ.get("GRAPHDOCTOR_DEBUG") == "1":
+            import traceback
+
             traceback.print_exc()
         code = complain(_sentence(error))
     sys.exit(code)

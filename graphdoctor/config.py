@@ -9,13 +9,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdoctor import config_files, versions
 from graphdoctor.config_files import ConfigError, Table
-from graphdoctor.diagnosis.allow import Allowance, allowances
 from graphdoctor.nearest import hint
 from graphdoctor.source.patterns import PathPattern
+
+if TYPE_CHECKING:
+    from graphdoctor.diagnosis.allow import Allowance
 
 __all__ = ["COMMAND_LINE", "MODES", "OLDEST_TORCH", "Config", "ConfigError", "load", "merged"]
 
@@ -175,6 +177,8 @@ def _seconds(value: object, key: str, table: Table) -> float:
 
 
 def _allow(value: object, key: str, table: Table) -> tuple[Allowance, ...]:
+    from graphdoctor.diagnosis.allow import allowances
+
     try:
         return allowances(value, table.base)
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import importlib
 import os
 import sys
@@ -10,10 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-#: In the standard library since Python 3.11; tomli is the same module for older ones.
-tomllib = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
 
 #: An entry of the allow-list in setup.cfg, which has no lists of tables, is a section ``[graphdoctor.allow.NAME]``.
 _ALLOW = "graphdoctor.allow."
@@ -65,6 +60,7 @@ def named(file: Path) -> Table:
 def inline(text: str) -> Table:
     """``key=value``, the value as in TOML or as plain text. Raises ConfigError."""
     key, _, value = (part.strip() for part in text.partition("="))
+    tomllib = toml_reader()
     try:
         values = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:
@@ -81,7 +77,13 @@ def _is_toml(file: Path) -> bool:
     return file.suffix == ".toml"
 
 
+def toml_reader() -> Any:
+    """The module ``tomllib``, in the standard library since Python 3.11, or tomli, which is the same for older ones."""
+    return importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+
 def _toml(file: Path) -> Mapping[str, Any] | None:
+    tomllib = toml_reader()
     try:
         with file.open("rb") as stream:
             tool = tomllib.load(stream).get("tool", {})
@@ -94,6 +96,8 @@ def _toml(file: Path) -> Mapping[str, Any] | None:
 
 
 def _cfg(file: Path) -> Mapping[str, Any] | None:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
     try:
         with file.open(encoding="utf-8") as stream:

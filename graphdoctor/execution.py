@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphdoctor import config
-from graphdoctor.dynamic import runner
-from graphdoctor.fixes.trials import Seen
-from graphdoctor.model import DynamicRun, ScannedFile, Varied
-from graphdoctor.options import STDIN, ScanOptions, UsageError
-from graphdoctor.source.discover import Discovery
+from graphdoctor.dynamic.sample import declares_sample
+from graphdoctor.options import STDIN, UsageError
 from graphdoctor.source.files import text_of
-from graphdoctor.static.result import StaticResult
+from graphdoctor.torch_version import torch_available
+
+if TYPE_CHECKING:
+    from graphdoctor import config
+    from graphdoctor.dynamic import runner
+    from graphdoctor.fixes.trials import Seen
+    from graphdoctor.model import DynamicRun, ScannedFile, Varied
+    from graphdoctor.options import ScanOptions
+    from graphdoctor.source.discover import Discovery
+    from graphdoctor.static.result import StaticResult
 
 
 def is_run(options: ScanOptions, discovery: Discovery) -> bool:
@@ -32,8 +38,10 @@ def run_request(
         if options.run or options.target is not None or options.inputs or options.vary:
             raise UsageError(f"cannot run: {problem}")
         return None, f"not run: {problem}"
+    from graphdoctor.dynamic.protocol import RunRequest
+
     file, _ = discovery.files[0]
-    request = runner.RunRequest(
+    request = RunRequest(
         file=file,
         root=discovery.root,
         target=options.target,
@@ -61,9 +69,9 @@ def _run_problem(options: ScanOptions, discovery: Discovery, files: Sequence[Sca
     if files and files[0].status == "failed":
         return f"{files[0].path} {files[0].reason}"
     file, path = discovery.files[0]
-    if options.target is None and not options.inputs and runner.declares_sample(text_of(file)) is None:
+    if options.target is None and not options.inputs and declares_sample(text_of(file)) is None:
         return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input"
-    if runner.torch_available() is None:
+    if torch_available() is None:
         return "torch is not installed; install graphdoctor[torch] to run the model"
     return ""
 
@@ -75,7 +83,11 @@ class Copies:
     """
 
     def __init__(
-        self, request: runner.RunRequest, files: Mapping[str, Path], progress: runner.Progress, server: runner.Server
+        self,
+        request: runner.RunRequest,
+        files: Mapping[str, Path],
+        progress: runner.Progress,
+        server: runner.Server | None,
     ) -> None:
         self._request = replace(request, compare=True, watch=(), explain=False, recompiles=False, deeper=False)
         self._files = files
@@ -112,5 +124,7 @@ class Copies:
         return {str(self._files[path].resolve()): text for path, text in texts.items()}
 
     def _run(self, request: runner.RunRequest) -> runner.RunResult:
+        from graphdoctor.dynamic import runner
+
         self._progress("verifying fixes")
         return runner.run(request, self._progress, self._server)

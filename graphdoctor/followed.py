@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphdoctor.config import Config
-from graphdoctor.model import Finding
 from graphdoctor.nearest import hint
 from graphdoctor.options import ScanOptions, UsageError, project_folder
 from graphdoctor.source.installed import PackageNotFound, find_package, installed_names, site_folders
+
+if TYPE_CHECKING:
+    from graphdoctor.config import Config
+    from graphdoctor.model import Finding
 
 
 def packages(options: ScanOptions, settings: Config) -> dict[str, Path]:

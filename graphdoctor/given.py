@@ -6,14 +6,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphdoctor.config import Config
 from graphdoctor.nearest import hint
 from graphdoctor.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source import names
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, text_of
+
+if TYPE_CHECKING:
+    from graphdoctor.config import Config
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from graphdoctor import config
 from graphdoctor.config_files import Table
-from graphdoctor.dynamic import runner
 
 #: The path that stands for the standard input.
 STDIN = "-"
@@ -91,10 +90,23 @@ def settings_for(options: ScanOptions) -> config.Config:
     given = {name: value for name, value in values.items() if value not in (None, ())}
     try:
         project = config.load(project_folder(options), options.config, options.isolated)
-        runner.parse_inputs(options.inputs)
-        runner.parse_variations(options.vary)
+        _check_inputs(options)
         return config.merged(project, Table(given, config.COMMAND_LINE, Path.cwd()))
-    except (config.ConfigError, runner.InputSpecError) as error:
+    except config.ConfigError as error:
+        raise UsageError(str(error)) from None
+
+
+def _check_inputs(options: ScanOptions) -> None:
+    """Raises UsageError where ``inputs`` or ``vary`` cannot be read."""
+    if not options.inputs and not options.vary:
+        return
+    from graphdoctor.dynamic.inputs import InputSpecError, parse_inputs
+    from graphdoctor.dynamic.vary import parse_variations
+
+    try:
+        parse_inputs(options.inputs)
+        parse_variations(options.vary)
+    except InputSpecError as error:
         raise UsageError(str(error)) from None
 
 

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor import versions
-from graphdoctor.config import OLDEST_TORCH, Config
+from graphdoctor.config import OLDEST_TORCH
 from graphdoctor.diagnosis import unused
-from graphdoctor.dynamic import runner
 from graphdoctor.nearest import hint
 from graphdoctor.options import UsageError
 from graphdoctor.source.suppress import matches
+from graphdoctor.torch_version import torch_available
 
 if TYPE_CHECKING:
+    from graphdoctor.config import Config
     from graphdoctor.static.rule import Rule
 
 _CODE = re.compile(r'^CODE = "(\w+)"', re.MULTILINE)
 _NAME = re.compile(r'^NAME = "([\w-]+)"', re.MULTILINE)
+_TORCH = re.compile(r'^TORCH = "([^"]+)"', re.MULTILINE)
+_NO_IDS = re.compile(r"^GB_IDS = \(\)$", re.MULTILINE)
 
 #: Codes without a rule: (code, name). A break that no rule expects, a comment that silences nothing.
 RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
@@ -35,18 +38,19 @@ class RuleSet:
     active: tuple[Rule, ...]
     problems: tuple[str, ...] = ()
 
-    def known(self) -> tuple[unused.Known, ...]:
-        """What a silencing comment may name. The run gives GD000, and whatever has graph-break ids."""
-        own = (unused.Known(rule.code, rule.name, at_run=bool(rule.gb_ids)) for rule in self.rules)
-        return (unused.Known(*RULELESS[0], at_run=True), *own)
 
-    def is_active(self, code: str) -> bool:
-        """Whether the rule ``code`` was asked; what has no rule always is."""
-        return code in dict(RULELESS) or any(rule.code == code for rule in self.active)
+@dataclass(frozen=True)
+class Header:
+    """What the file of a rule says of it. ``at_run``: it has graph-break ids, so that a run gives its code too."""
+
+    code: str
+    name: str
+    at_run: bool
+    torch: str
 
 
 class LazyRuleSet:
-    """The rules for some settings, loaded when they are first asked for."""
+    """The rules for some settings, loaded when they are first asked for; what comments may name is known without."""
 
     def __init__(self, settings: Config) -> None:
         self._settings = settings
@@ -55,6 +59,26 @@ class LazyRuleSet:
     def loaded(self) -> RuleSet:
         """The rules; the rule files that the settings name are executed. Raises UsageError for unknown codes."""
         return ruleset(self._settings)
+
+    @cached_property
+    def _headers(self) -> tuple[Header, ...]:
+        if not self._settings.rules:
+            return shipped()
+        return tuple(Header(rule.code, rule.name, bool(rule.gb_ids), rule.torch) for rule in self.loaded.rules)
+
+    @cached_property
+    def _active(self) -> frozenset[str]:
+        torch = torch_for(self._settings)
+        return frozenset(header.code for header in self._headers if versions.allows(header.torch, torch))
+
+    def known(self) -> tuple[unused.Known, ...]:
+        """What a silencing comment may name. The run gives GD000, and whatever has graph-break ids."""
+        own = (unused.Known(header.code, header.name, header.at_run) for header in self._headers)
+        return (unused.Known(*RULELESS[0], at_run=True), *own)
+
+    def is_active(self, code: str) -> bool:
+        """Whether the rule ``code`` was asked; what has no rule always is."""
+        return code in dict(RULELESS) or code in self._active
 
 
 def ruleset(settings: Config) -> RuleSet:
@@ -73,23 +97,27 @@ def check_codes(settings: Config) -> None:
     if settings.rules:
         ruleset(settings)
     elif any(_patterns(settings).values()):
-        _check_codes(settings, shipped_names(), lenient=False)
+        _check_codes(settings, [(header.code, header.name) for header in shipped()], lenient=False)
 
 
-def shipped_names() -> list[tuple[str, str]]:
-    """Code and name of each rule that ships, read from the files of the rules."""
+def shipped() -> tuple[Header, ...]:
+    """The rules that ship, read from their files without importing them."""
     spec = importlib.util.find_spec("graphdoctor.rules")
     folders = spec.submodule_search_locations if spec is not None else None
     texts = [file.read_text(encoding="utf-8") for folder in folders or () for file in sorted(Path(folder).glob("*.py"))]
-    found = [(_CODE.search(text), _NAME.search(text)) for text in texts]
-    return [(code.group(1), name.group(1)) for code, name in found if code is not None and name is not None]
+    found = [(_CODE.search(text), _NAME.search(text), _NO_IDS.search(text), _TORCH.search(text)) for text in texts]
+    return tuple(
+        Header(code[1], name[1], no_ids is None, torch[1])
+        for code, name, no_ids, torch in found
+        if code is not None and name is not None and torch is not None
+    )
 
 
 def torch_for(settings: Config) -> str:
     """The version to ask for: of the settings, else the installed one, else the newest that the rules know."""
     if settings.target_torch is not None:
         return settings.target_torch
-    installed = runner.torch_available()
+    installed = torch_available()
     if installed is not None and versions.parse(installed) and versions.allows(f">={OLDEST_TORCH}", installed):
         return installed
     from graphdoctor import registry

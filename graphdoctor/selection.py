@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphdoctor.config import Config
-from graphdoctor.diagnosis.unused import Scope, unused
-from graphdoctor.dynamic.sample import declares_sample
-from graphdoctor.model import DynamicRun, Finding
-from graphdoctor.ruleset import RULELESS, RuleSet
+from graphdoctor.ruleset import RULELESS
 from graphdoctor.source.suppress import is_suppressed, matches, suppressions
-from graphdoctor.static.result import StaticResult
+
+if TYPE_CHECKING:
+    from graphdoctor.config import Config
+    from graphdoctor.model import DynamicRun, Finding
+    from graphdoctor.ruleset import LazyRuleSet
+    from graphdoctor.static.result import StaticResult
 
 
 def kept(
@@ -37,7 +39,7 @@ def kept(
 
 def unused_comments(
     findings: Sequence[Finding],
-    rules: RuleSet,
+    rules: LazyRuleSet,
     settings: Config,
     static: StaticResult,
     texts: Mapping[str, str],
@@ -45,6 +47,9 @@ def unused_comments(
     runs: Sequence[DynamicRun] | None,
 ) -> tuple[Finding, ...]:
     """A finding for each comment that silences nothing, as far as this scan can know; ``findings`` are all it has."""
+    from graphdoctor.diagnosis.unused import Scope, unused
+    from graphdoctor.dynamic.sample import declares_sample
+
     ran = runs is not None and all(run.outcome == "ok" for run in runs)
     unrun = {path for path in static.judged if not ran and declares_sample(texts[path]) is not None}
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.cache import Cache
 from graphdoctor.static.result import FileResult, PathOf, StaticResult, merged
 
 if TYPE_CHECKING:
+    from graphdoctor.cache import Cache
     from graphdoctor.static.engine import Analysis
     from graphdoctor.static.rule import Rule
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import Comparison, Diagnosis, Finding
+from graphdoctor.model import Comparison, Finding
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
 
 _Key = Callable[[Finding], Hashable | None]
 

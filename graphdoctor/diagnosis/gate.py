@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from graphdoctor.diagnosis import summary
 from graphdoctor.diagnosis.compare import new_findings
-from graphdoctor.model import Diagnosis, Finding
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis, Finding
 
 FailOn = Literal["new", "any", "none"]
 

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.diagnosis.sites import Site, sites
-from graphdoctor.model import Break, DynamicRun, Finding, Location, Severity
+from graphdoctor.diagnosis.sites import sites
+from graphdoctor.model import Finding, Location
 
 if TYPE_CHECKING:
+    from graphdoctor.diagnosis.sites import Site
+    from graphdoctor.model import Break, DynamicRun, Severity
     from graphdoctor.static.rule import Rule
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.

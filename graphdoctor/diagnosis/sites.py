@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import Break, DynamicRun
+if TYPE_CHECKING:
+    from graphdoctor.model import Break, DynamicRun
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.sites import sites
-from graphdoctor.model import DynamicRun, Finding, ScannedFile, Summary, Verdict
+from graphdoctor.model import Summary
+
+if TYPE_CHECKING:
+    from graphdoctor.model import DynamicRun, Finding, ScannedFile, Verdict
 
 _WORDS = {
     "raised": "raised an exception",

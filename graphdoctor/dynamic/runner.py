@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import importlib.util
 import json
 import os
 import selectors
@@ -22,6 +20,7 @@ from graphdoctor.dynamic.sample import declares_sample
 from graphdoctor.dynamic.server import PATIENT, Process, Server
 from graphdoctor.dynamic.vary import parse_variations
 from graphdoctor.model import DynamicRun, Outcome, Varied
+from graphdoctor.torch_version import torch_available
 
 __all__ = [
     "InputSpecError",
@@ -56,14 +55,6 @@ class NotStarted(Exception):
     def __init__(self, text: str, result: RunResult) -> None:
         super().__init__(text)
         self.result = result
-
-
-def torch_available() -> str | None:
-    """The version of the installed torch, found without importing it; None when there is none."""
-    try:
-        return importlib.metadata.version("torch") if importlib.util.find_spec("torch") else None
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        return None
 
 
 def run(request: RunRequest, progress: Progress = lambda text: None, server: Server | None = None) -> RunResult:

@@ -77,9 +77,16 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
     return edits
 
 
+# Of a few texts: a file, and the parts of it that one fix changes.
+@lru_cache(maxsize=8)
+def line_starts(text: str) -> tuple[int, ...]:
+    """Where in ``text`` its lines begin."""
+    return (0, *(end.end() for end in LINE_END.finditer(text)))
+
+
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
     ordered = sorted(set(edits), key=lambda e: (e.start, e.end))
-    starts = _line_starts(text)
+    starts = line_starts(text)
     done, line = 0, 1
     for edit in ordered:
         start, end = _offset(starts, edit.start), _offset(starts, edit.end)
@@ -89,11 +96,6 @@ def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
         yield _Piece(edit.text, edit.start[0], kept=False)
         done, line = end, edit.end[0]
     yield _Piece(text[done:], line, kept=True)
-
-
-@lru_cache(maxsize=1)
-def _line_starts(text: str) -> tuple[int, ...]:
-    return (0, *(end.end() for end in LINE_END.finditer(text)))
 
 
 def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:

@@ -88,9 +88,7 @@ def _is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     """A plain name that nothing outside ``block`` reads."""
     function = editor.function_of(block)
     inside = set(walk(block))
-    return function is not None and not any(
-        isinstance(n, cst.Name) and n.value == name and n not in inside for n in walk(function)
-    )
+    return function is not None and all(n in inside for n in editor.mentions(function, name))
 
 
 class _PutInPlace(cst.CSTTransformer):

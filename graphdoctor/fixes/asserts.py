@@ -14,7 +14,7 @@ from graphdoctor.fixes.conditions import Conditions
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.handlers import unhandled
-from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.fixes.scope import names
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -81,7 +81,7 @@ def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
         return constant_text(node.func.value, editor)
     if isinstance(node, cst.Name):
-        bound = assignments(editor.module.tree, node.value)
+        bound = editor.assignments(editor.module.tree, node.value)
         if len(bound) == 1 and isinstance(bound[0], cst.Assign) and not names(bound[0].value):
             return constant_text(bound[0].value, editor)
     return ""

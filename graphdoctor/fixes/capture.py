@@ -22,6 +22,10 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 _WITH_SYMBOL = words(
     "argwhere bincount flatnonzero masked_select nonzero repeat_interleave unique unique_consecutive where"
 )
+#: What branches, and its field that decides.
+_DECIDING: dict[type[cst.CSTNode], str] = {
+    cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
+}  # fmt: skip
 _REASON = (
     "The code stays as it is; `torch._dynamo.config.{setting}` is set for the whole process when the file is imported, "
     "so other compiled code records such values too."
@@ -67,8 +71,7 @@ def _decides(place: cst.CSTNode, editor: Editor) -> bool:
     if not isinstance(statement, cst.Assign) or function is None:
         return False
     bound = {n for target in statement.targets for n in target_names(target.target)}
-    tests = [n.test for n in walk(function) if isinstance(n, (cst.If, cst.While, cst.IfExp, cst.Assert))]
-    tests += [n.subject for n in walk(function) if isinstance(n, cst.Match)]
+    tests = (getattr(n, _DECIDING[type(n)]) for n in walk(function) if type(n) in _DECIDING)
     return any(names(test) & bound for test in tests)
 
 

@@ -31,7 +31,7 @@ def default_for_none(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 def make_default(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if mask is None and not is_compiling(): mask = ...`` loses its second half."""
     wanted = names(hit.place)
-    found = [n for n in walk(editor.module.tree) if isinstance(n, cst.If) and _skips_default(n)]
+    found = [n for n in editor.every(cst.If) if _skips_default(n)]
     in_function = [n for n in found if _assigned(n) & wanted and editor.function_of(n) is editor.function_of(hit.place)]
     chosen = in_function or found
     if not chosen:

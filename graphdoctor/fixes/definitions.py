@@ -28,10 +28,9 @@ def hoist_definition(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     unknown = needed - bound - bound_names(statement) - (known_names(top, editor) - elsewhere)
     if unknown:
         raise Refuse(f"`{min(unknown)}` is not known when the file is imported")
-    inside = set(walk(function))
-    other = {n.value for n in walk(editor.module.tree) if isinstance(n, cst.Name) and n not in inside}
-    if bound & other:
-        raise Refuse(f"`{min(bound & other)}` is also a name outside the function")
+    outside = {name for name in bound if editor.mentions_outside(function, name)}
+    if outside:
+        raise Refuse(f"`{min(outside)}` is also a name outside the function")
     line = editor.first_line(top)
     text = editor.dedented(statement) + editor.newline * 3
     edits = (Edit(editor.path, (line, 1), (line, 1), text), editor.delete(statement))

@@ -9,6 +9,7 @@ import libcst as cst
 
 from graphdoctor.fixes import torch_name
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.lookup import Lookup
 from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
@@ -19,14 +20,14 @@ LINE_LENGTH = 120
 EAGER_ONLY = "not torch.compiler.is_compiling()"
 
 
-class Editor:
+class Editor(Lookup):
     """Makes edits of one module. The methods raise ``Refuse`` where an edit could change what the code means.
 
     ``path`` is the one that the edits carry; it defaults to that of the module.
     """
 
     def __init__(self, module: SourceModule, path: str | None = None) -> None:
-        self.module = module.written
+        super().__init__(module.written)
         self.path = path if path is not None else module.path
 
     @property
@@ -245,15 +246,11 @@ class Editor:
         Refuses when the name stands for something else, at module level or in the functions around ``near``.
         """
         for function in self.ancestors(near) if near is not None else ():
-            if isinstance(function, (cst.FunctionDef, cst.Lambda)) and torch_name.is_local(function):
+            if isinstance(function, (cst.FunctionDef, cst.Lambda)) and self.has_own_torch(function):
                 raise Refuse("the name torch is bound to something local in this function")
-        if self._torch == "shadowed":
+        if self.torch == "shadowed":
             raise Refuse("the name torch stands for something else in this file")
-        return () if self._torch == "bound" else (self._import_edit(),)
-
-    @cached_property
-    def _torch(self) -> torch_name.Binding:
-        return torch_name.at_module_level(self.module.tree)
+        return () if self.torch == "bound" else (self._import_edit(),)
 
     def _import_edit(self) -> Edit:
         after, before = torch_name.import_position(self.module.tree)

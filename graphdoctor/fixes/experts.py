@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called, calls, is_torch_function
-from graphdoctor.fixes.scope import assignments, names, target_names
+from graphdoctor.fixes.scope import names, target_names
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -28,16 +28,16 @@ def loop_over_all(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if function is None:
         raise Refuse("the code is not in a function")
     for loop in (n for n in walk(function) if isinstance(n, cst.For) and isinstance(n.iter, cst.Name)):
-        search = _search(loop, function)
+        search = _search(loop, function, editor)
         if search is not None and (hit.place in set(walk(loop.body)) or hit.place in set(walk(search))):
             return _rewrite(loop, search, function, editor)
     return Refusal("The positions that are found are used as data, and how many there are depends on the data.")
 
 
-def _search(loop: cst.For, function: cst.FunctionDef) -> cst.Call | None:
+def _search(loop: cst.For, function: cst.FunctionDef, editor: Editor) -> cst.Call | None:
     """The ``nonzero`` call that gives the experts of the loop."""
     assert isinstance(loop.iter, cst.Name)
-    bound = assignments(function, loop.iter.value)
+    bound = editor.assignments(function, loop.iter.value)
     if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or not isinstance(loop.target, cst.Name):
         return None
     value = bound[0].value
@@ -52,7 +52,7 @@ def _rewrite(loop: cst.For, search: cst.Call, function: cst.FunctionDef, editor:
     mask = next((n.value for n in walk(selected) if isinstance(n, cst.Name)), "")
     if mask not in names(search):
         raise Refuse(f"`{editor.code(search)}` does not search the mask that the loop reads")
-    if sum(isinstance(n, cst.Name) and n.value == loop.iter.value for n in walk(function)) != 2:
+    if len(editor.mentions(function, loop.iter.value)) != 2:
         raise Refuse(f"`{loop.iter.value}` is used outside the loop too")
     add = _addition(loop, where, editor)
     _check_body(loop, function, add, editor)

@@ -17,7 +17,6 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.kinds import Kind
 from graphdoctor.fixes.purity import called, is_torch_function, root, words
-from graphdoctor.fixes.scope import assignments
 from graphdoctor.fixes.tensorish import is_tensor_like
 from graphdoctor.fixes.uses import uses
 from graphdoctor.fixes.where import choose_with_where
@@ -214,7 +213,7 @@ class Flow:
     def _list_name(self, name: cst.Name) -> None:
         """The list that a number is appended to: bound once, and used as a list of tensors can be."""
         function = self.editor.function_of(name)
-        bound = assignments(function, name.value) if function is not None else []
+        bound = self.editor.assignments(function, name.value) if function is not None else []
         if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or not isinstance(bound[0].value, cst.List):
             raise Refuse(f"`{name.value}` is not shown to be a list of this function")
         if bound[0].value.elements:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 
 import libcst as cst
 
@@ -96,7 +97,7 @@ def known_names(top: cst.CSTNode, editor: Editor) -> set[str]:
                 imported.update(_import_names(small))
                 if isinstance(small, cst.Assign):
                     bound += [n for t in small.targets for n in target_names(t.target)]
-    once = {name for name in bound if bound.count(name) == 1 and name not in imported}
+    once = {name for name, count in Counter(bound).items() if count == 1 and name not in imported}
     return once | (imported - set(bound)) | (set(dir(builtins)) - {"locals", "globals", "vars"})
 
 
@@ -131,11 +132,7 @@ def _fresh_name(value: cst.CSTNode, editor: Editor) -> str:
         label = value.attr.value
     if isinstance(outer, cst.Assign) and isinstance(outer.targets[0].target, cst.Name):
         label = outer.targets[0].target.value
-    taken = names(editor.module.tree)
-    name = "_" + (label.strip("_") or "value").upper()
-    while name in taken:
-        name += "_"
-    return name
+    return editor.fresh("_" + (label.strip("_") or "value").upper())
 
 
 def _insert_above(top: cst.CSTNode, lines: str, editor: Editor) -> Edit:

@@ -54,8 +54,8 @@ def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
         for name in _bound(statement, editor):
             if name in parameters(function):
                 raise Refuse(f"`{name}` is an argument of the function")
-            for node in walk(function):
-                if isinstance(node, cst.Name) and node.value == name and not editor.is_label(node):
+            for node in editor.mentions(function, name):
+                if not editor.is_label(node):
                     reader = editor.statement_of(node)
                     if reader not in group and reader not in waiting and name not in _bound_by(reader):
                         waiting.append(_simple(reader, name, editor))

@@ -23,8 +23,7 @@ def import_edit(module: str, editor: Editor, near: cst.CSTNode) -> tuple[Edit, .
     every = [small for line in lines for small in line.body]
     if any(isinstance(s, cst.Import) and any(_is_plain(alias, module) for alias in s.names) for s in every):
         return ()
-    taken = assignments(tree, module) or any(isinstance(n, cst.Param) and n.name.value == module for n in walk(tree))
-    if taken or any(isinstance(n, (cst.Import, cst.ImportFrom)) and module in names(n) for n in walk(tree)):
+    if editor.mentions_anywhere(module) and _is_taken(module, tree):
         raise Refuse(f"the name {module} stands for something else in this file")
     imports = [line for line in lines if (source := _source(line)) and source != "__future__"]
     if not imports:
@@ -39,6 +38,13 @@ def import_edit(module: str, editor: Editor, near: cst.CSTNode) -> tuple[Edit, .
     # Without others of its kind it is a group of its own.
     blank = "" if standard else editor.newline
     return (Edit(editor.path, (number, 1), (number, 1), f"import {module}{editor.newline}{blank}"),)
+
+
+def _is_taken(module: str, tree: cst.Module) -> bool:
+    """True when something in the file assigns the name ``module``, takes it as an argument or imports it."""
+    if assignments(tree, module) or any(isinstance(n, cst.Param) and n.name.value == module for n in walk(tree)):
+        return True
+    return any(isinstance(n, (cst.Import, cst.ImportFrom)) and module in names(n) for n in walk(tree))
 
 
 def _source(line: cst.SimpleStatementLine) -> str:

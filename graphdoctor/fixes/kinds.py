@@ -9,7 +9,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import ELEMENTWISE, REDUCTIONS, called, is_torch_function, root, words
-from graphdoctor.fixes.scope import assignments, parameters
+from graphdoctor.fixes.scope import parameters
 from graphdoctor.static import events
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import Tensor, Value, tensor_of
@@ -77,7 +77,7 @@ class Kinds:
         function = self.editor.function_of(name)
         if function is None or not isinstance(name, cst.Name) or name.value in parameters(function):
             return None
-        bound = assignments(function, name.value)
+        bound = self.editor.assignments(function, name.value)
         if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or len(bound[0].targets) != 1:
             return None
         return bound[0].value if isinstance(bound[0].targets[0].target, cst.Name) else None

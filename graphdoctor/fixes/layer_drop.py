@@ -12,7 +12,7 @@ from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Condition, Conditions
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.loops import assigned_value, check_unchanged, fresh, is_flag, kept, kept_steps, one_bool
+from graphdoctor.fixes.loops import assigned_value, check_unchanged, is_flag, kept, kept_steps, one_bool
 from graphdoctor.fixes.scope import assignments, names, target_names
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
@@ -119,7 +119,7 @@ def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: st
     steps = {assign: name for name, assign in kept_steps(lines, loop, editor)}
     made = list[str]()
     if not skipped.isidentifier():
-        name = fresh("skipped", editor)
+        name = editor.fresh("skipped")
         made.append(editor.statement(indent, f"{name} = ", f"{skipped} if {flag} else None" if flag else skipped))
         skipped = name
     made += choice.comments

@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.purity import called
 from graphdoctor.fixes.scope import bound_names, names
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
@@ -44,14 +45,12 @@ def plain_module(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     if not isinstance(call, cst.Call):
         return Refusal("This is no call of a scripted module.")
-    called = editor.code(call.func)
-    made = [a for a in _assigns(editor, called) if isinstance(a.value, cst.Call)]
-    scripted = [a.value for a in made if editor.code(a.value.func) in _SCRIPTED and a.value.args]  # type: ignore[attr-defined]
+    module = editor.code(call.func)
+    made = [(a, a.value) for a in editor.every(cst.Assign) if type(a.value) is cst.Call]
+    scripted = [value for a, value in made if _is_scripted(value, editor) and _binds(a, module, editor)]
     if len(scripted) != 1:
-        return Refusal(f"Where `{called}` is scripted or traced is not shown in this file.")
-    only = scripted[0]
-    assert isinstance(only, cst.Call)
-    edit = editor.replace(only, editor.code(only.args[0].value))
+        return Refusal(f"Where `{module}` is scripted or traced is not shown in this file.")
+    edit = editor.replace(scripted[0], editor.code(scripted[0].args[0].value))
     reason = "The plain module runs, in eager too; a traced one kept the path that its example took."
     return FixPlan((edit,), "unsafe", reason)
 
@@ -61,7 +60,7 @@ def plain_property(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     place = hit.place
     name = place.attr.value if isinstance(place, cst.Attribute) else ""
     found = [
-        d.decorator for n in walk(editor.module.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name
+        d.decorator for n in editor.every(cst.FunctionDef) if n.name.value == name
         for d in n.decorators if editor.code(d.decorator) in _CACHED
     ]  # fmt: skip
     if len(found) != 1:
@@ -106,8 +105,9 @@ def _binds(node: cst.CSTNode, target: str, editor: Editor) -> bool:
     return isinstance(node, cst.Assign) and [editor.code(t.target) for t in node.targets] == [target]
 
 
-def _assigns(editor: Editor, target: str) -> list[cst.Assign]:
-    return [n for n in walk(editor.module.tree) if isinstance(n, cst.Assign) and _binds(n, target, editor)]
+def _is_scripted(call: cst.Call, editor: Editor) -> bool:
+    # The name first: code is only at hand where the file was parsed.
+    return called(call) in ("script", "trace") and bool(call.args) and editor.code(call.func) in _SCRIPTED
 
 
 def _module_level(editor: Editor) -> frozenset[str]:

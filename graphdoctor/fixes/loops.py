@@ -11,7 +11,7 @@ from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Condition, Conditions
 from graphdoctor.fixes.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.scope import assignments, names, parameters
+from graphdoctor.fixes.scope import assignments, parameters
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -111,8 +111,8 @@ def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> l
         target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
         if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name):
             raise Refuse(f"line {editor.location(line).line} of the loop does more than assign a name")
-        bound = [n for n in assignments(function, target.value) if n not in inside and editor.location(n) < start]
-        if bound or target.value in parameters(function):
+        bound = (n for n in editor.assignments(function, target.value) if n not in inside)
+        if any(editor.location(n) < start for n in bound) or target.value in parameters(function):
             steps.append((target.value, small))
         elif target.value in after:
             raise Refuse(f"`{target.value}` has no value before the loop")
@@ -125,7 +125,7 @@ def _leave(
     branch: cst.If, loop: cst.For, condition: Condition, steps: Sequence[tuple[str, cst.Assign]], editor: Editor
 ) -> tuple[Edit, ...]:
     """``if t: break`` becomes ``done = done | t``, and no value changes any more once it is true."""
-    done, indent = fresh("done", editor), editor.indent_of(branch)
+    done, indent = editor.fresh("done"), editor.indent_of(branch)
     first = f"{done} = {steps[0][0]}.new_zeros((), dtype=torch.bool){editor.newline}{editor.indent_of(loop)}"
     kept = [keep(name, assign, done, "", editor) for name, assign in steps]
     test = editor.replace(branch, editor.statement(indent, f"{done} = ", f"{done} | ({condition.tensor})"))
@@ -136,7 +136,7 @@ def _skip(
     branch: cst.If, condition: Condition, inside: str, steps: Sequence[tuple[str, cst.Assign]], editor: Editor
 ) -> tuple[Edit, ...]:
     """``if t: continue`` becomes ``skipped = t``, and the values of this round are not taken where it is true."""
-    skipped, indent = fresh("skipped", editor), editor.indent_of(branch)
+    skipped, indent = editor.fresh("skipped"), editor.indent_of(branch)
     value = f"{condition.tensor} if {inside} else None" if inside else condition.tensor
     kept = [keep(name, assign, skipped, condition.python, editor) for name, assign in steps]
     return (editor.replace(branch, editor.statement(indent, f"{skipped} = ", value)), *kept)
@@ -161,18 +161,10 @@ def kept(name: str, value: str, test: str, python: str, indent: str, editor: Edi
         return editor.statement(indent, f"{name} = ", f"torch.where({test}, {name}, {value})")
     first = ""
     if editor.newline in value or len(value) > LONG:
-        new = fresh(f"new_{name}", editor)
+        new = editor.fresh(f"new_{name}")
         first, value = editor.statement(indent, f"{new} = ", value) + editor.newline + indent, new
     rows = (f"torch.where({test}, {name}, {value})", f"if {python}", f"else {value}")
     line = f"{name} = {' '.join(rows)}"
     if len(indent) + len(line) > LINE_LENGTH:
         line = editor.lines(indent, f"{name} = (", *(f"\t{row}" for row in rows), ")")
     return first + line
-
-
-def fresh(name: str, editor: Editor) -> str:
-    """``name``, with underscores behind it until nothing in the file has it."""
-    taken = names(editor.module.tree)
-    while name in taken:
-        name += "_"
-    return name

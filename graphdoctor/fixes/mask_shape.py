@@ -10,7 +10,6 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.kinds import Kinds
 from graphdoctor.fixes.purity import POINTWISE, called, is_torch_function
-from graphdoctor.fixes.scope import assignments
 from graphdoctor.static.events import Subscript
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import tensor_of
@@ -76,5 +75,5 @@ def _literal(node: cst.BaseExpression) -> cst.BaseExpression:
 def _once(name: cst.Name, editor: Editor) -> str:
     """A name that its function binds at most once keeps its shape."""
     function = editor.function_of(name)
-    bound = assignments(function, name.value) if function is not None else []
+    bound = editor.assignments(function, name.value) if function is not None else []
     return name.value if len(bound) <= 1 else ""

@@ -8,7 +8,7 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.mask_shape import spread
 from graphdoctor.fixes.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
-from graphdoctor.fixes.scope import assignments, names
+from graphdoctor.fixes.scope import names
 from graphdoctor.fixes.uses import uses
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -135,7 +135,7 @@ def _without_mask(value: cst.BaseExpression, mask: cst.BaseExpression, editor: E
 def _is_number(name: str, near: cst.BaseExpression, editor: Editor) -> bool:
     """The local ``name`` is a Python number: bound once, to a literal, or an argument with a number as default."""
     function = editor.function_of(near)
-    bound = assignments(function, name) if function is not None else []
+    bound = editor.assignments(function, name) if function is not None else []
     return len(bound) == 1 and isinstance(bound[0], cst.Assign) and isinstance(bound[0].value, (cst.Integer, cst.Float))
 
 

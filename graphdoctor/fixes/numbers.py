@@ -6,9 +6,8 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.scope import assignments, parameters
+from graphdoctor.fixes.scope import parameters
 from graphdoctor.fixes.tensorish import is_tensor_like
-from graphdoctor.source.walk import walk
 from graphdoctor.static.events import CompiledCall
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Function, Instance, Value, options
@@ -29,10 +28,10 @@ def tensor_argument(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("The number is an attribute that other code may read; keep it in a buffer written with fill_.")
     function = _function(event.target, editor)
     name = _parameter(function, argument, editor)
-    if assignments(function, name):
+    if editor.assignments(function, name):
         raise Refuse(f"`{name}` is assigned anew in the function")
-    for use in walk(function.body):
-        if isinstance(use, cst.Name) and use.value == name and not editor.is_label(use):
+    for use in editor.mentions(function.body, name):
+        if not editor.is_label(use):
             _check(use, editor)
     text = f"torch.tensor({editor.code(place)})"
     return FixPlan((*editor.torch_import(place), editor.replace(place, text)), "unsafe", _REASON)
@@ -47,8 +46,7 @@ def _function(target: Value, editor: Editor) -> cst.FunctionDef:
     elif isinstance(first, Instance):
         owner, name = first.info.name, "forward"
     found = [
-        n for n in walk(editor.module.tree)
-        if isinstance(n, cst.FunctionDef) and n.name.value == name and _owner(n, editor) == owner
+        n for n in editor.every(cst.FunctionDef) if n.name.value == name and _owner(n, editor) == owner
     ]  # fmt: skip
     if others or len(found) != 1:
         raise Refuse("what is compiled is not one function of this file")

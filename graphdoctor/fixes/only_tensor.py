@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import words
-from graphdoctor.fixes.scope import assignments, parameters
+from graphdoctor.fixes.scope import parameters
 from graphdoctor.static.values import Value, is_tensor, may_be_tensor
 
 #: Builtins that give a Python value whatever they are given.
@@ -50,7 +50,7 @@ def _given(name: cst.Name, editor: Editor) -> list[cst.BaseExpression]:
     function = editor.function_of(name)
     if function is None:
         return []
-    bound = [b for b in assignments(function, name.value) if isinstance(b, cst.Assign)]
+    bound = [b for b in editor.assignments(function, name.value) if isinstance(b, cst.Assign)]
     given = [b.value for b in bound if any(isinstance(t.target, cst.Name) for t in b.targets)]
     default = parameters(function).get(name.value)
     return given if default is None else [*given, default]

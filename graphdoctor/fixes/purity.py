@@ -79,7 +79,7 @@ def called(call: cst.Call) -> str:
 
 def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls in ``node``."""
-    return (n for n in walk(node) if isinstance(n, cst.Call))
+    return (n for n in walk(node) if type(n) is cst.Call)
 
 
 def root(node: cst.CSTNode) -> str:
@@ -92,7 +92,7 @@ def root(node: cst.CSTNode) -> str:
 def is_torch_function(call: cst.Call, editor: Editor) -> bool:
     """True for ``torch.abs(x)``, ``F.gelu(x)`` and names imported from torch."""
     base = root(call.func)
-    return base == "torch" or base in torch_names(editor.module.tree)
+    return base == "torch" or base in editor.torch_names
 
 
 def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
@@ -105,21 +105,3 @@ def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
     if not isinstance(call.func, cst.Attribute):
         return False
     return name in PURE or (python and name in PURE_PYTHON_METHODS)
-
-
-def torch_names(tree: cst.Module) -> frozenset[str]:
-    """Module-level names that stand for torch or a part of it: ``F``, ``nn``, ``where``."""
-    names: set[str] = set()
-    for line in tree.body:
-        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(statement, cst.ImportFrom) and statement.module is not None:
-                if root(statement.module) == "torch" and not isinstance(statement.names, cst.ImportStar):
-                    names.update(_bound(alias) for alias in statement.names)
-            elif isinstance(statement, cst.Import):
-                names.update(_bound(a) for a in statement.names if a.asname is not None and root(a.name) == "torch")
-    return frozenset(names)
-
-
-def _bound(alias: cst.ImportAlias) -> str:
-    name = alias.asname.name if alias.asname is not None else alias.name
-    return name.value if isinstance(name, cst.Name) else ""

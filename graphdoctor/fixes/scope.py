@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import libcst as cst
 
 from graphdoctor.source.walk import walk
 
+#: What binds names. A look at the type is ten times as fast as ``isinstance`` of libcst's abstract base classes.
+_BINDING = frozenset((cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName))
+_NAMED = frozenset((cst.Param, cst.FunctionDef, cst.ClassDef))
+
+
+@dataclass(frozen=True)
+class Names:
+    """By plain name the nodes of one function, loop or file that bind it, and all that mention it, in source order."""
+
+    bound: Mapping[str, list[cst.CSTNode]]
+    mentioned: Mapping[str, list[cst.Name]]
+
+
+def names_in(scope: cst.CSTNode) -> Names:
+    """The names in ``scope``, found in one walk."""
+    bound: defaultdict[str, list[cst.CSTNode]] = defaultdict(list)
+    mentioned: defaultdict[str, list[cst.Name]] = defaultdict(list)
+    for node in walk(scope):
+        if type(node) is cst.Name:
+            mentioned[node.value].append(node)
+        elif type(node) in _BINDING:
+            for name in {name for target in _targets(node) for name in target_names(target)}:
+                bound[name].append(node)
+    return Names(dict(bound), dict(mentioned))
+
 
 def assignments(scope: cst.CSTNode, name: str) -> list[cst.CSTNode]:
-    """The nodes in ``scope`` that bind the plain name ``name``, in source order."""
-    found: list[cst.CSTNode] = []
-    for node in walk(scope):
-        targets: list[cst.CSTNode] = []
-        if isinstance(node, cst.Assign):
-            targets = [t.target for t in node.targets]
-        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-            targets = [node.target]
-        elif isinstance(node, cst.AsName):
-            targets = [node.name]
-        if any(name in target_names(t) for t in targets):
-            found.append(node)
-    return found
+    """The nodes in ``scope`` that bind the plain name ``name``, in source order. Of functions, an editor knows them."""
+    return names_in(scope).bound.get(name, [])
+
+
+def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:
+    if isinstance(node, cst.Assign):
+        return [target.target for target in node.targets]
+    return [node.name if isinstance(node, cst.AsName) else node.target]  # type: ignore[attr-defined]
 
 
 def target_names(target: cst.CSTNode) -> frozenset[str]:
@@ -36,14 +60,10 @@ def bound_names(function: cst.CSTNode) -> frozenset[str]:
     """The names that ``function`` binds anywhere in it: arguments, targets, functions and classes in it."""
     bound: set[str] = set()
     for node in walk(function):
-        if isinstance(node, cst.Param):
-            bound.add(node.name.value)
-        elif isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-            bound |= target_names(node.target)
-        elif isinstance(node, cst.AsName):
-            bound |= target_names(node.name)
-        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node is not function:
-            bound.add(node.name.value)
+        if type(node) in _NAMED and node is not function:
+            bound.add(node.name.value)  # type: ignore[attr-defined]
+        elif type(node) in _BINDING:
+            bound.update(name for target in _targets(node) for name in target_names(target))
     return frozenset(bound)
 
 
@@ -55,4 +75,4 @@ def parameters(function: cst.FunctionDef) -> dict[str, cst.BaseExpression | None
 
 def names(node: cst.CSTNode) -> frozenset[str]:
     """The plain names that occur in ``node``."""
-    return frozenset(n.value for n in walk(node) if isinstance(n, cst.Name))
+    return frozenset(n.value for n in walk(node) if type(n) is cst.Name)

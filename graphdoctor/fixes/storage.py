@@ -7,7 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called
-from graphdoctor.fixes.scope import assignments, parameters
+from graphdoctor.fixes.scope import parameters
 from graphdoctor.fixes.uses import uses
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -21,7 +21,7 @@ def reshape(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     name = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(statement, cst.Expr) or statement.value is not call or not isinstance(name, cst.Name):
         return Refusal("The resized tensor is not a plain name in a statement of its own.")
-    if function is None or name.value in parameters(function) or not assignments(function, name.value):
+    if function is None or name.value in parameters(function) or not editor.assignments(function, name.value):
         return Refusal(f"`{name.value}` was not made in this function, so its owner would miss the new shape.")
     arguments = ", ".join(editor.code(a.value) for a in call.args)
     size = f"{arguments}.shape" if called(call) == "resize_as_" else arguments
@@ -80,7 +80,9 @@ def _conversion(hit: Hit, editor: Editor) -> cst.Call | None:
         return receiver
     operand = receiver if receiver is not None else call.args[0].value if call.args else None
     function = editor.function_of(call)
-    bound = assignments(function, operand.value) if function is not None and isinstance(operand, cst.Name) else []
+    if function is None or not isinstance(operand, cst.Name):
+        return None
+    bound = editor.assignments(function, operand.value)
     value = bound[0].value if len(bound) == 1 and isinstance(bound[0], cst.Assign) else None
     return value if isinstance(value, cst.Call) and called(value) == "to_sparse" and not value.args else None
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.fixes.apply import apply
-from graphdoctor.fixes.diff import unified
+from graphdoctor.fixes.diff import of_edits
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Fix
@@ -33,8 +32,7 @@ def suggest(rule: Rule, hit: Hit, editor: Editor) -> Fix | None:
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
-    before = editor.module.text
-    return Fix(plan.safety, plan.reason, plan.edits, unified(editor.path, before, apply(before, plan.edits)))
+    return Fix(plan.safety, plan.reason, plan.edits, of_edits(editor.path, editor.module.text, plan.edits))
 
 
 def as_written(found: Any, written: Written) -> Any:

@@ -6,7 +6,6 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.purity import called, is_torch_function, words
-from graphdoctor.fixes.scope import assignments
 
 #: Methods and attributes of tensors that give Python values.
 _PYTHON = words("""
@@ -49,7 +48,7 @@ def _name(node: cst.Name, editor: Editor, depth: int) -> bool:
     function = editor.function_of(node)
     if function is None or node.value in ("self", "cls"):
         return False
-    bound = [n for n in assignments(function, node.value) if not isinstance(n, cst.AugAssign)]
+    bound = [n for n in editor.assignments(function, node.value) if not isinstance(n, cst.AugAssign)]
     param = _parameter(function, node.value)
     if param is not None and _is_number(param, editor):
         return False

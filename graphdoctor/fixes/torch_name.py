@@ -31,6 +31,20 @@ def is_local(function: cst.FunctionDef | cst.Lambda) -> bool:
     return bool(set(_bindings(function.body.body)))
 
 
+def parts(tree: cst.Module) -> frozenset[str]:
+    """The names at module level that stand for torch or a part of it: ``F``, ``nn``, ``where``."""
+    found: set[str] = set()
+    for line in tree.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(statement, cst.ImportFrom) and not isinstance(statement.names, cst.ImportStar):
+                if _package(statement.module) == "torch":
+                    found.update(_bound(alias) for alias in statement.names)
+            elif isinstance(statement, cst.Import):
+                aliases = (alias for alias in statement.names if alias.asname is not None)
+                found.update(_bound(alias) for alias in aliases if _package(alias.name) == "torch")
+    return frozenset(found)
+
+
 def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode | None]:
     """The statements (after, before) between which ``import torch`` goes; one of the two is None.
 
@@ -41,7 +55,7 @@ def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode |
         if not isinstance(statement, cst.SimpleStatementLine):
             break
         first = statement.body[0]
-        if isinstance(first, cst.ImportFrom) and _dotted(first.module).partition(".")[0] == "torch":
+        if isinstance(first, cst.ImportFrom) and _package(first.module) == "torch":
             return None, statement
         is_docstring = position == 0 and isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString)
         if not (is_docstring or isinstance(first, (cst.Import, cst.ImportFrom))):
@@ -58,12 +72,20 @@ def _bindings(body: Sequence[cst.CSTNode]) -> Iterator[bool]:
 
 #: What neither binds a name nor holds what does: half of all nodes, and quickly told.
 _PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
+#: What binds names, keeps its names to itself (lambdas and comprehensions), or decides whether they are bound.
+_SPECIAL = frozenset((
+    cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For,
+    cst.NamedExpr, cst.AsName, cst.Global, cst.If, cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp,
+    cst.GeneratorExp,
+))  # fmt: skip
 
 
 def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
     if type(node) in _PLAIN:
         return
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+    if type(node) not in _SPECIAL:
+        yield from _bindings(children(node))
+    elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
         if node.name.value == "torch":
             yield False
     elif isinstance(node, cst.Import):
@@ -71,7 +93,7 @@ def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
             if alias.asname is not None:
                 if _is_torch(alias.asname.name):
                     yield _dotted(alias.name) == "torch"
-            elif _dotted(alias.name).partition(".")[0] == "torch":
+            elif _package(alias.name) == "torch":
                 yield True
     elif isinstance(node, cst.ImportFrom):
         if not isinstance(node.names, cst.ImportStar):
@@ -92,7 +114,7 @@ def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
     elif isinstance(node, cst.If) and _is_type_checking(node.test):
         if node.orelse is not None:
             yield from _bindings_of(node.orelse)
-    elif not isinstance(node, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+    elif isinstance(node, cst.If):
         yield from _bindings(children(node))
 
 
@@ -112,6 +134,14 @@ def _is_torch(node: cst.CSTNode) -> bool:
 def _is_type_checking(test: cst.BaseExpression) -> bool:
     name = test.attr if isinstance(test, cst.Attribute) else test
     return isinstance(name, cst.Name) and name.value == "TYPE_CHECKING"
+
+
+def _bound(alias: cst.ImportAlias) -> str:
+    return _dotted(alias.asname.name if alias.asname is not None else alias.name)
+
+
+def _package(module: cst.CSTNode | None) -> str:
+    return _dotted(module).partition(".")[0]
 
 
 def _dotted(node: cst.CSTNode | None) -> str:

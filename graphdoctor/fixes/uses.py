@@ -8,8 +8,6 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.scope import assignments
-from graphdoctor.source.walk import walk
 
 
 def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
@@ -17,11 +15,8 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
     target, function = assign.targets[0].target, editor.function_of(assign)
     if len(assign.targets) != 1 or not isinstance(target, cst.Name) or function is None:
         raise Refuse("the value is stored where other code may read it")
-    bound = assignments(function, target.value)
+    bound = editor.assignments(function, target.value)
     if bound != [assign]:
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
-    return [
-        n for n in walk(function)
-        if isinstance(n, cst.Name) and n.value == target.value and n is not target and not editor.is_label(n)
-    ]  # fmt: skip
+    return [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]

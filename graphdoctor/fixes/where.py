@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -13,7 +13,7 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.layout import behind
 from graphdoctor.fixes.purity import root
-from graphdoctor.fixes.scope import assignments, names, parameters, target_names
+from graphdoctor.fixes.scope import names, parameters, target_names
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -104,7 +104,7 @@ class _Chooser:
         lines = self._comments(node, node)
         tests = [(case.test, "") for case in cases]
         if len(targets) > 1 and any(arms.reads(case.test, t) for case in cases for t in targets):
-            name, condition = self._fresh("is_first_case"), self.conditions.split(cases[0].test)
+            name, condition = self.editor.fresh("is_first_case"), self.conditions.split(cases[0].test)
             later = (arms.reads(case.test, t) for case in cases[1:] for t in targets)
             if condition.python or any(later):
                 raise Refuse("the condition reads a name that a side assigns")
@@ -138,12 +138,6 @@ class _Chooser:
 
     def _line(self, indent: str, start: str, value: str) -> str:
         return self.editor.statement(indent, start, behind(indent, value, self.editor.newline))
-
-    def _fresh(self, name: str) -> str:
-        taken = names(self.editor.module.tree)
-        while name in taken:
-            name += "_"
-        return name
 
     def _choose(
         self,
@@ -191,9 +185,10 @@ class _Chooser:
         if function is None:
             raise Refuse("the code is not in a function")
         for other in walk(function):
-            if isinstance(other, (cst.Global, cst.Nonlocal)) and {n.name.value for n in other.names} & set(targets):
+            outer = other.names if type(other) is cst.Global or type(other) is cst.Nonlocal else ()
+            if {n.name.value for n in outer} & set(targets):
                 raise Refuse("a side assigns a name of an outer scope")
-            changes = isinstance(other, cst.AugAssign) and target_names(other.target) & set(targets)
+            changes = type(other) is cst.AugAssign and target_names(other.target) & set(targets)
             if changes or _is_in_place_call(other, targets):
                 self.risks.append("a later change in place would act on the new tensor, not on the original")
 
@@ -204,7 +199,7 @@ class _Chooser:
         function = self.editor.function_of(node)
         assert function is not None
         start = self.editor.location(node)
-        before = [a for a in assignments(function, name) if self.editor.location(a) < start]
+        before = [a for a in self.editor.assignments(function, name) if self.editor.location(a) < start]
         params = parameters(function)
         if not before and name not in params:
             raise Refuse(f"`{name}` is not assigned before the branch")
@@ -216,22 +211,12 @@ class _Chooser:
 
     def _comments(self, first: cst.CSTNode, last: cst.CSTNode) -> list[str]:
         """Comments of the replaced lines, kept above the new one."""
-        end = self.editor.location(last)
+        start, end = self.editor.location(first), self.editor.location(last)
         nodes = [first] if first is last else [first, last]
-        found = [comment for node in nodes for comment in _comments_in(node)]
-        span = self.editor.location(first)
-        places = [(self.editor.location(c), c) for c in found]
-        inside = [
-            c for p, c in places if (span.line, span.column) <= (p.line, p.column) < (end.end_line, end.end_column)
-        ]
-        return [comment.value for comment in inside]
-
-
-def _comments_in(node: cst.CSTNode) -> Iterator[cst.Comment]:
-    for child in node.children:
-        if isinstance(child, cst.Comment):
-            yield child
-        yield from _comments_in(child)
+        return [
+            comment for node in nodes for place, comment in self.editor.module.comments(node)
+            if (start.line, start.column) <= (place.line, place.column) < (end.end_line, end.end_column)
+        ]  # fmt: skip
 
 
 def _chain(node: cst.If) -> tuple[list[_Case], cst.BaseSuite | None]:
@@ -253,7 +238,7 @@ def _plain_value(assignment: cst.CSTNode) -> cst.BaseExpression | None:
 
 def _is_in_place_call(node: cst.CSTNode, targets: Sequence[str]) -> bool:
     """``x.add_(1)`` on one of the names."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+    if type(node) is not cst.Call or not isinstance(node.func, cst.Attribute):
         return False
     receiver, method = node.func.value, node.func.attr.value
     return isinstance(receiver, cst.Name) and receiver.value in targets and method.endswith("_")

@@ -6,7 +6,7 @@ import configparser
 from pathlib import Path
 from typing import Any
 
-from graphdoctor.config_files import tomllib
+from graphdoctor.config_files import toml_reader
 from graphdoctor.init.change import Change, InitError, Kept, Step, appended, read
 
 TOML = """\
@@ -43,6 +43,7 @@ def _toml(folder: Path, text: str | None) -> Step:
     if isinstance(tools, dict) and "graphdoctor" in tools:
         return Kept(f"{path} has [tool.graphdoctor]")
     after = appended(text or "", TOML)
+    tomllib = toml_reader()
     try:
         added = tomllib.loads(after)
     except tomllib.TOMLDecodeError:
@@ -54,6 +55,7 @@ def _toml(folder: Path, text: str | None) -> Step:
 
 
 def _tables(file: Path, text: str) -> dict[str, Any]:
+    tomllib = toml_reader()
     try:
         tables: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

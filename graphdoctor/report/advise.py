@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import textwrap
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from graphdoctor.advise.model import Advice, Kind, Placement, Shapes
 from graphdoctor.report import bench as bench_report
 from graphdoctor.report import gfm
 from graphdoctor.report.pages import COLUMNS
 from graphdoctor.report.visible import one_line, visible
 from graphdoctor.report.words import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.advise.model import Advice, Kind, Placement, Shapes
 
 SCHEMA = "graphdoctor-advise/1"
 

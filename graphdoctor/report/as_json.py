@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphdoctor.model import (
     SCHEMA,
-    Break,
-    Comparison,
-    Diagnosis,
-    DynamicRun,
-    Explain,
-    Finding,
-    Fix,
-    FullGraph,
-    Numerics,
-    Recompile,
-    ScannedFile,
-    Summary,
-    Sweep,
-    Verification,
 )
 from graphdoctor.report import json_advice, json_deeper
+
+if TYPE_CHECKING:
+    from graphdoctor.model import (
+        Break,
+        Comparison,
+        Diagnosis,
+        DynamicRun,
+        Explain,
+        Finding,
+        Fix,
+        FullGraph,
+        Numerics,
+        Recompile,
+        ScannedFile,
+        Summary,
+        Sweep,
+        Verification,
+    )
 
 Json = dict[str, Any]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.compare import new_findings
-from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
 from graphdoctor.report.visible import one_line, printable
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis, Finding
 
 
 def render(diagnosis: Diagnosis) -> str:

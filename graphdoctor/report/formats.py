@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ FORMATS = (
     "text", "json", "markdown", "html", "sarif", "github", "github-review", "gitlab", "junit",
     "badge-json", "badge-svg",
 )  # fmt: skip
+
+
+#: The modules of formats that are not called as they are.
+_MODULES = {"json": "as_json", "github-review": "review"}
 
 
 def render(diagnosis: Diagnosis, name: str, color: bool = False, tree: bool = False) -> str:
@@ -23,16 +28,6 @@ def render(diagnosis: Diagnosis, name: str, color: bool = False, tree: bool = Fa
         from graphdoctor.report import badge
 
         return (badge.as_json if name == "badge-json" else badge.as_svg)(diagnosis.summary)
-    from graphdoctor.report import as_json, github, gitlab, html, junit, markdown, review, sarif
-
-    renderers = {
-        "json": as_json.render,
-        "markdown": markdown.render,
-        "html": html.render,
-        "sarif": sarif.render,
-        "github": github.render,
-        "github-review": review.render,
-        "gitlab": gitlab.render,
-        "junit": junit.render,
-    }
-    return renderers[name](diagnosis)
+    module = importlib.import_module(f"graphdoctor.report.{_MODULES.get(name, name)}")
+    rendered: str = module.render(diagnosis)
+    return rendered

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphdoctor.advise.model import Advice, Placement
+if TYPE_CHECKING:
+    from graphdoctor.advise.model import Advice, Placement
 
 Json = dict[str, Any]
 

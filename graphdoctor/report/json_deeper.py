@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphdoctor.model import DynamicRun
+if TYPE_CHECKING:
+    from graphdoctor.model import DynamicRun
 
 
 def fields(run: DynamicRun) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import ModuleNode
+if TYPE_CHECKING:
+    from graphdoctor.model import ModuleNode
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from graphdoctor.model import SCHEMA, Diagnosis, Finding, Frame, Location
+from graphdoctor.advise.model import Advice
+from graphdoctor.model import SCHEMA, Diagnosis, DynamicRun, Finding, Frame, Location, Verification
 
 
 class ReadError(Exception):
@@ -92,4 +93,5 @@ def _checked(is_right: bool, raw: Any, expected: str, where: str) -> Any:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    # These the model imports for type checkers alone.
+    return get_type_hints(kind, localns={kind.__name__: kind for kind in (Advice, DynamicRun, Verification)})

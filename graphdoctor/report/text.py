@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import Diagnosis, DynamicRun, Finding, Summary, Verification
-from graphdoctor.report import advise, comparison, deeper, tree_lines, varied, words
+from graphdoctor.report import words
 from graphdoctor.report.excerpt import marked_line
 from graphdoctor.report.visible import one_line, printable, width
 from graphdoctor.report.words import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis, DynamicRun, Finding, Summary, Verification
 
 #: Prose is wrapped at this many columns; source lines and diffs are not.
 COLUMNS = 100
@@ -46,7 +49,7 @@ def render(diagnosis: Diagnosis, color: bool = False, tree: bool = False) -> str
         "\n".join(_verification(shown.verification, paint)),
         _advice(shown, paint),
         "\n".join(_notes(shown, paint)),
-        "\n".join(comparison.lines(shown)),
+        "\n".join(_comparison(shown)),
         closing(shown),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -189,12 +192,16 @@ def _run(run: DynamicRun, paint: Paint) -> Iterator[str]:
     if run.explain is not None and run.explain.disagrees:
         yield from _item(f"explain disagrees: {run.explain.disagrees}", 4)
     yield from _item(f"compiled outputs against eager: {words.numerics(run.numerics)}", 4)
+    from graphdoctor.report import varied
+
     for entry in run.sweeps:
         yield from _item(varied.sweep(entry), 4)
 
 
 def _parts(run: DynamicRun, first: bool, tree: bool) -> Iterator[str]:
     """The tree of the model, in the first run only unless it is asked for, and what is known of its parts."""
+    from graphdoctor.report import deeper, tree_lines
+
     shown = tree_lines.lines(run, tree) if first or tree else []
     if shown:
         yield "    submodules:"
@@ -206,8 +213,11 @@ def _parts(run: DynamicRun, first: bool, tree: bool) -> Iterator[str]:
 
 def _recompiles(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:
     found = words.recompiles(diagnosis.dynamic or ())
-    if found:
-        yield paint("Recompiles:", "bold")
+    if not found:
+        return
+    from graphdoctor.report import varied
+
+    yield paint("Recompiles:", "bold")
     for recompile, met in found.items():
         place = words.recompile_place(recompile)
         yield from _item(f"{place}: {recompile.cause}" if place else recompile.cause, 2)
@@ -228,8 +238,17 @@ def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:
 def _advice(diagnosis: Diagnosis, paint: Paint) -> str:
     if diagnosis.advice is None:
         return ""
+    from graphdoctor.report import advise
+
     title = paint("Where to put torch.compile:", "bold")
     return f"{title}\n{textwrap.indent(advise.text(diagnosis.advice, COLUMNS - 2).rstrip(), '  ')}"
+
+
+def _comparison(diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.comparison is not None:
+        from graphdoctor.report import comparison
+
+        yield from comparison.lines(diagnosis)
 
 
 def _item(text: str, indent: int) -> list[str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from graphdoctor.model import DynamicRun, ModuleNode
+from typing import TYPE_CHECKING
+
 from graphdoctor.report.module_tree import Row, rows
 from graphdoctor.report.visible import one_line
 from graphdoctor.report.words import plural, share
+
+if TYPE_CHECKING:
+    from graphdoctor.model import DynamicRun, ModuleNode
 
 #: Lines up to which the tree is shown without being asked for.
 FEW = 12

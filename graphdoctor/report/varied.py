@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import DynamicRun, Recompile, Sweep, TriedRemedy
 from graphdoctor.report.words import plural, run_title
+
+if TYPE_CHECKING:
+    from graphdoctor.model import DynamicRun, Recompile, Sweep, TriedRemedy
 
 
 def sweep(entry: Sweep) -> str:

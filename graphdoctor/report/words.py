@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from graphdoctor.model import Break, Comparison, DynamicRun, Finding, Fix, FullGraph, Numerics, Recompile, Verification
+if TYPE_CHECKING:
+    from graphdoctor.model import (
+        Break,
+        Comparison,
+        DynamicRun,
+        Finding,
+        Fix,
+        FullGraph,
+        Numerics,
+        Recompile,
+        Verification,
+    )
 
 OUTCOMES = {
     "ok": "ran to the end",

@@ -7,7 +7,9 @@ import re
 
 import pytest
 
-from graphdoctor.fixes.diff import unified
+from graphdoctor.fixes.apply import apply
+from graphdoctor.fixes.diff import of_edits, unified
+from graphdoctor.model import Edit
 
 
 def patched(before: list[str], diff: str) -> list[str]:
@@ -51,3 +53,19 @@ def test_three_lines_around_a_change_are_shown() -> None:
         "--- a/m.py", "+++ b/m.py", "@@ -498,7 +498,7 @@", " line 497", " line 498", " line 499", "-line 500", "+new",
         " line 501", " line 502", " line 503",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("seed", range(20))
+def test_edits_near_and_far_give_the_diff_of_the_whole_texts(seed: int, newline: str) -> None:
+    draw = random.Random(seed)
+    text = newline.join(f"line {number}" for number in range(100)) + newline * draw.randrange(2)
+    edits = []
+    for start in sorted(draw.sample(range(1, 100, 3), 4)):
+        end = draw.choice([(start, 1), (start, 5), (start + 1, 1), (start + 2, 3)])
+        edits.append(Edit("m.py", (start, 1), end, draw.choice(["", "new", f"a{newline}b{newline}"])))
+    assert of_edits("m.py", text, edits) == unified("m.py", text, apply(text, edits)) != ""
+
+
+def test_no_edits_make_no_diff() -> None:
+    assert of_edits("m.py", "a\n", ()) == ""
