@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from graphdoctor.config import Config
     from graphdoctor.dynamic import runner
     from graphdoctor.fixes.verify import Verified
-    from graphdoctor.model import DynamicRun, ScannedFile
+    from graphdoctor.model import ScannedFile
+    from graphdoctor.run_model import DynamicRun
     from graphdoctor.static.result import PathOf
 
 __all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "third_party_patch"]

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from graphdoctor import config
     from graphdoctor.dynamic import runner
     from graphdoctor.fixes.trials import Seen
-    from graphdoctor.model import DynamicRun, ScannedFile, Varied
+    from graphdoctor.model import ScannedFile
     from graphdoctor.options import ScanOptions
+    from graphdoctor.run_model import DynamicRun, Varied
     from graphdoctor.source.discover import Discovery
     from graphdoctor.static.result import StaticResult
 

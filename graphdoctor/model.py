@@ -9,24 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from graphdoctor.advise.model import Advice
-    from graphdoctor.run_model import *  # noqa: F403
     from graphdoctor.run_model import DynamicRun, Verification
-else:
-    # The classes of runs, for those who ask for them: making a dataclass takes a millisecond, and a static scan has
-    # no use for them.
-    def __getattr__(name: str) -> Any:
-        # The import system asks for __path__.
-        if not name.startswith("_"):
-            from graphdoctor import run_model
-
-            if name in run_model.__all__:
-                return getattr(run_model, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
 
 SCHEMA = "graphdoctor/1"
 

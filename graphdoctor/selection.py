@@ -11,8 +11,9 @@ from graphdoctor.source.suppress import is_suppressed, matches, suppressions
 
 if TYPE_CHECKING:
     from graphdoctor.config import Config
-    from graphdoctor.model import DynamicRun, Finding
+    from graphdoctor.model import Finding
     from graphdoctor.ruleset import LazyRuleSet
+    from graphdoctor.run_model import DynamicRun
     from graphdoctor.static.result import StaticResult
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from graphdoctor.fixes.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.diff import unified
 from graphdoctor.fixes.trials import innermost
-from graphdoctor.model import DynamicRun, Finding
+from graphdoctor.model import Finding
+from graphdoctor.run_model import DynamicRun
 from graphdoctor.source.discover import shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import read

@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 
 from graphdoctor import __version__, api, cli
 from graphdoctor.commands.scan import exit_code
-from graphdoctor.model import Diagnosis, DynamicRun, ScannedFile, Summary
+from graphdoctor.model import Diagnosis, ScannedFile, Summary
+from graphdoctor.run_model import DynamicRun
 
 NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.commands.deeper_options import write_repro
-from graphdoctor.model import Diagnosis, DynamicRun, Ladder, Stage, Summary
+from graphdoctor.model import Diagnosis, Summary
+from graphdoctor.run_model import DynamicRun, Ladder, Stage
 
 SUMMARY = Summary("ready", "Ready", 0, 0, 0, 0, 1, 0, 1, 0)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.runs import Model
-from graphdoctor.model import DynamicRun
+from graphdoctor.run_model import DynamicRun
 
 Place = tuple[str, int]
 

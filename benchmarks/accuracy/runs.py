@@ -15,7 +15,7 @@ from typing import Any
 
 from graphdoctor.dynamic import runner
 from graphdoctor.dynamic.protocol import dump_run, load_run
-from graphdoctor.model import DynamicRun
+from graphdoctor.run_model import DynamicRun
 
 LIBRARIES = ("transformers", "diffusers")
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from graphdoctor.advise.model import Advice
 from graphdoctor.advise.run import NoAdvice, advise
 from graphdoctor.bench.model import Mode, Question
 from graphdoctor.dynamic.runner import RunRequest
-from graphdoctor.model import DynamicRun
+from graphdoctor.run_model import DynamicRun
 
 
 def section(

@@ -14,7 +14,8 @@ from graphdoctor.model import Finding, Location
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.sites import Site
-    from graphdoctor.model import Break, DynamicRun, Severity
+    from graphdoctor.model import Severity
+    from graphdoctor.run_model import Break, DynamicRun
     from graphdoctor.static.rule import Rule
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.

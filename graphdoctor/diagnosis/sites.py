@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Break, DynamicRun
+    from graphdoctor.run_model import Break, DynamicRun
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model import Summary
 
 if TYPE_CHECKING:
-    from graphdoctor.model import DynamicRun, Finding, ScannedFile, Verdict
+    from graphdoctor.model import Finding, ScannedFile, Verdict
+    from graphdoctor.run_model import DynamicRun
 
 _WORDS = {
     "raised": "raised an exception",

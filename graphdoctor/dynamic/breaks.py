@@ -10,7 +10,8 @@ from typing import Literal
 from graphdoctor.dynamic.message import parse
 from graphdoctor.dynamic.places import Places, function_at
 from graphdoctor.dynamic.plain import in_plain_words
-from graphdoctor.model import Break, Frame, Owner
+from graphdoctor.model import Owner
+from graphdoctor.run_model import Break, Frame
 
 #: torch_dynamo_resume_in_<name>_at_<offset or line>, torch/_dynamo/resume_execution.py
 _RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")

@@ -13,7 +13,7 @@ from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Kind, Places
 from graphdoctor.dynamic.plain import in_plain_words
 from graphdoctor.dynamic.target import Sample
-from graphdoctor.model import Break, Explain, FullGraph
+from graphdoctor.run_model import Break, Explain, FullGraph
 
 
 def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:

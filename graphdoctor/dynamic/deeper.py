@@ -17,7 +17,7 @@ from graphdoctor.dynamic.protocol import RunRequest
 from graphdoctor.dynamic.target import Mode, Sample, Target
 from graphdoctor.dynamic.training import Loss, TrainingStep
 from graphdoctor.dynamic.userfault import fault_of
-from graphdoctor.model import DynamicRun, Ladder, Readiness, Stage
+from graphdoctor.run_model import DynamicRun, Ladder, Readiness, Stage
 
 Progress = Callable[[str], None]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import torch
 
 from graphdoctor.dynamic.places import Places
-from graphdoctor.model import DeviceChecks, Hint
+from graphdoctor.run_model import DeviceChecks, Hint
 
 #: torch/_logging/_registrations.py: the artifacts "perf_hints" and "cudagraphs", by the modules that write them.
 _LOGGERS = (

@@ -23,7 +23,7 @@ from graphdoctor.dynamic.trace_lines import executed_lines
 from graphdoctor.dynamic.tree import tensors
 from graphdoctor.dynamic.userfault import Fault, fault_of
 from graphdoctor.dynamic.vary import parse_variations
-from graphdoctor.model import DynamicRun, Explain, FullGraph, Numerics, Sweep, Varied
+from graphdoctor.run_model import DynamicRun, Explain, FullGraph, Numerics, Sweep, Varied
 
 Update = Callable[[DynamicRun], None]
 Progress = Callable[[str], None]

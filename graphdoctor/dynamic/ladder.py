@@ -14,7 +14,7 @@ from graphdoctor.dynamic.capture import raised
 from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Mode, Sample, Target
-from graphdoctor.model import Stage
+from graphdoctor.run_model import Stage
 
 Run = Callable[[Sample, Callable[..., object] | None], numerics.Snapshot]
 

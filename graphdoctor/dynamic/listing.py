@@ -18,7 +18,7 @@ from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.breaks import RawEvent, distinct
 from graphdoctor.dynamic.capture import Recording, raised, record
 from graphdoctor.dynamic.load import source_of
-from graphdoctor.model import Break
+from graphdoctor.run_model import Break
 from graphdoctor.source.text import split_lines
 from graphdoctor.trace.places import JobPlaces
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from graphdoctor.dynamic.capture import Recording, Start
 from graphdoctor.dynamic.share import Share
-from graphdoctor.model import Blocks, Break, ModuleNode, ModuleState
+from graphdoctor.run_model import Blocks, Break, ModuleNode, ModuleState
 
 Show = Callable[[str], str]
 

@@ -11,7 +11,7 @@ import torch
 
 from graphdoctor.dynamic import tree
 from graphdoctor.dynamic.target import Sample
-from graphdoctor.model import Numerics
+from graphdoctor.run_model import Numerics
 
 #: (relative, absolute) by dtype: those of torch.testing.assert_close (torch/testing/_comparison.py); others are exact.
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from graphdoctor.model import DynamicRun, Varied
+from graphdoctor.run_model import DynamicRun, Varied
 
 #: What a line of the worker is about.
 Kind = Literal["progress", "environment", "run", "failed", "end", "gone", "varied"]

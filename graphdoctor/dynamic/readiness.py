@@ -18,7 +18,7 @@ from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.capture import record
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Mode, Target, seed
-from graphdoctor.model import Blocks, DynamicRun, FullGraph, ModuleVerdict, Readiness
+from graphdoctor.run_model import Blocks, DynamicRun, FullGraph, ModuleVerdict, Readiness
 
 #: Submodules that are compiled at most. The search opens what fails, so a large model with one break needs few.
 MOST_COMPILED = 100

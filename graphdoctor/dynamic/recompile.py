@@ -17,7 +17,7 @@ from graphdoctor.dynamic.sequence import Call, NotApplicable, Remedy
 from graphdoctor.dynamic.sweep import Plan
 from graphdoctor.dynamic.target import Mode, Target
 from graphdoctor.dynamic.userfault import fault_of
-from graphdoctor.model import Recompile, Sweep, TriedRemedy
+from graphdoctor.run_model import Recompile, Sweep, TriedRemedy
 
 
 @dataclass(frozen=True)

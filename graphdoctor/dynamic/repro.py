@@ -17,7 +17,7 @@ import torch
 from torch import fx
 
 from graphdoctor.dynamic.inductor import Kept
-from graphdoctor.model import Stage
+from graphdoctor.run_model import Stage
 
 #: Seconds that a script may take to fail.
 _TIMEOUT = 120

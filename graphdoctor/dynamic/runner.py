@@ -19,7 +19,7 @@ from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, lo
 from graphdoctor.dynamic.sample import declares_sample
 from graphdoctor.dynamic.server import PATIENT, Process, Server
 from graphdoctor.dynamic.vary import parse_variations
-from graphdoctor.model import DynamicRun, Outcome, Varied
+from graphdoctor.run_model import DynamicRun, Outcome, Varied
 from graphdoctor.torch_version import torch_available
 
 __all__ = [

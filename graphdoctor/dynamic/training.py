@@ -19,7 +19,7 @@ from graphdoctor.dynamic.load import source_of
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Sample, Target
 from graphdoctor.dynamic.userfault import fault_of
-from graphdoctor.model import Break, DynamicRun, Phase, Training
+from graphdoctor.run_model import Break, DynamicRun, Phase, Training
 
 Loss = Callable[[Any], torch.Tensor | None]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Places
-from graphdoctor.model import Outcome
+from graphdoctor.run_model import Outcome
 
 
 @dataclass(frozen=True)

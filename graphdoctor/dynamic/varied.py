@@ -13,7 +13,7 @@ import torch
 
 from graphdoctor.dynamic import numerics, tree
 from graphdoctor.dynamic.target import Mode, Sample, Target
-from graphdoctor.model import Varied
+from graphdoctor.run_model import Varied
 
 Run = Callable[[Sample], numerics.Snapshot]
 Change = Callable[[torch.Tensor], torch.Tensor]

@@ -19,7 +19,7 @@ from typing import Any
 from graphdoctor.dynamic.places import Places, own_folders
 from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
 from graphdoctor.dynamic.protocol import Kind, RunRequest, dump_run, load_request
-from graphdoctor.model import DynamicRun, FullGraph
+from graphdoctor.run_model import DynamicRun, FullGraph
 
 
 class Channel:

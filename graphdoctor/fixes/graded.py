@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from graphdoctor.fixes.apply import edits_by_path, original_lines
 from graphdoctor.fixes.trials import Seen, Trial, Trials, break_places, innermost
-from graphdoctor.model import DynamicRun, Finding, Fix, Grade
+from graphdoctor.model import Finding, Fix, Grade
+from graphdoctor.run_model import DynamicRun
 
 
 def finding(

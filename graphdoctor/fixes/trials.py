@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graphdoctor.fixes.apply import fixed_texts
-from graphdoctor.model import Break, DynamicRun, Finding, Numerics, Varied
+from graphdoctor.model import Finding
+from graphdoctor.run_model import Break, DynamicRun, Numerics, Varied
 
 #: Which truths a test of the original had, by path and line.
 Seen = Mapping[tuple[str, int], frozenset[bool]]

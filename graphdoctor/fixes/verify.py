@@ -12,7 +12,8 @@ from graphdoctor.fixes import graded
 from graphdoctor.fixes.apply import select_fixes
 from graphdoctor.fixes.subsets import needed, working
 from graphdoctor.fixes.trials import Copies, Trial, Trials, break_places
-from graphdoctor.model import Dropped, DynamicRun, Finding, Grade, Verification
+from graphdoctor.model import Finding, Grade
+from graphdoctor.run_model import Dropped, DynamicRun, Verification
 
 #: Fixes up to which the minimal set is looked for: each takes one compile of the model.
 MOST_FIXES = 24

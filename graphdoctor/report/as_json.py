@@ -9,28 +9,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor.model import (
-    SCHEMA,
-)
+from graphdoctor.model import SCHEMA
 from graphdoctor.report import json_advice, json_deeper
 
 if TYPE_CHECKING:
-    from graphdoctor.model import (
-        Break,
-        Comparison,
-        Diagnosis,
-        DynamicRun,
-        Explain,
-        Finding,
-        Fix,
-        FullGraph,
-        Numerics,
-        Recompile,
-        ScannedFile,
-        Summary,
-        Sweep,
-        Verification,
-    )
+    from graphdoctor.model import Comparison, Diagnosis, Finding, Fix, ScannedFile, Summary
+    from graphdoctor.run_model import Break, DynamicRun, Explain, FullGraph, Numerics, Recompile, Sweep, Verification
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from graphdoctor.report import words
 from graphdoctor.report.words import plural
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Blocks, DeviceChecks, DynamicRun, Hint, Ladder, ModuleVerdict, Readiness, Training
+    from graphdoctor.run_model import Blocks, DeviceChecks, DynamicRun, Hint, Ladder, ModuleVerdict, Readiness, Training
 
 #: Submodules of one kind that are named; the JSON has all.
 _NAMED = 5

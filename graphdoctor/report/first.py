@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphdoctor.model import Diagnosis, Finding, Recompile
+from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report.words import plural, recompile_effect, recompile_place, recompiles, remedy
+from graphdoctor.run_model import Recompile
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from graphdoctor.model import Break, Diagnosis
+from graphdoctor.model import Diagnosis
 from graphdoctor.report import advise, deeper, module_tree, varied, words
 from graphdoctor.report.chips import change, groups
 from graphdoctor.report.excerpt import source_lines
@@ -22,6 +22,7 @@ from graphdoctor.report.fit import Card, fit
 from graphdoctor.report.numbers import Tone, numbers
 from graphdoctor.report.unchecked import unchecked
 from graphdoctor.report.visible import printable
+from graphdoctor.run_model import Break
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
 LIMIT = 1_000_000

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphdoctor.model import DynamicRun
+    from graphdoctor.run_model import DynamicRun
 
 
 def fields(run: DynamicRun) -> dict[str, Any]:

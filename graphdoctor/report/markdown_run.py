@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from graphdoctor.model import DynamicRun, Verification
 from graphdoctor.report import words
 from graphdoctor.report.gfm import code, escape, fence, folded, prose, table, titled
 from graphdoctor.report.visible import one_line
+from graphdoctor.run_model import DynamicRun, Verification
 
 
 def runs(shown: Sequence[DynamicRun], most: int | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.model import ModuleNode
+    from graphdoctor.run_model import ModuleNode
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from graphdoctor.model import Diagnosis, DynamicRun, Summary
+from graphdoctor.model import Diagnosis, Summary
 from graphdoctor.report.words import plural, share
+from graphdoctor.run_model import DynamicRun
 
 Tone = Literal["good", "bad", "neutral"]
 

@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from graphdoctor.advise.model import Advice
-from graphdoctor.model import SCHEMA, Diagnosis, DynamicRun, Finding, Frame, Location, Verification
+from graphdoctor.model import SCHEMA, Diagnosis, Finding, Location
+from graphdoctor.run_model import DynamicRun, Frame, Verification
 
 
 class ReadError(Exception):

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from graphdoctor.model import Diagnosis, Edit, Finding, Frame
+from graphdoctor.model import Diagnosis, Edit, Finding
 from graphdoctor.report import words
 from graphdoctor.report.repository import from_repository, is_absolute
 from graphdoctor.report.sarif_rules import LEVELS, descriptors
 from graphdoctor.report.visible import one_line, printable, visible
+from graphdoctor.run_model import Frame
 
 Json = dict[str, Any]
 

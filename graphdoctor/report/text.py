@@ -12,7 +12,8 @@ from graphdoctor.report.visible import one_line, printable, width
 from graphdoctor.report.words import plural
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis, DynamicRun, Finding, Summary, Verification
+    from graphdoctor.model import Diagnosis, Finding, Summary
+    from graphdoctor.run_model import DynamicRun, Verification
 
 #: Prose is wrapped at this many columns; source lines and diffs are not.
 COLUMNS = 100

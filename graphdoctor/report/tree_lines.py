@@ -9,7 +9,7 @@ from graphdoctor.report.visible import one_line
 from graphdoctor.report.words import plural, share
 
 if TYPE_CHECKING:
-    from graphdoctor.model import DynamicRun, ModuleNode
+    from graphdoctor.run_model import DynamicRun, ModuleNode
 
 #: Lines up to which the tree is shown without being asked for.
 FEW = 12

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from graphdoctor.model import Diagnosis, DynamicRun
+from graphdoctor.model import Diagnosis
 from graphdoctor.report.words import OUTCOMES, plural, run_title
+from graphdoctor.run_model import DynamicRun
 
 
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.report.words import plural, run_title
 
 if TYPE_CHECKING:
-    from graphdoctor.model import DynamicRun, Recompile, Sweep, TriedRemedy
+    from graphdoctor.run_model import DynamicRun, Recompile, Sweep, TriedRemedy
 
 
 def sweep(entry: Sweep) -> str:

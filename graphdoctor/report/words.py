@@ -6,17 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.model import (
-        Break,
-        Comparison,
-        DynamicRun,
-        Finding,
-        Fix,
-        FullGraph,
-        Numerics,
-        Recompile,
-        Verification,
-    )
+    from graphdoctor.model import Comparison, Finding, Fix
+    from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
 OUTCOMES = {
     "ok": "ran to the end",

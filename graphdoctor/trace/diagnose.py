@@ -14,7 +14,8 @@ from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.dynamic.places import function_at
-from graphdoctor.model import Diagnosis, DynamicRun, Finding, ScannedFile
+from graphdoctor.model import Diagnosis, Finding, ScannedFile
+from graphdoctor.run_model import DynamicRun
 from graphdoctor.source.text import split_lines
 from graphdoctor.static import catalog
 from graphdoctor.trace.files import NoTrace, TraceFile, find

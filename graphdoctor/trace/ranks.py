@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from graphdoctor.dynamic.breaks import distinct
-from graphdoctor.model import Break, DynamicRun, FullGraph, Numerics, Recompile
+from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Recompile
 from graphdoctor.trace.places import JobPlaces, Sources
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.recompiles import recompiles

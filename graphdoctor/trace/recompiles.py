@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphdoctor.dynamic import guards
 from graphdoctor.dynamic.places import Places
-from graphdoctor.model import Recompile
+from graphdoctor.run_model import Recompile
 from graphdoctor.trace.process import Code, Process
 
 #: Guards whose name is no argument of the function.

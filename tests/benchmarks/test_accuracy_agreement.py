@@ -13,7 +13,7 @@ import pytest
 
 import graphdoctor
 from benchmarks.accuracy.agreement import BadRecord, compare, read, summary
-from graphdoctor.model import Break, DynamicRun
+from graphdoctor.run_model import Break, DynamicRun
 
 #: Any installed package does: nothing of it runs here.
 FILE = "graphdoctor/model.py"

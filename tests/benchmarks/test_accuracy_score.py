@@ -2,7 +2,8 @@ from pathlib import Path
 
 from benchmarks.accuracy.score import FULLGRAPH, score
 from benchmarks.accuracy.statements import statement_at
-from graphdoctor.model import Break, DynamicRun, Finding, FullGraph, Location
+from graphdoctor.model import Finding, Location
+from graphdoctor.run_model import Break, DynamicRun, FullGraph
 
 SOURCE = """def forward(x):
     a = helper(x)

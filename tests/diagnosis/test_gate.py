@@ -8,7 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from graphdoctor.diagnosis.gate import failures
-from graphdoctor.model import Comparison, Diagnosis, Finding, Ladder, Stage, Summary, Verdict
+from graphdoctor.model import Comparison, Diagnosis, Finding, Summary, Verdict
+from graphdoctor.run_model import Ladder, Stage
 
 
 def diagnosis(

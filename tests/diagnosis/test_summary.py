@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model import Edit, Fix, FullGraph, Ladder, Numerics, Recompile, ScannedFile, Stage, Training
+from graphdoctor.model import Edit, Fix, ScannedFile
+from graphdoctor.run_model import FullGraph, Ladder, Numerics, Recompile, Stage, Training
 
 FILES = (ScannedFile("m.py", 9, "scanned"), ScannedFile("n.py", 0, "failed", "syntax error in line 1"))
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from graphdoctor.dynamic.breaks import RawEvent, RawFrame, distinct, user_stack
 from graphdoctor.dynamic.places import Places
-from graphdoctor.model import Frame
+from graphdoctor.run_model import Frame
 
 PLACES = Places(root="/p", own=("/p",), torch="/env/site-packages/torch", library=("/lib",), tool="/tool")
 SOURCE = """\

@@ -7,7 +7,7 @@ from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.crosscheck import disagreement, explain, fullgraph
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Sample
-from graphdoctor.model import Break
+from graphdoctor.run_model import Break
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

@@ -10,7 +10,7 @@ import torch
 from graphdoctor.dynamic import inductor, ladder, numerics, repro
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Sample, Target
-from graphdoctor.model import Stage
+from graphdoctor.run_model import Stage
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

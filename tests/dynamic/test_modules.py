@@ -14,7 +14,7 @@ from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.protocol import RunRequest
 from graphdoctor.dynamic.readiness import each_alone
 from graphdoctor.dynamic.target import Sample, Target
-from graphdoctor.model import DynamicRun
+from graphdoctor.run_model import DynamicRun
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

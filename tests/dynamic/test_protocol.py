@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 from graphdoctor.dynamic.protocol import RunRequest, dump_request, dump_run, load_request, load_run
-from graphdoctor.model import (
+from graphdoctor.run_model import (
     Blocks,
     Break,
     DeviceChecks,

@@ -11,7 +11,7 @@ from graphdoctor.dynamic import calls, diverge, readiness
 from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.target import Sample, Target
-from graphdoctor.model import DynamicRun, FullGraph, ModuleNode, Readiness
+from graphdoctor.run_model import DynamicRun, FullGraph, ModuleNode, Readiness
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

@@ -12,7 +12,7 @@ from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.recompile import Probe
 from graphdoctor.dynamic.target import Sample, Target
 from graphdoctor.dynamic.vary import parse_variations
-from graphdoctor.model import Recompile, Sweep
+from graphdoctor.run_model import Recompile, Sweep
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphdoctor.dynamic.runner import InputSpecError, NotStarted, RunRequest, RunResult, Server, run, torch_available
-from graphdoctor.model import DynamicRun
+from graphdoctor.run_model import DynamicRun
 
 MODEL = """\
 import torch

@@ -16,7 +16,7 @@ from torch import nn
 from graphdoctor.dynamic import numerics, varied
 from graphdoctor.dynamic.experiment import default_loss
 from graphdoctor.dynamic.target import Sample, Target
-from graphdoctor.model import Varied
+from graphdoctor.run_model import Varied
 
 Forward = Callable[[nn.Module, torch.Tensor], torch.Tensor]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from graphdoctor.fixes.trials import Seen
 from graphdoctor.fixes.verify import verify
-from graphdoctor.model import Break, DynamicRun, Edit, Finding, Fix, FullGraph, Location, Numerics, Varied
+from graphdoctor.model import Edit, Finding, Fix, Location
+from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Varied
 
 TEXT = "a\nb\nc\nd\n"
 BEFORE = (DynamicRun("f", "eval", "cpu", "ok", graphs=4, breaks=tuple(

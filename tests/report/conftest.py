@@ -9,24 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.model import (
-    Break,
-    Comparison,
-    Diagnosis,
-    DynamicRun,
-    Edit,
-    Explain,
-    Finding,
-    Fix,
-    Frame,
-    FullGraph,
-    Location,
-    Numerics,
-    Recompile,
-    ScannedFile,
-    Summary,
-    Verification,
-)
+from graphdoctor.model import Comparison, Diagnosis, Edit, Finding, Fix, Location, ScannedFile, Summary
+from graphdoctor.run_model import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile, Verification
 
 PRINT_DIFF = """\
 --- a/model.py

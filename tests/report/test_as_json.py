@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from graphdoctor.model import SCHEMA, Diagnosis, Numerics
+from graphdoctor.model import SCHEMA, Diagnosis
 from graphdoctor.report.as_json import render, to_dict
+from graphdoctor.run_model import Numerics
 
 
 def test_top_level(rich: Diagnosis) -> None:

@@ -3,10 +3,11 @@
 import json
 from dataclasses import replace
 
-from graphdoctor.model import (
+from graphdoctor.model import Diagnosis
+from graphdoctor.report import as_json, deeper, markdown, read_json, text, tree_lines
+from graphdoctor.run_model import (
     Blocks,
     DeviceChecks,
-    Diagnosis,
     DynamicRun,
     Hint,
     Ladder,
@@ -17,7 +18,6 @@ from graphdoctor.model import (
     Stage,
     Training,
 )
-from graphdoctor.report import as_json, deeper, markdown, read_json, text, tree_lines
 
 RUN = DynamicRun(
     "Net",

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.model import Comparison, Diagnosis, Sweep, TriedRemedy
+from graphdoctor.model import Comparison, Diagnosis
 from graphdoctor.report import html
+from graphdoctor.run_model import Sweep, TriedRemedy
 
 _VOID = {"meta", "link", "br", "input", "path", "circle", "use", "rect"}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis, ModuleNode, ModuleVerdict, Readiness
+from graphdoctor.model import Diagnosis
 from graphdoctor.report import html
 from graphdoctor.report.module_tree import rows
+from graphdoctor.run_model import ModuleNode, ModuleVerdict, Readiness
 
 NODES = (
     ModuleNode("", "Net", "partly", 10, 0.8, 1, 2),

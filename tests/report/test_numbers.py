@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis, FullGraph
+from graphdoctor.model import Diagnosis
 from graphdoctor.report.numbers import numbers
+from graphdoctor.run_model import FullGraph
 
 
 def test_numbers_of_a_run(rich: Diagnosis) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import DeviceChecks, Diagnosis, FullGraph, Sweep
+from graphdoctor.model import Diagnosis
 from graphdoctor.report.unchecked import unchecked
+from graphdoctor.run_model import DeviceChecks, FullGraph, Sweep
 
 
 def test_every_gap_of_a_run(compared: Diagnosis) -> None:

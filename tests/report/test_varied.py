@@ -1,7 +1,8 @@
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis, Recompile, Sweep, TriedRemedy
+from graphdoctor.model import Diagnosis
 from graphdoctor.report import html, markdown, text, varied, words
+from graphdoctor.run_model import Recompile, Sweep, TriedRemedy
 
 SWEEP = Sweep("batch 4, 5, 6, 1", True, 5, 3, "normal: size 1 is compiled by itself")
 RECOMPILE = Recompile(

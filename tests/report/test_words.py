@@ -7,8 +7,9 @@ from typing import get_args
 
 import pytest
 
-from graphdoctor.model import Diagnosis, Fix, FullGraph, Grade, Numerics, Outcome, Owner, Safety, Status
+from graphdoctor.model import Diagnosis, Fix, Grade, Owner, Safety, Status
 from graphdoctor.report import words
+from graphdoctor.run_model import FullGraph, Numerics, Outcome
 
 
 @pytest.mark.parametrize(
