@@ -55,8 +55,8 @@ def _if(machine: Machine, node: cst.If) -> bool:
         ):
             conditions.narrow(machine, node.test, positive=True)
             if statements.run_block(machine, node.body):
-                ends.append(machine.snapshot())
-    machine.restore(dict(before))
+                ends.append(machine.frame.scope.names)
+    machine.restore(before)
     body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
     if verdict is False:
         conditions.keep_missing(machine, node.test)
@@ -73,7 +73,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
             else:
                 falls = body is None or statements.run_block(machine, body)
             if falls:
-                ends.append(machine.snapshot())
+                ends.append(machine.frame.scope.names)
     if not ends:
         return False
     machine.restore(merge(*ends))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -92,6 +93,9 @@ class _Path:
     def __exit__(self, *error: object) -> None:
         frame = self.frame
         frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = self.before
+
+
+_SAME = nullcontext()
 
 
 class _Call:
@@ -256,8 +260,10 @@ class Machine:
         muted: bool = False,
         whole_frame: bool = False,
         trying: bool = False,
-    ) -> _Path:
+    ) -> _Path | nullcontext[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
+        if not (conditional or untaken or muted or whole_frame or trying):
+            return _SAME
         return _Path(self.frame, conditional, untaken, muted, whole_frame, trying)
 
     def call(self, frame: Frame) -> _Call:
