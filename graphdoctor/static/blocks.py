@@ -9,7 +9,17 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.source.walk import walk
-from graphdoctor.static import assignments, calls, conditions, definitions, expressions, facts, iterate, statements
+from graphdoctor.static import (
+    assignments,
+    calls,
+    conditions,
+    definitions,
+    expressions,
+    facts,
+    iterate,
+    once,
+    statements,
+)
 from graphdoctor.static.events import Define, Enter, Specialise
 from graphdoctor.static.machine import Machine, Names, merge
 from graphdoctor.static.values import (
@@ -50,7 +60,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
     if verdict is not False:
         with machine.path(
             conditional=verdict is None,
-            untaken=sample is False,
+            untaken=sample is False or once.runs_once(machine, node),
             muted=verdict is None and only_raises(node.body),
         ):
             conditions.narrow(machine, node.test, positive=True)

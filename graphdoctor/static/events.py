@@ -31,7 +31,7 @@ class Site:
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.
     compiled: bool
-    #: Under a condition on shapes that the sample of the file does not meet.
+    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
 
 

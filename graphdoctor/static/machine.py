@@ -50,7 +50,7 @@ class Frame:
     #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
     whole_frame: str = ""
     conditional: bool = False
-    #: Under a condition on shapes that the sample of the file does not meet.
+    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
     #: On a path that only ends in a raise, or in an except handler: taken when things go wrong, so nothing is said.
     muted: bool = False
@@ -152,6 +152,8 @@ class Machine:
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_missing: set[int] = set()
+        #: The file declares a sample: what is called is a new object.
+        self.fresh = False
         #: Something in the file is compiled for sizes that vary.
         self.dynamic = False
         #: Names of the scanned module that functions or loops bind anew.

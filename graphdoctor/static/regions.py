@@ -75,6 +75,7 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
     result = calls.apply(machine, declared.info.node, declared, (), {})
     if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
         return False
+    machine.fresh = True
     target = result.items[0]
     arguments = result.items[1]
     machine.dynamic = machine.dynamic or _sizes_vary(machine, module)
@@ -109,6 +110,7 @@ def _kernelbench(machine: Machine, module: ModuleInfo) -> bool:
     model, inputs = names.get("Model"), names.get("get_inputs")
     if not (isinstance(model, Class) and isinstance(inputs, Function)):
         return False
+    machine.fresh = True
     init = names.get("get_init_inputs")
     made = calls.apply(machine, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
     arguments = calls.apply(machine, model.info.node, inputs, (), {})

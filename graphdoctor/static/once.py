@@ -1,0 +1,90 @@
+"""Branches that run once: they fill in what their test finds missing, so later calls pass them by.
+
+``if self.table is None: self.table = build()``: of a module in use it is not known whether the call that is compiled is
+its first. A sample that the file declares is a fresh module, and there the branch runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static.machine import Machine
+from graphdoctor.static.values import Function, Instance, options
+
+
+def runs_once(machine: Machine, node: cst.If) -> bool:
+    """Whether the body of ``node`` changes attributes so that its test is false from then on."""
+    asked = [] if machine.fresh or not machine.frame.compiled else _asked(node.test)
+    return any(_fills(machine, node.body, receiver, name) for receiver, name in asked)
+
+
+def _fills(machine: Machine, block: cst.BaseSuite, receiver: str, name: str) -> bool:
+    """Whether ``block`` gives ``receiver.name`` a value that stays."""
+    stored = [*_stores(block, receiver, name)]
+    for called in _methods(machine, block, receiver):
+        stored += _stores(called.info.body, receiver, name)
+    function = machine.frame.function
+    emptied = function is not None and any(_is_none(value) for value in _stores(function.body, receiver, name))
+    return bool(stored) and not emptied and not any(_counts(value, name) for value in stored)
+
+
+def _asked(test: cst.BaseExpression) -> list[tuple[str, str]]:
+    """The attributes, each with its object's name, that must lack a value (or have one certain value) for ``test``."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _asked(test.left) + _asked(test.right)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        part = test.comparisons[0]
+        missing = isinstance(part.operator, cst.Is) and _is_none(part.comparator)
+        chosen = isinstance(part.operator, cst.Equal) and isinstance(part.comparator, cst.SimpleString)
+        return _attribute(test.left) if missing or chosen else []
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = test.expression
+        if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Name) and inner.func.value == "hasattr":
+            return _named(inner)
+        return _attribute(inner)
+    return []
+
+
+def _attribute(node: cst.BaseExpression) -> list[tuple[str, str]]:
+    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+        return [(node.value.value, node.attr.value)]
+    return []
+
+
+def _named(call: cst.Call) -> list[tuple[str, str]]:
+    """What ``hasattr(self, "table")`` asks for."""
+    values = [arg.value for arg in call.args]
+    if len(values) == 2 and isinstance(values[0], cst.Name) and isinstance(values[1], cst.SimpleString):
+        return [(values[0].value, str(values[1].evaluated_value))]
+    return []
+
+
+def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseExpression]:
+    """What ``block`` assigns to ``receiver.name``."""
+    for node in walk(block):
+        if isinstance(node, cst.Assign):
+            for target in node.targets:
+                if (receiver, name) in _attribute(target.target):
+                    yield node.value
+
+
+def _methods(machine: Machine, block: cst.CSTNode, receiver: str) -> Iterator[Function]:
+    """The methods of the object called ``receiver`` that ``block`` calls."""
+    owner = machine.frame.scope.find(receiver)
+    for node in walk(block):
+        if isinstance(node, cst.Call) and isinstance(owner, Instance):
+            for named, name in _attribute(node.func):
+                found = owner.info.lookup(name) if named == receiver else None
+                yield from (o for o in options(found) if isinstance(o, Function)) if found is not None else ()
+
+
+def _counts(value: cst.BaseExpression, name: str) -> bool:
+    """Whether ``value``, as in ``self.seen = self.seen + 1``, depends on what was there: a count, not a cache."""
+    return any(isinstance(node, cst.Attribute) and node.attr.value == name for node in walk(value))
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"

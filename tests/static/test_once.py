@@ -1,0 +1,61 @@
+"""Branches that only the first call of a module takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.events import Call
+
+MODEL = """
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = None
+        self.kind = "sparse"
+        self.ready = False
+
+    def forward(self, x):
+        BODY
+        return x
+
+    def choose(self, kind):
+        self.kind = kind
+"""
+SAMPLE = "\ndef graphdoctor_target():\n    return Net(), (torch.rand(4, 4),)\n"
+
+
+def untaken(events, body: str, after: str = "") -> list[bool]:
+    source = MODEL.replace("BODY", body.replace("\n", "\n        ")) + after
+    return [e.site.untaken for e in events(source) if isinstance(e, Call) and e.qualname == "builtins.print"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.table is None:\n    print(1)\n    self.table = x.sum(0)",
+        "if self.kind == 'sparse' and x.shape[0] < 8:\n    print(1)\n    self.choose('full')",
+        "if not self.ready:\n    print(1)\n    self.ready = True",
+        "if not hasattr(self, 'seen'):\n    print(1)\n    self.seen = True",
+    ],
+)
+def test_a_branch_that_fills_what_it_finds_missing_is_taken_by_the_first_call_only(events, body):
+    assert untaken(events, body) == [True]
+    assert untaken(events, body, SAMPLE) == [False], "the sample is a new module"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.table is None:\n    print(1)",
+        "if self.table is None:\n    print(1)\n    self.ready = True",
+        "if not self.ready:\n    print(1)\n    self.ready = self.ready + 1",
+        "if self.table is None:\n    print(1)\n    self.table = x.sum(0)\nself.table = None",
+        "if self.training:\n    print(1)\n    self.training = False",
+    ],
+)
+def test_one_that_later_calls_may_take_again_is_not(events, body):
+    assert untaken(events, body) == [False]
