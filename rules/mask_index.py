@@ -79,6 +79,23 @@ class Net(nn.Module):
     def forward(self, x):
         return x[self.keep]  # GB0036
 """,
+    """\
+import torch.nn as nn
+
+
+class Decoder(nn.Module):
+    def forward(self, x, chosen=None):
+        return x[chosen].sum()  # GB0036
+
+
+class Net(nn.Module):
+    def __init__(self, kind="Decoder"):
+        super().__init__()
+        self.decoder = globals()[kind]()
+
+    def forward(self, x):
+        return self.decoder(x, chosen=x > 1)
+""",
 )
 
 CLEAN = (

@@ -27,6 +27,7 @@ from graphdoctor.static.values import (
     join,
     may_be_tensor,
     options,
+    set_of,
     tensor_of,
     walk,
 )  # fmt: skip
@@ -102,6 +103,8 @@ def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, 
             machine.emit(Truth, node, value=kept, context="comprehension", branch=None)
         return Seq("iterator", None, element)
     kind = {"sorted": "list", "reversed": "iterator", "iter": "iterator"}.get(name, name)
+    if items is not None and name in ("set", "frozenset"):
+        return set_of(name, items)
     if items is not None and name != "sorted":
         return Seq(kind, tuple(reversed(items)) if name == "reversed" else tuple(items))
     return Seq(kind, None, element)

@@ -7,7 +7,17 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.source.walk import walk
-from graphdoctor.static import definitions, expressions, iterate, library, methods, statements, torch_calls, values
+from graphdoctor.static import (
+    definitions,
+    expressions,
+    factories,
+    iterate,
+    library,
+    methods,
+    statements,
+    torch_calls,
+    values,
+)
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
@@ -51,8 +61,11 @@ def call(machine: Machine, node: cst.Call) -> Value:
     if type(func) is cst.Name and func.value == "super" and not node.args:
         return _super(machine)
     callee = expressions.evaluate(machine, func)
-    if type(callee) is Unknown and type(func) is cst.Attribute:
-        return _call_unknown(machine, node, func, used)
+    if type(func) is cst.Attribute:
+        if type(callee) is Unknown or type(callee) is Returned:
+            callee = factories.called_module(machine, node, func) or callee
+        if type(callee) is Unknown:
+            return _call_unknown(machine, node, func, used)
     args, kwargs = arguments(machine, node)
     if not isinstance(callee, Either):
         return apply(machine, node, callee, args, kwargs, used)

@@ -44,6 +44,7 @@ from graphdoctor.static.values import (
     join,
     may_be_tensor,
     options,
+    set_of,
 )  # fmt: skip
 
 
@@ -145,6 +146,8 @@ def _tuple(machine: Machine, node: cst.Tuple | cst.List | cst.Set) -> Value:
                 items.append(spread[0].element if spread else UNKNOWN)
         else:
             items.append(value)
+    if known and kind == "set":
+        return set_of(kind, items)
     return Seq(kind, tuple(items)) if known else Seq(kind, None, join(*items))
 
 

@@ -181,7 +181,7 @@ def _numpy(qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.
         return args[0].items[0]
-    if scalar and args and not any(holds_tensor(a) for a in args) and all(isinstance(a, Const) for a in args):
+    if scalar and len(args) == 1 and isinstance(args[0], Const):
         return Py("float")
     return Tensor(dtype, ndim, numpy=True)
 

@@ -28,7 +28,7 @@ def _fills(machine: Machine, block: cst.BaseSuite, receiver: str, name: str) -> 
         stored += _stores(called.info.body, receiver, name)
     function = machine.frame.function
     emptied = function is not None and any(_is_none(value) for value in _stores(function.body, receiver, name))
-    return bool(stored) and not emptied and not any(_counts(value, name) for value in stored)
+    return not emptied and any(not _counts(value, name) for value in stored)
 
 
 def _asked(test: cst.BaseExpression) -> list[tuple[str, str]]:

@@ -242,6 +242,8 @@ def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Val
         tensor = _first_compared(a, b)
         if tensor is not None:
             machine.emit(Truth, node, value=tensor, context="call", branch=None)
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return UNKNOWN
     return Py("bool", sample=_sampled(name, a, b))
 
 

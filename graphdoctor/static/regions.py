@@ -251,7 +251,7 @@ def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bo
             return join(arguments, NONE) if default == NONE else arguments
         return UNKNOWN
     if default is None:
-        return Tensor(sure=evident, argument=True) if evident or (is_forward and name not in _NOT_TENSORS) else UNKNOWN
+        return Tensor(sure=evident, argument=True) if evident or (is_forward and not _is_number(name)) else UNKNOWN
     if default == NONE:
         return join(Tensor(argument=True), NONE) if evident else UNKNOWN
     if isinstance(default, Const):
@@ -265,6 +265,10 @@ _NOT_TENSORS = words(
     config mode return_dict kwargs args idx name step batch_idx size shape
     """
 )
+
+
+def _is_number(name: str) -> bool:
+    return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))
 
 
 def _as_arguments(value: Value) -> Value:

@@ -7,7 +7,7 @@ Unknown stays ``Unknown``, and rules are silent about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -291,6 +291,13 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
         sizes=a.sizes if a.sizes == b.sizes else None,
         unbacked=a.unbacked and b.unbacked,
     )
+
+
+def set_of(kind: str, items: Sequence[Value]) -> Seq:
+    """A set of ``items``: equal constants count once, and of other values it is not known whether they are equal."""
+    if all(isinstance(item, Const) for item in items):
+        return Seq(kind, tuple(dict.fromkeys(items)))
+    return Seq(kind, tuple(items)) if len(items) == 1 else Seq(kind, None, join(*items))
 
 
 def keep(value: Value, test: Callable[[Value], bool]) -> Value:

@@ -191,3 +191,18 @@ def test_a_named_target_is_the_region(tmp_path):
 
     assert lines("generate") == [4]
     assert lines("Net") == lines(None) == lines("nothing") == [9]
+
+
+def test_arguments_called_a_size_or_shape_are_no_tensors(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, table, window_size, old_shape):
+                if window_size[0] > old_shape[0]:
+                    return table
+                if table[0] > 1:
+                    return -table
+                return table * 2
+    """)
+    assert [e.site.module.code(e.node) for e in found if isinstance(e, Truth)] == ["table[0] > 1"]

@@ -16,6 +16,7 @@ from graphdoctor.static.values import (
     join,
     keep,
     may_be_tensor,
+    set_of,
 )
 
 
@@ -54,3 +55,12 @@ def test_keep_never_empties_a_value():
 def test_tensors_are_found_in_containers():
     assert holds_tensor(Seq("list", (Const(1), Mapping((("a", Tensor()),)))))
     assert not holds_tensor(Seq("list", (Const(1),)))
+
+
+def test_equal_constants_count_once_in_a_set():
+    assert set_of("set", [Const("a"), Const("b"), Const("a")]) == Seq("set", (Const("a"), Const("b")))
+
+
+def test_how_many_different_values_a_set_has_is_not_known():
+    assert set_of("set", [Py("int"), Py("str")]).items is None
+    assert set_of("set", [Tensor()]).items == (Tensor(),)
