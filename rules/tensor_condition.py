@@ -131,6 +131,21 @@ def f(x):
     return x
 """,
     """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        if self.training and torch.rand(()) > 0.5:  # GB0170
+            x = x.flip(-1)
+        return x
+
+
+def graphdoctor_target():
+    return Net().train(), (torch.rand(4, 8),)
+""",
+    """\
 import numpy as np
 
 
@@ -208,6 +223,21 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        if self.training and x.shape[0] > 2:
+            x = torch.where(torch.rand(()) > 0.5, x.flip(-1), x)
+        return x
+
+
+def graphdoctor_target():
+    return Net().train(), (torch.rand(4, 8),)
+""",
     """\
 import math
 
@@ -396,13 +426,16 @@ def _maybe_flag(event: Truth) -> bool:
 
 
 def _short_circuited(event: Truth) -> bool:
-    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``."""
+    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
+
+    Not behind ``self.training``: every model is trained.
+    """
     if not event.site.conditional or not isinstance(event.branch, (cst.If, cst.IfExp, cst.While)):
         return False
     test = event.branch.test
     while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         if any(child is event.node for child in _nodes(test.right)):
-            return True
+            return not (isinstance(test.left, cst.Attribute) and test.left.attr.value == "training")
         test = test.left
     return False
 
