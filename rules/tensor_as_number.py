@@ -39,6 +39,13 @@ FLOAT_ARGUMENTS = (
 BREAKS = (
     """\
 def f(x):
+    count = (x[0] > 1).sum()
+    first = x.new_zeros(count, 3)  # GB0033
+    second = x.new_zeros(count, 4)
+    return first.sum() + second.sum() + x.narrow(-1, count, x.size(-1) - count).sum()  # GB0033
+""",
+    """\
+def f(x):
     length = (x[0] > 1).sum()
     return x[:, :length]  # GB0124
 """,

@@ -133,10 +133,12 @@ def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None],
 
 
 def _for(machine: Machine, node: cst.For) -> bool:
+    restarts = machine.restarts
     over = expressions.evaluate(machine, node.iter)
     if machine.dynamic and isinstance(over, Tensor):
         machine.emit(Specialise, node.iter, how="iterate")
     items, element = iterate.elements(machine, node.iter, over)
+    machine.resume(restarts)
     if items is not None and not items:
         return node.orelse is None or statements.run_block(machine, node.orelse.body)
     if items is not None and len(items) <= 8:

@@ -275,7 +275,10 @@ def call_function(
     key = call_key(info, function, names, frame.compiled)
     known = machine.summaries.find(key, frame) if key is not None else None
     if known is not None:
+        if key in machine.restarting:
+            machine.restart()
         return known
+    restarts = machine.restarts
     depth = sum(1 for active in machine.active if active is info)
     if depth > 1 or len(machine.frames) > machine.MAX_DEPTH:
         return UNKNOWN
@@ -305,6 +308,8 @@ def call_function(
         machine.active.pop()
     if key is not None:
         machine.summaries.keep(key, frame, result)
+        if machine.restarts != restarts:
+            machine.restarting.add(key)
     return result
 
 

@@ -176,6 +176,8 @@ def _hits(
             if event.site.untaken:
                 hit = replace(hit, confidence="possible")
             places.setdefault((rule.code, id(hit.place)), []).append(hit)
+            if _breaks(rule, hit):
+                machine.restart()
 
     machine = Machine(project, sink, _OUTSIDE)
     with _contained(trouble):
@@ -187,6 +189,12 @@ def _hits(
         # A call that ran out of steps ends as one of which nothing is known.
         trouble.append(_TOO_LARGE)
     return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()], machine.judged
+
+
+def _breaks(rule: Rule, hit: Hit) -> bool:
+    """Whether the graph ends at ``hit``, as far as it is known."""
+    error = (hit.severity or rule.severity) == "error" and hit.confidence != "possible"
+    return error and bool(hit.gb_ids or rule.gb_ids) and hit.event.site.compiled
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ import libcst as cst
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.summaries import Summaries
-from graphdoctor.static.values import Const, Missing, Returned, Value, join
+from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join
 
 Names = dict[str, Value]
 
@@ -140,6 +140,9 @@ class Machine:
         #: The innermost of them, the call being interpreted.
         self.frame: Frame
         self.summaries = Summaries()
+        #: How often the graph ended so far, and what is known of calls in which it does.
+        self.restarts = 0
+        self.restarting: set[Hashable] = set()
         self.active: list[Any] = []
         self.steps = 0
         #: The module of the file that is scanned; the others are what it imports. None for a librarian.
@@ -253,6 +256,16 @@ class Machine:
                     called_with=tuple(sorted(made.called_with)),
                 )
             )
+
+    def restart(self) -> None:
+        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
+        self.restarts += 1
+
+    def resume(self, before: int) -> None:
+        """Make what the function holds inputs of the next graph, if one ended since ``restarts`` was ``before``."""
+        if self.restarts != before and self.frame.compiled:
+            names = self.frame.scope.names
+            names.update({name: as_arguments(value) for name, value in names.items()})
 
     def path(
         self,

@@ -32,6 +32,7 @@ from graphdoctor.static.values import (
     Tensor,
     Unknown,
     Value,
+    as_arguments,
     join,
     options,
 )  # fmt: skip
@@ -83,8 +84,8 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
     if positional is not None:
-        positional = tuple(_as_arguments(value) for value in positional)
-    kwargs = {name: _as_arguments(value) for name, value in kwargs.items()}
+        positional = tuple(as_arguments(value) for value in positional)
+    kwargs = {name: as_arguments(value) for name, value in kwargs.items()}
     for option in options(target):
         if isinstance(option, Returned):
             calls.apply(machine, declared.info.node, option, positional or (), kwargs)
@@ -247,7 +248,7 @@ def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bo
     if param.annotation is not None:
         declared = calls.annotated_value(machine, info, param.annotation.annotation)
         if not isinstance(declared, Unknown):
-            arguments = _as_arguments(declared)
+            arguments = as_arguments(declared)
             return join(arguments, NONE) if default == NONE else arguments
         return UNKNOWN
     if default is None:
@@ -269,7 +270,3 @@ _NOT_TENSORS = words(
 
 def _is_number(name: str) -> bool:
     return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))
-
-
-def _as_arguments(value: Value) -> Value:
-    return join(*(replace(o, argument=True, constant=False) if isinstance(o, Tensor) else o for o in options(value)))

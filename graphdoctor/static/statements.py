@@ -28,6 +28,7 @@ def run_statements(machine: Machine, body: Sequence[Any]) -> bool:
     saved = frame.statement
     try:
         for statement in body:
+            restarts = machine.restarts
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
                 frame.statement = statement
@@ -42,6 +43,7 @@ def run_statements(machine: Machine, body: Sequence[Any]) -> bool:
                     return False
             elif not _simple(machine, statement):
                 return False
+            machine.resume(restarts)
         return True
     finally:
         frame.statement = saved

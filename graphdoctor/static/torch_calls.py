@@ -157,12 +157,16 @@ def read_numbers(
         # A tensor as one bound is fine, and so is one beside another.
         bounds = [v for k, v in enumerate((*args[offset:], kwargs.get("min"), kwargs.get("max"))) if v is not None]
         wanted = bounds if any(isinstance(b, (Const, Py)) and b != Const(None) for b in bounds) else []
-    for value in wanted:
-        if any(isinstance(v, Tensor) for v in walk(value, 2)) and not (
-            name == "split" and isinstance(value, Tensor) and value.numpy
-        ):
-            machine.emit(Convert, node, value=_first_tensor(value), to="size", how=name)
-            return
+    tensors = [
+        _first_tensor(value)
+        for value in wanted
+        if any(isinstance(v, Tensor) for v in walk(value, 2))
+        and not (name == "split" and isinstance(value, Tensor) and value.numpy)
+    ]
+    if tensors:
+        # An input of the graph may be a size where a result may not.
+        results = [t for t in tensors if not all(o.argument for o in options(t) if isinstance(o, Tensor))]
+        machine.emit(Convert, node, value=(results or tensors)[0], to="size", how=name)
 
 
 def _first_tensor(value: Value) -> Value:

@@ -293,6 +293,21 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
     )
 
 
+def as_arguments(value: Value) -> Value:
+    """``value`` with the tensors in it as inputs of a graph, not results in it."""
+    if isinstance(value, Tensor):
+        return value if value.argument else replace(value, argument=True, constant=False)
+    if isinstance(value, Either):
+        return join(*(as_arguments(option) for option in value.options))
+    if isinstance(value, Seq):
+        items = None if value.items is None else tuple(as_arguments(item) for item in value.items)
+        return replace(value, items=items, element=as_arguments(value.element))
+    if isinstance(value, Mapping):
+        rest = None if value.rest is None else as_arguments(value.rest)
+        return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)
+    return value
+
+
 def set_of(kind: str, items: Sequence[Value]) -> Seq:
     """A set of ``items``: equal constants count once, and of other values it is not known whether they are equal."""
     if all(isinstance(item, Const) for item in items):

@@ -11,6 +11,7 @@ from graphdoctor.static.values import (
     Py,
     Seq,
     Tensor,
+    as_arguments,
     holds_tensor,
     is_tensor,
     join,
@@ -64,3 +65,10 @@ def test_equal_constants_count_once_in_a_set():
 def test_how_many_different_values_a_set_has_is_not_known():
     assert set_of("set", [Py("int"), Py("str")]).items is None
     assert set_of("set", [Tensor()]).items == (Tensor(),)
+
+
+def test_tensors_in_containers_become_arguments():
+    given, made = Tensor(argument=True), Tensor(constant=True)
+    assert as_arguments(join(Seq("list", (made,)), NONE)) == join(Seq("list", (given,)), NONE)
+    assert as_arguments(Mapping((("a", made),), made)) == Mapping((("a", given),), given)
+    assert as_arguments(Const(1)) == Const(1)
