@@ -45,6 +45,16 @@ def _around(qualname: str) -> tuple[str, ...]:
     return tuple(accumulate(qualname.split("."), "{}.{}".format))
 
 
+def asks_training(test: cst.BaseExpression) -> bool:
+    """True for ``self.training and ...``: whatever stands behind it is reached, since every model is trained."""
+    return (
+        isinstance(test, cst.BooleanOperation)
+        and isinstance(test.operator, cst.And)
+        and isinstance(test.left, cst.Attribute)
+        and test.left.attr.value == "training"
+    )
+
+
 def in_assert(event: Event) -> bool:
     """True when the statement of ``event`` is an ``assert``."""
     statement = event.site.statement

@@ -26,7 +26,7 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence
+from ._shared import asks_training, certainty, code, consequence
 
 CODE = "GD403"
 NAME = "python-random"
@@ -44,6 +44,25 @@ ARRAYS = ("rand", "randn", "random", "random_sample", "standard_normal", "normal
 SHAPE_ONLY = ("rand", "randn", "random", "random_sample", "standard_normal")
 
 BREAKS = (
+    """\
+import random
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        drawn = random.uniform(0, 1)
+        if self.training and (drawn < 0.5):  # GB0170
+            return x
+        return x * 2
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net().train(), (torch.rand(4, 8),)
+""",
     """\
 import random
 
@@ -126,6 +145,25 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import random
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        drawn = random.uniform(0, 1)
+        if self.training and x.shape[0] > 2:
+            return x * drawn
+        return x * 2
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net().train(), (torch.rand(4, 8),)
+""",
     """\
 import torch
 
@@ -240,8 +278,8 @@ def _branch(event: Call) -> Hit | None:
         event,
         f"{code(event, test)} is decided by a random number of Python: {consequence(event)}",
         "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument",
-        # Behind an ``and`` it may never be asked: ``self.training and drawn < p``.
-        "possible" if isinstance(test, cst.BooleanOperation) else certainty(event),
+        # Behind an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
+        "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
     )
 

@@ -35,7 +35,7 @@ from graphdoctor.static.events import Call, Truth
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, may_be_tensor, options, tensor_of
 
-from ._shared import certainty, code, consequence, in_assert, only_raises
+from ._shared import asks_training, certainty, code, consequence, in_assert, only_raises
 
 CODE = "GD201"
 NAME = "tensor-condition"
@@ -426,16 +426,13 @@ def _maybe_flag(event: Truth) -> bool:
 
 
 def _short_circuited(event: Truth) -> bool:
-    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
-
-    Not behind ``self.training``: every model is trained.
-    """
+    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``."""
     if not event.site.conditional or not isinstance(event.branch, (cst.If, cst.IfExp, cst.While)):
         return False
     test = event.branch.test
     while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         if any(child is event.node for child in _nodes(test.right)):
-            return not (isinstance(test.left, cst.Attribute) and test.left.attr.value == "training")
+            return not asks_training(test)
         test = test.left
     return False
 
