@@ -138,8 +138,12 @@ def _enter(
     target: Value,
     args: tuple[Value, ...] | None = None,
     kwargs: dict[str, Value] | None = None,
+    anew: bool = False,
 ) -> bool:
-    """Interpret ``target`` as a compiled region. False when it is not scanned code."""
+    """Interpret ``target`` as a compiled region. False when it is not scanned code.
+
+    Where no arguments are given, what other regions called is not entered again, but ``anew``.
+    """
     if isinstance(target, Compiled):
         return any(_enter(machine, module, option, args, kwargs) for option in options(target.target))
     if isinstance(target, Class) and target.info.is_module:
@@ -147,7 +151,7 @@ def _enter(
     function = entry_function(target)
     if function is None:
         return False
-    if args is None and id(function.info) in machine.reached:
+    if args is None and not anew and id(function.info) in machine.reached:
         return True
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
     with machine.call(frame):
@@ -188,9 +192,18 @@ def _forwards(machine: Machine, module: ModuleInfo) -> None:
         if id(info) not in held:
             instances[id(info)] = made = default_module(machine, info)
             held |= {id(part.info) for part in _held(made) if part is not made}
+    public = _exported(module)
     first = [c for c in classes if id(c) not in held]
-    for info in first + [c for c in classes if id(c) in held and not _reached(machine, c)]:
-        _enter(machine, module, instances.get(id(info)) or default_module(machine, info))
+    for info in first + [c for c in classes if id(c) in held and (c.name in public or not _reached(machine, c))]:
+        # Users call what is exported with arguments that other classes of the file leave out.
+        made = instances.get(id(info)) or default_module(machine, info)
+        _enter(machine, module, made, anew=info.name in public)
+
+
+def _exported(module: ModuleInfo) -> set[str]:
+    """The names in ``__all__``."""
+    named = module.scope.names.get("__all__")
+    return {str(v.value) for v in named.items or () if isinstance(v, Const)} if isinstance(named, Seq) else set()
 
 
 def _reached(machine: Machine, info: ClassInfo) -> bool:

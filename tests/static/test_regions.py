@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphdoctor.static.engine import analyse
 from graphdoctor.static.events import Call, Compile, Truth
 
@@ -206,3 +208,25 @@ def test_arguments_called_a_size_or_shape_are_no_tensors(events):
                 return table * 2
     """)
     assert [e.site.module.code(e.node) for e in found if isinstance(e, Truth)] == ["table[0] > 1"]
+
+
+@pytest.mark.parametrize(("exported", "printed"), [("__all__ = ['Net', 'Head']", 1), ("", 0)])
+def test_what_a_file_exports_is_called_by_others_too(events, exported, printed):
+    source = """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, mask: torch.Tensor | None = None):
+                if mask is not None:
+                    print(mask)
+                return x
+
+        class Head(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = Net()
+
+            def forward(self, x):
+                return self.net(x)
+    """
+    assert len(calls(events(f"{source}\n        {exported}\n"), "builtins.print")) == printed
