@@ -134,7 +134,6 @@ def _result(entry: dict[str, Any]) -> FileResult:
         tuple(_finding(raw) for raw in entry["findings"]),
         None if entry["judged"] is None else frozenset(entry["judged"]),
         {shown: Path(helper) for shown, helper in entry["helpers"].items()},
-        frozenset(entry["looked_at"]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,9 +62,10 @@ def static_pass(
     missing = [one for one in work.files if one not in known]
     if missing:
         for one, result in _analysed(work, missing, rules(), jobs):
-            known[one] = result
             if cache is not None:
                 cache.keep(*one, result, path_of)
+            # Hundreds of names a file, which only the cache asks for.
+            known[one] = replace(result, looked_at=frozenset())
             progress(len(known))
         if cache is not None:
             cache.prune()

@@ -40,11 +40,12 @@ _left_out = nodes.block([])
 
 
 class Builder:
-    """Makes the nodes of one file. ``lazy`` leaves the bodies of functions out; ``body`` makes them on demand."""
+    """Makes the nodes of one file. The bodies of functions are left out; ``body`` makes them on demand."""
 
-    def __init__(self, lines: Sequence[str], lazy: bool) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
-        self._lazy = lazy
+        #: Inside of a body nothing is left out.
+        self._lazy = True
         #: What each node was made of, by its id.
         self.origin: dict[int, Origin] = {}
 
@@ -109,7 +110,7 @@ class Builder:
         return made
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
-        """A function; without its body where the builder is lazy."""
+        """A function; without its body where it is not part of another."""
         return _function(
             nodes.name(node.name),
             self.parameters(node.args),

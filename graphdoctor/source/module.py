@@ -14,33 +14,43 @@ from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.from_ast import Builder
+from graphdoctor.source.nodes import fill
 from graphdoctor.source.places import place_of
 from graphdoctor.source.text import split_lines
+from graphdoctor.source.walk import walk
 from graphdoctor.source.written import Written
 
 
 class SourceModule:
     """One file. ``path`` is the one that findings show, ``file`` the one on disk.
 
-    ``tree`` is for reading: it has what carries meaning, and no comments or whitespace; ``written`` has everything. Of
-    a ``lazy`` module the bodies of functions are made when ``body`` asks for them. Raises SourceError.
+    ``tree`` is for reading: it has what carries meaning, and no comments or whitespace; ``written`` has everything.
+    ``top`` is ``tree`` without the bodies of functions, which are made when ``body`` asks for them: most of a file is
+    never called. Raises SourceError.
     """
 
-    def __init__(
-        self, path: str, file: Path, text: str, encoding: str, tree: ast.Module | None = None, lazy: bool = False
-    ) -> None:
+    def __init__(self, path: str, file: Path, text: str, encoding: str, tree: ast.Module | None = None) -> None:
         self.path = path
         self.file = file
         self.text = text
         self.encoding = encoding
         self._bodies: dict[int, cst.BaseSuite] = {}
         parsed = syntax.check(text) if tree is None else tree
-        self._builder = Builder(self.lines, lazy)
+        self._builder = Builder(self.lines)
         try:
             with collector_paused(), deep_recursion():
-                self.tree = cst.Module(self._builder.statements(parsed.body))
+                self.top = cst.Module(self._builder.statements(parsed.body))
         except RecursionError:
             raise SourceError("too deeply nested to parse") from None
+
+    @cached_property
+    def tree(self) -> cst.Module:
+        """The whole file; the nodes of ``top``, with the bodies of functions."""
+        with deep_recursion():
+            for node in walk(self.top, stop=(cst.FunctionDef,)):
+                if isinstance(node, cst.FunctionDef):
+                    fill(node, self.body(node))
+        return self.top
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ class Analysis:
         self._active = active
         self._helper = helper
         self._target = target
-        self._project = Project(unsaved, followed, lambda file: file in self._shown or helper(file) is not None)
+        self._project = Project(unsaved, followed)
 
     def file(self, file: Path, path: str) -> FileResult:
         """Analyse one of the files."""

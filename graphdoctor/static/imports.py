@@ -148,9 +148,9 @@ def load_module(machine: Machine, here: ModuleInfo, dotted: str) -> ModuleInfo |
 
 def run_module(machine: Machine, module: ModuleInfo) -> ModuleInfo:
     """Interpret the top level of ``module``."""
-    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with machine.call(frame):
-        for statement in module.source.tree.body:
+        for statement in module.source.top.body:
             # One by one: what stands behind a raise or an exit at the top level is still there to be imported.
             statements.run_statements(machine, [statement])
     return module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -184,17 +184,10 @@ class Project:
     """Finds and parses the modules that scanned files import from the same project.
 
     ``unsaved`` holds texts that stand for files, by resolved path: what an editor has not written yet. ``followed`` are
-    installed packages that are part of the project by the user's wish, with the folders that hold them. ``complete``
-    tells of a file whether its findings are wanted; of others only what is called gets nodes.
+    installed packages that are part of the project by the user's wish, with the folders that hold them.
     """
 
-    def __init__(
-        self,
-        unsaved: Mapping[Path, str] | None = None,
-        followed: Mapping[str, Path] | None = None,
-        complete: Callable[[Path], bool] = lambda file: True,
-    ) -> None:
-        self._complete = complete
+    def __init__(self, unsaved: Mapping[Path, str] | None = None, followed: Mapping[str, Path] | None = None) -> None:
         self._unsaved = unsaved or {}
         self.followed = followed or {}
         self._sources: dict[Path, SourceModule | None] = {}
@@ -230,7 +223,7 @@ class Project:
                 try:
                     text, encoding = self.read(file)
                     tree = syntax.check(text)
-                    found = SourceModule(file.as_posix(), file, text, encoding, tree, lazy=not self._complete(file))
+                    found = SourceModule(file.as_posix(), file, text, encoding, tree)
                 except SourceError:
                     found = None
             self._sources[file] = found

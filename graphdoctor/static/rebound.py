@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 
 
-def rebound_names(tree: cst.Module, text: str) -> frozenset[str]:
-    """Names that a function declares ``global``, and those that a loop at module level assigns.
-
-    ``text`` is the source of ``tree``.
-    """
+def rebound_names(source: SourceModule) -> frozenset[str]:
+    """Names that a function declares ``global``, and those that a loop at module level assigns."""
     found: set[str] = set()
-    for statement in tree.body:
+    for statement in source.top.body:
         if isinstance(statement, (cst.For, cst.While)):
             found |= assigned_names(statement)
-    if "global " in text:
-        found |= {item.name.value for node in walk(tree) if isinstance(node, cst.Global) for item in node.names}
+    if "global " in source.text:
+        found |= {item.name.value for node in walk(source.tree) if isinstance(node, cst.Global) for item in node.names}
     return frozenset(found)
 
 

@@ -43,7 +43,7 @@ def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event], targe
 
     ``target`` names the function, class or object that is compiled, where the user says so.
     """
-    machine.rebound = rebound_names(module.source.tree, module.source.text)
+    machine.rebound = rebound_names(module.source)
     machine.main = module
     imports.run_module(machine, module)
     _regions(machine, module, compiles, target)
@@ -51,7 +51,7 @@ def interpret(machine: Machine, module: ModuleInfo, compiles: list[Event], targe
 
 
 def _regions(machine: Machine, module: ModuleInfo, compiles: list[Event], target: str | None) -> None:
-    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.tree)
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with machine.call(frame):
         named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
         entered = [_enter(machine, module, option) for option in options(named)]

@@ -102,16 +102,18 @@ def test_constants_have_their_values() -> None:
 
 def test_bodies_are_made_when_they_are_asked_for() -> None:
     text = "def f():\n    return 1\n\nclass A:\n    def g(self):\n        def h(): return 2\n        return h\n"
-    lazy = SourceModule("m.py", Path("m.py"), text, "utf-8", lazy=True)
-    whole = SourceModule("m.py", Path("m.py"), text, "utf-8")
-    functions = [n for n in walk(lazy.tree) if isinstance(n, cst.FunctionDef)]
+    lazy, whole = (SourceModule("m.py", Path("m.py"), text, "utf-8") for _ in range(2))
+    functions = [n for n in walk(lazy.top) if isinstance(n, cst.FunctionDef)]
     assert [len(n.body.body) for n in functions] == [0, 0]
     made = {n.name.value: lazy.body(n) for n in functions}
+    assert [len(n.body.body) for n in functions] == [0, 0]
     for node in walk(whole.tree):
         if isinstance(node, cst.FunctionDef) and node.name.value in made:
             assert list(same(made[node.name.value], node.body))
             assert whole.body(node) is node.body
     assert lazy.body(functions[0]) is lazy.body(functions[0])
+    assert lazy.tree is lazy.top
+    assert functions[0].body is made["f"]
 
 
 def test_calls_are_followed_into_a_module_whose_bodies_were_left_out(tmp_path: Path) -> None:
