@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,8 @@ File = tuple[Path, str]
 
 #: Text for which another process is worth its start: about five seconds of analysis.
 _BYTES_A_PROCESS = 500_000
+#: Files whose memory is worth half a second of looking for garbage.
+_MANY = 100
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,9 @@ def static_pass(
             progress(len(known))
         if cache is not None:
             cache.prune()
+        if len(missing) > _MANY:
+            # What was read of so many files is a third of what a scan may take, and refers to itself in circles.
+            gc.collect()
     return merged(known[one] for one in work.files)
 
 

@@ -21,7 +21,7 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.events import CompiledCall
 from graphdoctor.static.rebound import assigned_names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Instance, Py, Value, options
+from graphdoctor.static.values import Const, Function, Instance, Py, Value, options
 
 from ._shared import code
 
@@ -182,9 +182,9 @@ def _writes(loop: cst.For | cst.While, event: CompiledCall) -> list[cst.Assign]:
 def _attributes(module: Instance) -> set[str]:
     """Names of the numbers that the methods of ``module`` read of it, constructors left out."""
     found: set[str] = set()
-    for node in walk(module.info.node, stop=()):
-        if isinstance(node, cst.FunctionDef) and node.name.value != "__init__":
-            found |= {n.attr.value for n in walk(node) if isinstance(n, cst.Attribute)}
+    for method in (option for value in module.info.attrs.values() for option in options(value)):
+        if isinstance(method, Function) and method.info.name != "__init__":
+            found |= {n.attr.value for n in walk(method.info.body) if isinstance(n, cst.Attribute)}
     return {name for name in found if _is_number(module.attrs.get(name, Const(None)))}
 
 
