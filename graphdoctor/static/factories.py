@@ -18,10 +18,10 @@ from graphdoctor.static.values import Class, Function, Instance
 
 def called_module(machine: Machine, node: cst.Call, func: cst.Attribute) -> Instance | None:
     """The module that ``func``, an attribute of an object of scanned code, holds; None where its call does not tell."""
-    owner = machine.frame.scope.find(func.value.value) if isinstance(func.value, cst.Name) else None
-    if not machine.frame.compiled or not isinstance(owner, Instance) or not owner.info.is_module:
-        return None
     given = {arg.keyword.value for arg in node.args if arg.keyword is not None}
+    owner = machine.frame.scope.find(func.value.value) if isinstance(func.value, cst.Name) else None
+    if not given or not machine.frame.compiled or not isinstance(owner, Instance) or not owner.info.is_module:
+        return None
     takers = list(_takers(owner.info.module))
     having = [[info for info, names, _ in takers if name in names] for name in given]
     told = {id(found[0]): found[0] for found in having if len(found) == 1}
