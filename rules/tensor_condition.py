@@ -15,8 +15,6 @@ v)` needs no `if mask.any()`. Conditions on shapes, dtypes, flags and None are f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from graphdoctor.fixes.branch import rewrite_branch
@@ -31,6 +29,7 @@ from graphdoctor.fixes.purity import called
 from graphdoctor.fixes.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.sorting import sort_in_graph
 from graphdoctor.fixes.while_loop import loop_in_graph
+from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Call, Truth
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, may_be_tensor, options, tensor_of
@@ -431,16 +430,10 @@ def _short_circuited(event: Truth) -> bool:
         return False
     test = event.branch.test
     while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        if any(child is event.node for child in _nodes(test.right)):
+        if any(node is event.node for node in walk(test.right)):
             return not asks_training(test)
         test = test.left
     return False
-
-
-def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _nodes(child)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -271,12 +271,7 @@ def _exhaustive(node: cst.Match) -> bool:
 
 
 def _captures(pattern: cst.CSTNode) -> list[cst.Name]:
-    found: list[cst.Name] = []
-    if isinstance(pattern, (cst.MatchAs, cst.MatchStar)) and pattern.name is not None:
-        found.append(pattern.name)
-    for child in pattern.children:
-        found += _captures(child)
-    return found
+    return [p.name for p in walk(pattern) if isinstance(p, (cst.MatchAs, cst.MatchStar)) and p.name is not None]
 
 
 def _function(machine: Machine, node: cst.FunctionDef) -> bool:

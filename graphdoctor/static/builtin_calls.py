@@ -151,8 +151,14 @@ def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs:
     if machine.dynamic and any(isinstance(a, Py) and a.shape for a in args):
         machine.emit(Specialise, node, how="range")
     numbers = [a.value for a in args if isinstance(a, Const) and isinstance(a.value, int)]
-    if len(numbers) == len(args) and args and len(range(*numbers)) <= 8:
-        return Seq("range", tuple(Const(i) for i in range(*numbers)))
+    if len(numbers) == len(args):
+        try:
+            counted = range(*numbers)
+            if len(counted) <= 8:
+                return Seq("range", tuple(Const(i) for i in counted))
+        except (TypeError, ValueError, OverflowError):
+            # Too many numbers, a step of zero, or more steps than Python counts.
+            pass
     return Seq("range", None, Py("int"))
 
 

@@ -117,3 +117,21 @@ def test_scanned_code_is_never_run(tmp_path):
 def test_findings_do_not_depend_on_the_order_of_files(tmp_path):
     files = write(tmp_path, model=MODEL, other=MODEL.replace("Net", "Other"))
     assert analyse(files).findings == analyse(files[::-1]).findings
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "range(1, 2, 3, 4)",
+        "range(1, 5, 0)",
+        "range(10**30)",
+        "range()",
+        "match flags:\n        case []:\n            x = -x\n        case [[], *rest] | {'a': []} as rest:\n            x = x + 1",
+    ],
+)
+def test_code_that_fails_or_is_rare_is_no_internal_error(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(f"import torch\n\n\n@torch.compile\ndef f(x, flags=()):\n    {line}\n    return x.sum().item()\n")
+    result = analyse([(file, "net.py")])
+    assert [f.rule for f in result.findings] == ["GD211"]
+    assert result.files[0].reason is None
