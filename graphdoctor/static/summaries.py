@@ -56,13 +56,14 @@ def _covers(path: _Path, frame: Frame) -> bool:
 def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:
     """What the result of a call depends on; None where it cannot be told."""
     arguments = tuple((name, _kind(value, not compiled)) for name, value in names.items())
-    return _hashable((id(info), id(function.cells), arguments, compiled))
+    # The objects, not their ids: those of a function that is gone may be given to another.
+    return _hashable((info, function.cells, arguments, compiled))
 
 
 def object_key(info: ClassInfo, args: tuple[Value, ...], kwargs: Names[str, Value]) -> Hashable | None:
     """What an object that is made outside compiled code depends on; None where it cannot be told."""
     arguments = tuple(_kind(a, True) for a in args), tuple((k, _kind(v, True)) for k, v in kwargs.items())
-    return _hashable((id(info), arguments))
+    return _hashable((info, arguments))
 
 
 def _hashable(key: Hashable) -> Hashable | None:
@@ -89,9 +90,9 @@ def _kind(value: Value, deep: bool) -> Hashable:
 
 def _object(value: Instance, deep: bool) -> Hashable:
     if not value.attrs:
-        return "object", id(value.info)
+        return "object", value.info
     if not deep or value.info.is_module or len(value.attrs) > _MOST_ATTRIBUTES:
         return value
     if any(isinstance(held, (Instance, Either, Seq, Mapping)) for held in value.attrs.values()):
         return value
-    return ("object", id(value.info), *sorted(value.attrs.items()))
+    return ("object", value.info, *sorted(value.attrs.items()))
