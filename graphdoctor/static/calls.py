@@ -8,20 +8,20 @@ import libcst as cst
 
 from graphdoctor.source.walk import walk
 from graphdoctor.static import (
+    arguments,
     definitions,
     expressions,
     factories,
-    iterate,
     library,
     methods,
+    objects,
     statements,
     torch_calls,
-    values,
 )
 from graphdoctor.static.events import Build, Call, CompiledCall
-from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
+from graphdoctor.static.index import FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine
-from graphdoctor.static.summaries import call_key, object_key
+from graphdoctor.static.summaries import call_key
 from graphdoctor.static.values import (
     NONE,
     UNKNOWN,
@@ -32,7 +32,6 @@ from graphdoctor.static.values import (
     External,
     Function,
     Instance,
-    Mapping,
     Method,
     Partial,
     Py,
@@ -44,9 +43,7 @@ from graphdoctor.static.values import (
     Unknown,
     Value,
     holds_tensor,
-    is_sure_tensor,
     join,
-    may_be_tensor,
     options,
 )  # fmt: skip
 
@@ -66,7 +63,7 @@ def call(machine: Machine, node: cst.Call) -> Value:
             callee = factories.called_module(machine, node, func) or callee
         if type(callee) is Unknown:
             return _call_unknown(machine, node, func, used)
-    args, kwargs = arguments(machine, node)
+    args, kwargs = arguments.passed(machine, node)
     if not isinstance(callee, Either):
         return apply(machine, node, callee, args, kwargs, used)
     return join(*(apply(machine, node, option, args, kwargs, used) for option in callee.options))
@@ -74,36 +71,12 @@ def call(machine: Machine, node: cst.Call) -> Value:
 
 def _call_unknown(machine: Machine, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
-    args, kwargs = arguments(machine, node)
+    args, kwargs = arguments.passed(machine, node)
     machine.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
         # Only modules are asked for their parameters.
         return Seq("iterator", None, Tensor("float", owned=True))
     return UNKNOWN
-
-
-def arguments(machine: Machine, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]:
-    """Positional and keyword argument values; a star whose length is unknown ends the positional ones."""
-    args: list[Value] = []
-    kwargs: Kwargs = {}
-    for arg in node.args:
-        value = expressions.evaluate(machine, arg.value)
-        if arg.star == "*":
-            items, element = iterate.elements(machine, arg.value, value)
-            args += items if items is not None else [Seq("star", None, element)]
-        elif arg.star == "**":
-            for option in options(value):
-                if isinstance(option, Mapping):
-                    kwargs.update({k: v for k, v in option.items if isinstance(k, str)})
-                    if option.rest is not None:
-                        kwargs["**"] = option.rest
-                else:
-                    kwargs["**"] = UNKNOWN
-        elif arg.keyword is not None:
-            kwargs[arg.keyword.value] = value
-        else:
-            args.append(value)
-    return tuple(args), kwargs
 
 
 def _super(machine: Machine) -> Value:
@@ -122,7 +95,7 @@ def apply(
     if isinstance(callee, Function):
         return call_function(machine, node, callee, args, kwargs)
     if isinstance(callee, Class):
-        return instantiate(machine, node, callee, args, kwargs)
+        return objects.instantiate(machine, node, callee, args, kwargs)
     if isinstance(callee, Instance):
         return call_instance(machine, node, callee, args, kwargs)
     if isinstance(callee, Compiled):
@@ -264,7 +237,7 @@ def call_function(
         )
         return UNKNOWN
     frame = machine.frame
-    names = bind_arguments(machine, info, args, kwargs)
+    names = arguments.bound(machine, info, args, kwargs)
     if info.markers & OPAQUE:
         return _opaque_result(machine, info, args)
     if not frame.compiled and not _worth_following(machine, info):
@@ -323,7 +296,7 @@ OPAQUE = frozenset((
 def _opaque_result(machine: Machine, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
     returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
     if returns is not None:
-        return annotated_value(machine, info, returns.annotation)
+        return arguments.annotated_value(machine, info, returns.annotation)
     return Tensor() if any(holds_tensor(a) for a in args) else UNKNOWN
 
 
@@ -348,107 +321,3 @@ def run_body(machine: Machine, frame: Frame, info: FunctionInfo) -> Value:
     if isinstance(result, Unknown) and info.node.returns is not None:
         return definitions.annotation(machine, info.node.returns.annotation)
     return result
-
-
-def bind_arguments(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
-    """Parameter values of a call, by Python's rules; what an argument does not say its annotation may."""
-    params = info.node.params
-    names: dict[str, Value] = {}
-    positional = [*params.posonly_params, *params.params]
-    given = list(args)
-    spread: Value | None = None
-    for position, arg in enumerate(given):
-        if isinstance(arg, Seq) and arg.kind == "star":
-            spread, given = arg.element, given[:position]
-            break
-    for position, param in enumerate(positional):
-        name = param.name.value
-        if position < len(given):
-            names[name] = given[position]
-        elif name in kwargs:
-            names[name] = kwargs[name]
-        elif spread is not None:
-            names[name] = spread
-        elif "**" in kwargs:
-            names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
-        else:
-            names[name] = info.defaults.get(name, UNKNOWN)
-    for param in params.kwonly_params:
-        name = param.name.value
-        names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
-    if type(params.star_arg) is cst.Param:
-        extra = given[len(positional) :]
-        known = spread is None
-        names[params.star_arg.name.value] = (
-            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
-        )
-    if params.star_kwarg is not None:
-        rest = {k: v for k, v in kwargs.items() if k not in names and k != "**"}
-        names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
-    for param in definitions.parameters(params):
-        name = param.name.value
-        if param.annotation is None:
-            continue
-        if isinstance(names[name], Unknown):
-            names[name] = annotated_value(machine, info, param.annotation.annotation)
-        elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
-            declared = annotated_value(machine, info, param.annotation.annotation)
-            if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
-                # A container where the caller's value may be a tensor among other things: the callee knows better.
-                names[name] = declared
-    return names
-
-
-def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:
-    """The value an annotation of ``info`` promises, names resolved where the function is defined."""
-    known = info.promises.get(id(node))
-    if known is None:
-        frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
-        with machine.call(frame):
-            known = definitions.annotation(machine, node)
-        # A name that is not bound yet may be later; an object may be changed, so each call has its own.
-        if known is not UNKNOWN and not any(isinstance(part, Instance) for part in values.walk(known)):
-            info.promises[id(node)] = known
-    return known
-
-
-def default_instance(value: Class) -> Value:
-    """An object of a class of which only the class is known; its attributes are looked up when needed."""
-    return Instance(value.info)
-
-
-def instantiate(machine: Machine, node: cst.CSTNode, value: Class, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
-    """Make an object of a class of scanned code: run ``__init__`` outside the compiled region."""
-    info = value.info
-    if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
-        return Py("object")
-    key = None if machine.frame.compiled else object_key(info, args, kwargs)
-    known = machine.summaries.find(key, machine.frame) if key is not None else None
-    if known is not None:
-        return known
-    instance = Instance(info, shared=machine.main is None, many=key is not None)
-    if key is not None:
-        machine.summaries.keep(key, machine.frame, instance)
-    init = info.lookup("__init__")
-    if isinstance(init, Function):
-        call_function(machine, node, replace(init, bound=instance), args, kwargs)
-    elif info.fields:
-        for position, name in enumerate(info.fields):
-            given = args[position] if position < len(args) else kwargs.get(name)
-            default = info.lookup(name)
-            instance.attrs[name] = given if given is not None else default if default is not None else UNKNOWN
-        post = info.lookup("__post_init__")
-        if isinstance(post, Function):
-            call_function(machine, node, replace(post, bound=instance), (), {})
-    if info.is_module and machine.frame.compiled:
-        machine.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
-    _children(info, instance, args)
-    return instance
-
-
-def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
-    """Subclasses of ModuleList and Sequential hold children like their base."""
-    for name in info.externals:
-        last = name.rpartition(".")[2]
-        if last in ("ModuleList", "Sequential") and "#children" not in instance.attrs:
-            instance.attrs["#children"] = args[0] if args and last == "ModuleList" else Seq("list", args)

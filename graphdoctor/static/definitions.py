@@ -18,6 +18,7 @@ from graphdoctor.static.values import (
     Const,
     External,
     Function,
+    Instance,
     Mapping,
     Partial,
     Py,
@@ -227,7 +228,8 @@ _TENSOR_TYPES = {
 
 def _plain(value: Value) -> Value:
     if isinstance(value, Class):
-        return calls.default_instance(value)
+        # What its attributes hold is looked up when it is asked for.
+        return Instance(value.info)
     if not isinstance(value, External):
         return UNKNOWN
     package, _, name = value.qualname.rpartition(".")

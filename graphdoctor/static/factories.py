@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.static import calls, definitions
+from graphdoctor.static import definitions, objects
 from graphdoctor.static.index import ClassInfo, ModuleInfo
 from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import Class, Function, Instance
@@ -46,5 +46,5 @@ def _instance(machine: Machine, info: ClassInfo) -> Instance:
     """An object of ``info``; its constructor is no compiled code."""
     frame = Frame(None, info.module, info.module.scope, info.node, muted=True)
     with machine.call(frame):
-        made = calls.instantiate(machine, info.node, Class(info), (), {})
+        made = objects.instantiate(machine, info.node, Class(info), (), {})
     return made if isinstance(made, Instance) else Instance(info)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static import calls, definitions, imports
+from graphdoctor.static import arguments, calls, definitions, imports, objects
 from graphdoctor.static.events import Compile, Event
 from graphdoctor.static.evidence import tensor_parameters
 from graphdoctor.static.facts import words
@@ -78,9 +78,9 @@ def _sample(machine: Machine, module: ModuleInfo) -> bool:
         return False
     machine.fresh = True
     target = result.items[0]
-    arguments = result.items[1]
+    inputs = result.items[1]
     machine.dynamic = machine.dynamic or _sizes_vary(machine, module)
-    positional = arguments.items if isinstance(arguments, Seq) and arguments.items is not None else None
+    positional = inputs.items if isinstance(inputs, Seq) and inputs.items is not None else None
     keywords = result.items[2] if len(result.items) > 2 else Mapping()
     kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
     if positional is not None:
@@ -114,9 +114,9 @@ def _kernelbench(machine: Machine, module: ModuleInfo) -> bool:
     machine.fresh = True
     init = names.get("get_init_inputs")
     made = calls.apply(machine, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
-    arguments = calls.apply(machine, model.info.node, inputs, (), {})
-    built = calls.instantiate(machine, model.info.node, model, _spread(made), {})
-    return _enter(machine, module, built, _spread(arguments) or None)
+    given = calls.apply(machine, model.info.node, inputs, (), {})
+    built = objects.instantiate(machine, model.info.node, model, _spread(made), {})
+    return _enter(machine, module, built, _spread(given) or None)
 
 
 def _spread(value: Value) -> tuple[Value, ...]:
@@ -178,7 +178,7 @@ def entry_function(target: Value) -> Function | None:
 
 def default_module(machine: Machine, info: ClassInfo) -> Instance:
     """An object of a module class made with unknown arguments (what their annotations and defaults say)."""
-    made = calls.instantiate(machine, info.node, Class(info), (), {})
+    made = objects.instantiate(machine, info.node, Class(info), (), {})
     return made if isinstance(made, Instance) else Instance(info)
 
 
@@ -259,10 +259,10 @@ def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bo
     name = param.name.value
     default = info.defaults.get(name)
     if param.annotation is not None:
-        declared = calls.annotated_value(machine, info, param.annotation.annotation)
+        declared = arguments.annotated_value(machine, info, param.annotation.annotation)
         if not isinstance(declared, Unknown):
-            arguments = as_arguments(declared)
-            return join(arguments, NONE) if default == NONE else arguments
+            given = as_arguments(declared)
+            return join(given, NONE) if default == NONE else given
         return UNKNOWN
     if default is None:
         return Tensor(sure=evident, argument=True) if evident or (is_forward and not _is_number(name)) else UNKNOWN

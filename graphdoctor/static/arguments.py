@@ -1,0 +1,110 @@
+"""Arguments: what a call passes, and what the parameters of the called function hold then."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static import definitions, expressions, iterate
+from graphdoctor.static.index import FunctionInfo
+from graphdoctor.static.machine import Frame, Machine
+from graphdoctor.static.values import (
+    UNKNOWN,
+    Instance,
+    Mapping,
+    Seq,
+    Unknown,
+    Value,
+    is_sure_tensor,
+    join,
+    may_be_tensor,
+    options,
+    walk,
+)  # fmt: skip
+
+Kwargs = dict[str, Value]
+
+
+def passed(machine: Machine, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]:
+    """Positional and keyword argument values; a star whose length is unknown ends the positional ones."""
+    args: list[Value] = []
+    kwargs: Kwargs = {}
+    for arg in node.args:
+        value = expressions.evaluate(machine, arg.value)
+        if arg.star == "*":
+            items, element = iterate.elements(machine, arg.value, value)
+            args += items if items is not None else [Seq("star", None, element)]
+        elif arg.star == "**":
+            for option in options(value):
+                if isinstance(option, Mapping):
+                    kwargs.update({k: v for k, v in option.items if isinstance(k, str)})
+                    if option.rest is not None:
+                        kwargs["**"] = option.rest
+                else:
+                    kwargs["**"] = UNKNOWN
+        elif arg.keyword is not None:
+            kwargs[arg.keyword.value] = value
+        else:
+            args.append(value)
+    return tuple(args), kwargs
+
+
+def bound(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
+    """Parameter values of a call, by Python's rules; what an argument does not say its annotation may."""
+    params = info.node.params
+    names: dict[str, Value] = {}
+    positional = [*params.posonly_params, *params.params]
+    given = list(args)
+    spread: Value | None = None
+    for position, arg in enumerate(given):
+        if isinstance(arg, Seq) and arg.kind == "star":
+            spread, given = arg.element, given[:position]
+            break
+    for position, param in enumerate(positional):
+        name = param.name.value
+        if position < len(given):
+            names[name] = given[position]
+        elif name in kwargs:
+            names[name] = kwargs[name]
+        elif spread is not None:
+            names[name] = spread
+        elif "**" in kwargs:
+            names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
+        else:
+            names[name] = info.defaults.get(name, UNKNOWN)
+    for param in params.kwonly_params:
+        name = param.name.value
+        names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
+    if type(params.star_arg) is cst.Param:
+        extra = given[len(positional) :]
+        known = spread is None
+        names[params.star_arg.name.value] = (
+            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
+        )
+    if params.star_kwarg is not None:
+        rest = {k: v for k, v in kwargs.items() if k not in names and k != "**"}
+        names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
+    for param in definitions.parameters(params):
+        name = param.name.value
+        if param.annotation is None:
+            continue
+        if isinstance(names[name], Unknown):
+            names[name] = annotated_value(machine, info, param.annotation.annotation)
+        elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
+            declared = annotated_value(machine, info, param.annotation.annotation)
+            if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
+                # A container where the caller's value may be a tensor among other things: the callee knows better.
+                names[name] = declared
+    return names
+
+
+def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+    """The value an annotation of ``info`` promises, names resolved where the function is defined."""
+    known = info.promises.get(id(node))
+    if known is None:
+        frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
+        with machine.call(frame):
+            known = definitions.annotation(machine, node)
+        # A name that is not bound yet may be later; an object may be changed, so each call has its own.
+        if known is not UNKNOWN and not any(isinstance(part, Instance) for part in walk(known)):
+            info.promises[id(node)] = known
+    return known
