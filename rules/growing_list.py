@@ -12,10 +12,11 @@ size.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
+from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Grow
 from graphdoctor.static.rule import Hit
@@ -111,7 +112,11 @@ SHORTENERS = frozenset({"clear", "pop", "remove"})
 
 def check_grow(event: Grow) -> Hit | None:
     name = _last_name(event.container)
-    if name in _emptied(event.site.module.tree):
+    module = event.site.module
+    emptied = _EMPTIED.get(module)
+    if emptied is None:
+        emptied = _EMPTIED[module] = _emptied(module.tree)
+    if name in emptied:
         return None
     return Hit(
         event,
@@ -121,7 +126,10 @@ def check_grow(event: Grow) -> Hit | None:
     )
 
 
-@lru_cache(maxsize=1)
+#: By file: one list that a helper fills is asked for each file that calls the helper.
+_EMPTIED: WeakKeyDictionary[SourceModule, frozenset[str | None]] = WeakKeyDictionary()
+
+
 def _emptied(tree: cst.Module) -> frozenset[str | None]:
     """The names of lists that the file empties or binds anew, other than where they are first made."""
     emptied: set[str | None] = set()

@@ -15,4 +15,10 @@ def value_of(node: cst.Integer | cst.Float | cst.Imaginary | cst.SimpleString) -
 
 @lru_cache(maxsize=10_000)
 def _evaluated(text: str) -> object:
+    # ``literal_eval`` is slow, and leaves closures that refer to themselves to the garbage collector.
+    if text.isdecimal():
+        return int(text)
+    quote, inner = text[0], text[1:-1]
+    if quote in "\"'" and quote not in inner and "\\" not in inner:
+        return inner
     return ast.literal_eval(text)

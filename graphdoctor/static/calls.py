@@ -268,7 +268,7 @@ def call_function(
         compiled=frame.compiled,
     )
     if frame.compiled:
-        machine.reached.add(id(info))
+        machine.reach(info, names)
     machine.active.append(info)
     try:
         with machine.call(inner):

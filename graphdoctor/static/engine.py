@@ -88,6 +88,11 @@ class Analysis:
 
     def file(self, file: Path, path: str) -> FileResult:
         """Analyse one of the files."""
+        # When the collector is back, the trees are gone, which it would have to go through.
+        with collector_paused():
+            return self._file(file, path)
+
+    def _file(self, file: Path, path: str) -> FileResult:
         project, trouble = self._project, list[str]()
         try:
             text, encoding = project.read(file)
@@ -112,7 +117,7 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
-        with deep_recursion(), collector_paused():
+        with deep_recursion():
             places, statements = _hits(project, module, self._active, self._target, trouble)
             complete = not trouble
             for place in places:
@@ -127,7 +132,9 @@ class Analysis:
             edited.forget_written()
         project.forget(source)
         scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
-        return FileResult(scanned, tuple(found), judged, helpers, looked_at(project, module))
+        paths = looked_at(project, module)
+        module.dissolve()
+        return FileResult(scanned, tuple(found), judged, helpers, paths)
 
 
 def _module(source: SourceModule) -> ModuleInfo:
@@ -158,7 +165,9 @@ def _hits(
     broken: set[str] = set()
     compiles: list[Event] = []
 
-    def sink(event: Event) -> None:
+    def sink(event: Event) -> bool:
+        """Ask the rules; whether the graph ends at the event."""
+        ends = False
         if isinstance(event, Compile):
             compiles.append(event)
         for rule, check in checks[type(event)]:
@@ -176,8 +185,8 @@ def _hits(
             if event.site.untaken:
                 hit = replace(hit, confidence="possible")
             places.setdefault((rule.code, id(hit.place)), []).append(hit)
-            if _breaks(rule, hit):
-                machine.restart()
+            ends |= _breaks(rule, hit)
+        return ends
 
     machine = Machine(project, sink, _OUTSIDE)
     with _contained(trouble):

@@ -286,19 +286,21 @@ def _named(machine: Machine, node: cst.NamedExpr) -> Value:
     return value
 
 
-def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> Value:
+class _Comprehension:
+    """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
 
-    frame = machine.frame
-    outer = frame.scope
-    frame.scope = Scope("function", {}, outer)
-    collected: list[Value] = []
-    exact = True
+    def __init__(self, machine: Machine, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> None:
+        self.machine = machine
+        self.node = node
+        self.collected: list[Value] = []
+        self.exact = True
 
-    def clause(part: cst.CompFor) -> None:
-        nonlocal exact
+    def clause(self, part: cst.CompFor) -> None:
+        """Interpret a ``for``, and the clauses inside it."""
+        machine = self.machine
         items, element = iterate.elements(machine, part.iter, evaluate(machine, part.iter))
         if items is None or len(items) > 8:
-            exact = False
+            self.exact = False
             rounds: tuple[Value, ...] = (element,)
         else:
             rounds = tuple(items)
@@ -306,23 +308,30 @@ def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.Gene
             assignments.assign(machine, part.target, value)
             verdicts = []
             for test in part.ifs:
-                verdicts.append(conditions.ask(machine, test.test, "comprehension", node).verdict)
+                verdicts.append(conditions.ask(machine, test.test, "comprehension", self.node).verdict)
                 conditions.narrow(machine, test.test, positive=True)
             if False in verdicts:
                 continue
-            exact = exact and None not in verdicts
+            self.exact = self.exact and None not in verdicts
             if part.inner_for_in is not None:
-                clause(part.inner_for_in)
-            elif isinstance(node, cst.DictComp):
-                key = evaluate(machine, node.key)
-                collected.append(Seq("tuple", (key, evaluate(machine, node.value))))
+                self.clause(part.inner_for_in)
+            elif isinstance(self.node, cst.DictComp):
+                key = evaluate(machine, self.node.key)
+                self.collected.append(Seq("tuple", (key, evaluate(machine, self.node.value))))
             else:
-                collected.append(evaluate(machine, node.elt))
+                self.collected.append(evaluate(machine, self.node.elt))
 
+
+def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp) -> Value:
+    frame = machine.frame
+    outer = frame.scope
+    frame.scope = Scope("function", {}, outer)
+    made = _Comprehension(machine, node)
     try:
-        clause(node.for_in)
+        made.clause(node.for_in)
     finally:
         frame.scope = outer
+    collected, exact = made.collected, made.exact
     kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
     if isinstance(node, cst.DictComp):
         pairs = [c.items for c in collected if isinstance(c, Seq) and c.items]

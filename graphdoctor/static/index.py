@@ -89,6 +89,17 @@ class ModuleInfo:
         """The folder that the top-level package lies in."""
         return package_of(self.source.file.resolve())[1]
 
+    def dissolve(self) -> None:
+        """Cut the circles in which functions and classes refer to the module, when all is said of it.
+
+        The memory is given back at once then: that a collector finds them costs a tenth of a scan.
+        """
+        for value in self.scope.names.values():
+            if isinstance(value, Class) and value.info.module is self:
+                value.info.attrs.clear()
+                value.info.__dict__.pop("mro", None)
+        self.scope.names.clear()
+
 
 @dataclass(eq=False)
 class FunctionInfo:

@@ -13,7 +13,7 @@ import libcst as cst
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.summaries import Summaries
-from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join
+from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join, kinds
 
 Names = dict[str, Value]
 
@@ -130,7 +130,7 @@ class Machine:
     MAX_STEPS = 1_500_000
 
     def __init__(
-        self, project: Project, sink: Callable[[Event], None], outside: frozenset[type[Event]] | None = None
+        self, project: Project, sink: Callable[[Event], bool], outside: frozenset[type[Event]] | None = None
     ) -> None:
         self.project = project
         self.sink = sink
@@ -147,8 +147,8 @@ class Machine:
         self.steps = 0
         #: The module of the file that is scanned; the others are what it imports. None for a librarian.
         self.main: ModuleInfo | None = None
-        #: Functions that ran inside a compiled region.
-        self.reached: set[int] = set()
+        #: Functions that ran inside a compiled region, by id, and the kinds of values that their parameters had.
+        self.reached: dict[int, dict[str, set[type]]] = {}
         #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
         #: functions.
         self.judged: set[int] = set()
@@ -171,7 +171,7 @@ class Machine:
     @cached_property
     def librarian(self) -> Machine:
         """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
-        return self if self.main is None else Machine(self.project, lambda event: None, frozenset())
+        return self if self.main is None else Machine(self.project, lambda event: False, frozenset())
 
     def importer(self, key: str) -> ModuleInfo | None:
         """The module with this key."""
@@ -180,13 +180,16 @@ class Machine:
         return self.project.library.get(key)
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
-        """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
+        """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error.
+
+        The sink says whether the graph ends there."""
         if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
             self.dynamic = True
         frame = self.frame
         if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
             return
-        self.sink(kind(node=node, site=self.site(), **fields))
+        if self.sink(kind(node=node, site=self.site(), **fields)):
+            self.restart()
 
     def judge(self, statement: cst.CSTNode) -> None:
         """Note that the rules see what happens in ``statement``."""
@@ -256,6 +259,13 @@ class Machine:
                     called_with=tuple(sorted(made.called_with)),
                 )
             )
+
+    def reach(self, info: FunctionInfo, names: Names) -> None:
+        """Note that a function runs inside a compiled region with these arguments."""
+        known = self.reached.setdefault(id(info), {})
+        if info.module is self.main:
+            for name, value in names.items():
+                known.setdefault(name, set()).update(kinds(value))
 
     def restart(self) -> None:
         """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""

@@ -34,6 +34,7 @@ from graphdoctor.static.values import (
     Value,
     as_arguments,
     join,
+    kinds,
     options,
 )  # fmt: skip
 
@@ -197,7 +198,17 @@ def _forwards(machine: Machine, module: ModuleInfo) -> None:
     for info in first + [c for c in classes if id(c) in held and (c.name in public or not _reached(machine, c))]:
         # Users call what is exported with arguments that other classes of the file leave out.
         made = instances.get(id(info)) or default_module(machine, info)
-        _enter(machine, module, made, anew=info.name in public)
+        _enter(machine, module, made, anew=info.name in public and _hears_more(machine, made))
+
+
+def _hears_more(machine: Machine, made: Instance) -> bool:
+    """Whether users may give the entry of an object a kind of argument that no class of the file gives it."""
+    function = entry_function(made)
+    heard = machine.reached.get(id(function.info)) if function is not None else None
+    if function is None or heard is None:
+        return True
+    assumed = assumed_arguments(machine, function)
+    return any(not kinds(value) - {Unknown} <= heard.get(name, set()) for name, value in assumed.items())
 
 
 def _exported(module: ModuleInfo) -> set[str]:

@@ -243,6 +243,11 @@ UNKNOWN = Unknown()
 NONE = Const(None)
 
 
+def kinds(value: Value) -> frozenset[type]:
+    """The classes of the alternatives of ``value``; of a constant that of what it holds."""
+    return frozenset(type(o.value) if type(o) is Const else type(o) for o in options(value))
+
+
 def options(value: Value) -> tuple[Value, ...]:
     """The alternatives of ``value``: one for everything but ``Either``."""
     return value.options if isinstance(value, Either) else (value,)
