@@ -194,19 +194,18 @@ def _forwards(machine: Machine, module: ModuleInfo) -> None:
             instances[id(info)] = made = default_module(machine, info)
             held |= {id(part.info) for part in _held(made) if part is not made}
     public = _exported(module)
-    first = [c for c in classes if id(c) not in held]
-    for info in first + [c for c in classes if id(c) in held and (c.name in public or not _reached(machine, c))]:
-        # Users call what is exported with arguments that other classes of the file leave out.
-        made = instances.get(id(info)) or default_module(machine, info)
-        _enter(machine, module, made, anew=info.name in public and _hears_more(machine, made))
+    for info in sorted(classes, key=lambda one: id(one) in held):
+        anew = info.name in public and _hears_more(machine, info)
+        if anew or not _reached(machine, info):
+            _enter(machine, module, instances.get(id(info)) or default_module(machine, info), anew=anew)
 
 
-def _hears_more(machine: Machine, made: Instance) -> bool:
-    """Whether users may give the entry of an object a kind of argument that no class of the file gives it."""
-    function = entry_function(made)
+def _hears_more(machine: Machine, info: ClassInfo) -> bool:
+    """Whether users may give a module that was called a kind of argument that no class of the file gives it."""
+    function = entry_function(Instance(info))
     heard = machine.reached.get(id(function.info)) if function is not None else None
     if function is None or heard is None:
-        return True
+        return False
     assumed = assumed_arguments(machine, function)
     return any(not kinds(value) - {Unknown} <= heard.get(name, set()) for name, value in assumed.items())
 
