@@ -249,6 +249,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name in FUNCTIONS or name.rpartition(".")[2] in METHODS
+
+
 def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
         return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")

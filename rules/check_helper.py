@@ -90,13 +90,15 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name in TENSOR_CHECKS or name in CHECKS or name.endswith("." + COMPILABLE_CHECK)
+
+
 def check_call(event: Call) -> Hit | None:
     name = event.qualname
     if name in TENSOR_CHECKS or (name.endswith("." + COMPILABLE_CHECK) and event.args and may_be_tensor(event.args[0])):
         return _hit(event, "reads the tensor with `.item()`", 'use `torch._assert_async(condition.all(), "message")`')
-    if name not in CHECKS:
-        return None
-    if event.args and may_be_tensor(event.args[0]):
+    if name in CHECKS and event.args and may_be_tensor(event.args[0]):
         return _hit(event, "accepts only bools, not tensor data", 'use `torch._assert_async(condition, "message")`')
     if _message_has_closure(event.node):
         return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")

@@ -133,6 +133,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.rpartition(".")[0] in PACKAGES or name.startswith("torch.distributed.nn.")
+
+
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     untraced = package in PACKAGES and name in UNTRACED

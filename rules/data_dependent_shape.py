@@ -173,10 +173,13 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    package, _, last = name.rpartition(".")
+    return package in PACKAGES and last in SUGGESTIONS
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    if package not in PACKAGES or name not in SUGGESTIONS:
-        return None
+    name = event.qualname.rpartition(".")[2]
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
     if not operands or not _holds_data(name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
         return None

@@ -165,15 +165,18 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.rpartition(".")[0] in ("copy", "dataclasses")
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    if package not in ("copy", "dataclasses") or not event.args or not _breaks(name, event.args[0]):
+    if not event.args or not _breaks(event.qualname.rpartition(".")[2], event.args[0]):
         return None
     return Hit(
         event,
         f"{code(event)} copies or reads internals that Dynamo does not trace: {consequence(event)}",
         "use `x.clone()` for a tensor; copy modules outside the compiled function"
-        if package == "copy"
+        if event.qualname.startswith("copy.")
         else "read the fields by name, or convert outside the compiled function",
         certainty(event),
     )

@@ -150,9 +150,11 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name in QUERIES
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname not in QUERIES:
-        return None
     return Hit(
         event,
         f"{code(event)} is not traced: {consequence(event)}",

@@ -175,10 +175,13 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    called = name.removesuffix(".__call__")
+    return called in SUGGESTIONS and (called != name or name == "torch._dynamo.graph_break")
+
+
 def check_call(event: Call) -> Hit | None:
     name = event.qualname.removesuffix(".__call__")
-    if name not in SUGGESTIONS or (name == event.qualname and name != "torch._dynamo.graph_break"):
-        return None
     return Hit(
         event,
         f"{code(event)} is kept out of compilation: {consequence(event)}",

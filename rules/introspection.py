@@ -173,6 +173,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name in ("builtins.callable", "inspect.signature") or name in LOOKS
+
+
 def check_call(event: Call) -> Hit | None:
     of_method = event.qualname == "builtins.callable" and any(
         isinstance(arg, Method) and isinstance(arg.receiver, Tensor) for arg in event.args

@@ -106,8 +106,12 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name == "torch.Tensor.item"
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname != "torch.Tensor.item" or event.receiver is None or not may_be_tensor(event.receiver):
+    if event.receiver is None or not may_be_tensor(event.receiver):
         return None
     return Hit(
         event,

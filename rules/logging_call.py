@@ -13,7 +13,6 @@ Make the logger at module level.
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
@@ -159,11 +158,12 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return bool(LOGGER.match(name) or ROOT.match(name) or RANK_ZERO.search(name)) and not name.startswith("torch.")
+
+
 def check_call(event: Call) -> Hit | None:
-    name = event.qualname
-    if not _logs(name):
-        return None
-    if name == "logging.getLogger" and not event.args and not event.kwargs:
+    if event.qualname == "logging.getLogger" and not event.args and not event.kwargs:
         # The root logger is an object that exists.
         return None
     return Hit(
@@ -172,11 +172,6 @@ def check_call(event: Call) -> Hit | None:
         "guard it with `if not torch.compiler.is_compiling():`, or log in the code that calls the model",
         certainty(event),
     )
-
-
-@cache
-def _logs(name: str) -> bool:
-    return bool(LOGGER.match(name) or ROOT.match(name) or RANK_ZERO.search(name)) and not name.startswith("torch.")
 
 
 def check_getattr(event: GetAttr) -> Hit | None:

@@ -62,8 +62,10 @@ def f(x):
 _MARKS = ("torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic")
 
 
+def watches(name: str) -> bool:
+    return name in _MARKS
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname not in _MARKS:
-        return None
     words = f"{code(event)} raises AssertionError while the function is traced"
     return Hit(event, words, "call it before the compiled function", certainty(event))

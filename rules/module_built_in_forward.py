@@ -181,6 +181,11 @@ class Net(nn.Module):
 )
 
 
+def watches(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return last in ("Parameter", "to", "half", "bfloat16", "double") or last in WEIGHTED
+
+
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     of_torch = package == "torch.nn" or package.startswith("torch.nn.modules") or package == "torch.nn.parameter"

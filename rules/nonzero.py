@@ -99,10 +99,12 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.rpartition(".")[0] in ("torch", "torch.Tensor", "numpy", "numpy.ndarray")
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    if package not in ("torch", "torch.Tensor", "numpy", "numpy.ndarray"):
-        return None
+    name = event.qualname.rpartition(".")[2]
     alone = name == "where" and event.receiver is None and len(event.args) == 1 and not event.kwargs
     if not alone and name not in FUNCTIONS:
         return None

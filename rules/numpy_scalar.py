@@ -168,10 +168,12 @@ def check_convert(event: Convert) -> Hit | None:
     )
 
 
+def watches(name: str) -> bool:
+    return name.startswith("numpy.ndarray.")
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    if package != "numpy.ndarray":
-        return None
+    name = event.qualname.rpartition(".")[2]
     as_objects = name == "astype" and "object" in code(event)
     if name not in EXTRACTORS and not as_objects:
         return None

@@ -206,6 +206,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.rpartition(".")[2] in OPTIMIZER_METHODS or name.rpartition(".")[0] in SCALERS or name in CLIPPERS
+
+
 def check_call(event: Call) -> Hit | None:
     owner, _, method = event.qualname.rpartition(".")
     of_optimizer = method in OPTIMIZER_METHODS and (owner.startswith("torch.optim.") or _named_optimizer(event))

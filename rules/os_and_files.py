@@ -167,10 +167,13 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    package, _, last = name.rpartition(".")
+    return (package.startswith("pathlib.") and last in PATH_METHODS) or within(name, OUTSIDE)
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    of_path = package.startswith("pathlib.") and name in PATH_METHODS
-    return _hit(event) if of_path or within(event.qualname, OUTSIDE) else None
+    return _hit(event)
 
 
 def check_subscript(event: Subscript) -> Hit | None:

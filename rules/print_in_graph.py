@@ -122,9 +122,11 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name in ("builtins.print", "pprint.pprint", "pprint.pp")
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname not in ("builtins.print", "pprint.pprint", "pprint.pp"):
-        return None
     return Hit(
         event,
         f"{code(event)} in compiled code: {consequence(event)}",

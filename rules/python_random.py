@@ -251,6 +251,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.startswith(("random.", "numpy.random."))
+
+
 def check_call(event: Call) -> Hit | None:
     if not (_python(event.qualname) or _numpy(event)):
         return _branch(event) if _traced(event.qualname) else None

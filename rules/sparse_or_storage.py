@@ -232,6 +232,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name.startswith("torch") or name.rpartition(".")[0].endswith(".untyped_storage")
+
+
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     if event.qualname in SPARSE:

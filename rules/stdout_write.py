@@ -116,9 +116,11 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return within(name, WRITERS)
+
+
 def check_call(event: Call) -> Hit | None:
-    if not within(event.qualname, WRITERS):
-        return None
     return Hit(
         event,
         f"{code(event)} acts outside the graph: {consequence(event)}",

@@ -158,10 +158,14 @@ def check_truth(event: Truth) -> Hit | None:
     )
 
 
+def watches(name: str) -> bool:
+    return name in ("torch.testing.assert_close", "torch._assert", "torch.functional._assert")
+
+
 def check_call(event: Call) -> Hit | None:
     if event.qualname == "torch.testing.assert_close":
         return _hit(event, "compares tensors in Python", None, 'use `assert torch.isclose(a, b).all(), "message"`')
-    if event.qualname in ("torch._assert", "torch.functional._assert") and event.args and may_be_tensor(event.args[0]):
+    if event.args and may_be_tensor(event.args[0]):
         return _hit(event, "asks tensor data in Python", event.args[0], "use `torch._assert_async(condition, message)`")
     return None
 

@@ -388,9 +388,13 @@ def check_truth(event: Truth) -> Hit | None:
     )
 
 
+def watches(name: str) -> bool:
+    package, _, last = name.rpartition(".")
+    return name == "builtins.sorted" or (last in COMPARERS and package in ("torch", "torch.Tensor"))
+
+
 def check_call(event: Call) -> Hit | None:
-    package, _, name = event.qualname.rpartition(".")
-    if name in COMPARERS and package in ("torch", "torch.Tensor"):
+    if event.qualname != "builtins.sorted":
         operand = event.receiver if event.receiver is not None else event.args[0] if event.args else None
         if operand is None or not may_be_tensor(operand):
             return None
@@ -400,7 +404,7 @@ def check_call(event: Call) -> Hit | None:
             "compute the comparison as a tensor, `(a == b).all()`, and select with `torch.where`",
             certainty(event, operand),
         )
-    if event.qualname == "builtins.sorted" and event.args and "key" not in event.kwargs:
+    if event.args and "key" not in event.kwargs:
         tensor = _sorted_tensor(event.args[0])
         if tensor is not None:
             return Hit(

@@ -198,12 +198,13 @@ def check_convert(event: Convert) -> Hit | None:
     return _hit(event)
 
 
+def watches(name: str) -> bool:
+    return name in ("builtins.ascii", "torch.Tensor.__repr__", "torch.Tensor.__str__")
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname in ("builtins.ascii", "torch.Tensor.__repr__", "torch.Tensor.__str__"):
-        shown = event.receiver if event.receiver is not None else event.args[0] if event.args else None
-        if shown is not None and may_be_tensor(shown):
-            return _hit(event)
-    return None
+    shown = event.receiver if event.receiver is not None else event.args[0] if event.args else None
+    return _hit(event) if shown is not None and may_be_tensor(shown) else None
 
 
 def _hit(event: Convert | Call) -> Hit:

@@ -84,8 +84,12 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name == "torch.Tensor.tolist"
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname != "torch.Tensor.tolist" or event.receiver is None or not may_be_tensor(event.receiver):
+    if event.receiver is None or not may_be_tensor(event.receiver):
         return None
     tensor = tensor_of(event.receiver)
     passes = tensor is not None and tensor.dtype == "int"

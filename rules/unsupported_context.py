@@ -292,9 +292,11 @@ def check_enter(event: Enter) -> Hit | None:
     )
 
 
+def watches(name: str) -> bool:
+    return name in BY_HAND
+
+
 def check_call(event: Call) -> Hit | None:
-    if event.qualname not in BY_HAND:
-        return None
     return Hit(
         event,
         f"{code(event)} enters or leaves a context that Dynamo does not trace, and splits the graph",

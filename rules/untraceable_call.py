@@ -335,6 +335,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return name == "builtins.pow" or within(name, UNTRACED) or name.rpartition(".")[2] in HOOKS
+
+
 def check_call(event: Call) -> Hit | None:
     power = event.qualname == "builtins.pow" and any(may_be_tensor(arg) for arg in event.args)
     if not power and not within(event.qualname, UNTRACED) and not _registers_hook(event):

@@ -131,10 +131,12 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    module, _, last = name.rpartition(".")
+    return (module == "warnings" and last in WARNERS) or last == "rank_zero_warn"
+
+
 def check_call(event: Call) -> Hit | None:
-    module, _, name = event.qualname.rpartition(".")
-    if not ((module == "warnings" and name in WARNERS) or name == "rank_zero_warn"):
-        return None
     return Hit(
         event,
         f"{code(event)} issues a warning or changes the filters: {consequence(event)}",

@@ -19,7 +19,7 @@ from graphdoctor.source.module import SourceModule
 from graphdoctor.source.suppress import suppressions
 from graphdoctor.source.walk import walk
 from graphdoctor.static.catalog import rules
-from graphdoctor.static.events import Build, Compile, CompiledCall, Event
+from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.machine import Budget, Machine
 from graphdoctor.static.regions import interpret
@@ -143,16 +143,36 @@ def _module(source: SourceModule) -> ModuleInfo:
     return ModuleInfo(source, name, package, Scope("module"))
 
 
-class _Checks(dict[type[Event], list[tuple[Rule, Callable[[Any], Any]]]]):
-    """The rules that look at a class of events, and what they do then."""
+#: What a rule does with an event of the class that it looks at.
+_Check = tuple[Rule, Callable[[Any], Any]]
+
+
+class _Checks:
+    """The rules that look at an event, and what they do then."""
 
     def __init__(self, active: tuple[Rule, ...]) -> None:
         self._active = active
+        self._known: dict[type[Event] | str, list[_Check]] = {}
 
-    def __missing__(self, kind: type[Event]) -> list[tuple[Rule, Callable[[Any], Any]]]:
-        name = kind.__name__.lower()
-        found = self[kind] = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
+    def of(self, event: Event) -> list[_Check]:
+        """The checks for ``event``; for a call those that watch its name."""
+        key = event.qualname if isinstance(event, Call) else type(event)
+        found = self._known.get(key)
+        if found is None:
+            name = type(event).__name__.lower()
+            found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
+            if isinstance(event, Call):
+                found = [(rule, check) for rule, check in found if _watches(rule, event.qualname)]
+            self._known[key] = found
         return found
+
+
+def _watches(rule: Rule, name: str) -> bool:
+    try:
+        return rule.watches is None or rule.watches(name)
+    except (Exception, SystemExit):
+        # The check is asked then, and what is wrong in it is reported.
+        return True
 
 
 def _hits(
@@ -170,7 +190,7 @@ def _hits(
         ends = False
         if isinstance(event, Compile):
             compiles.append(event)
-        for rule, check in checks[type(event)]:
+        for rule, check in checks.of(event):
             try:
                 hit = check(event)
                 if hit is None or rule.code in broken:

@@ -9,6 +9,8 @@ A rule module has, read from top to bottom:
   breaks ends in a comment ``# GB0059``; a line that only the usage rules flag ends in ``# flagged``;
 * ``check_<event>(event)``: one function per event class it subscribes to (``check_call`` for ``events.Call``), which
   returns a ``Hit`` or None;
+* optionally ``watches(name)``: whether a call of the dotted name may be a hit at all, so that ``check_call`` is asked
+  only then; most calls concern two of sixty rules;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
 """
 
@@ -79,6 +81,7 @@ class Rule:
     clean: tuple[str, ...]
     checks: dict[str, Callable[[Any], Hit | None]] = field(default_factory=dict)
     fix: Callable[[Hit, Any], FixPlan | Refusal] | None = None
+    watches: Callable[[str], bool] | None = None
 
 
 def load(module: ModuleType) -> Rule:
@@ -99,6 +102,7 @@ def load(module: ModuleType) -> Rule:
             clean=tuple(module.CLEAN),
             checks={name[len("check_") :]: fn for name, fn in vars(module).items() if name.startswith("check_")},
             fix=getattr(module, "fix", None),
+            watches=getattr(module, "watches", None),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing
