@@ -41,15 +41,15 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
     if block is None or not block.body:
         return False
     last = block.body[-1]
-    if isinstance(last, cst.SimpleStatementLine):
-        return isinstance(last.body[-1], cst.Raise)
-    if isinstance(last, cst.Raise):
+    if type(last) is cst.SimpleStatementLine:
+        return type(last.body[-1]) is cst.Raise
+    if type(last) is cst.Raise:
         return True
-    if isinstance(last, cst.If):
+    if type(last) is cst.If:
         other = last.orelse
-        if isinstance(other, cst.Else):
+        if type(other) is cst.Else:
             return only_raises(last.body) and only_raises(other.body)
-        return isinstance(other, cst.If) and only_raises(last.body) and only_raises(cst.IndentedBlock(body=[other]))
+        return type(other) is cst.If and only_raises(last.body) and only_raises(cst.IndentedBlock(body=[other]))
     return False
 
 
@@ -67,7 +67,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
             if statements.run_block(machine, node.body):
                 ends.append(machine.frame.scope.names)
     machine.restore(before)
-    body = node.orelse.body if isinstance(node.orelse, cst.Else) else None
+    body = node.orelse.body if type(node.orelse) is cst.Else else None
     if verdict is False:
         conditions.keep_missing(machine, node.test)
     if verdict is not True:
@@ -75,7 +75,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
             conditional=verdict is None, untaken=sample is True, muted=verdict is None and only_raises(body)
         ):
             conditions.narrow(machine, node.test, positive=False)
-            if isinstance(node.orelse, cst.If):
+            if type(node.orelse) is cst.If:
                 frame = machine.frame
                 frame.statement = node.orelse
                 falls = _if(machine, node.orelse)
@@ -95,7 +95,7 @@ def _if(machine: Machine, node: cst.If) -> bool:
 def _leaves(block: cst.BaseSuite | None) -> bool:
     """True when the block ends the function."""
     last = block.body[-1] if block is not None and block.body else None
-    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], (cst.Return, cst.Raise))
+    return type(last) is cst.SimpleStatementLine and type(last.body[-1]) in (cst.Return, cst.Raise)
 
 
 def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None], sure: bool = False) -> bool:

@@ -86,29 +86,30 @@ def narrow(machine: Machine, test: cst.BaseExpression, positive: bool) -> None:
     if type(test) in (cst.Name, cst.Attribute):
         if positive:
             _refine(machine, test, lambda v: v != Const(None) and v != Const(False))
-    elif isinstance(test, cst.UnaryOperation):
+    elif type(test) is cst.UnaryOperation:
         if type(test.operator) is cst.Not:
             narrow(machine, test.expression, not positive)
-    elif isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.And) == positive:
+    elif type(test) is cst.BooleanOperation:
+        if (type(test.operator) is cst.And) == positive:
             narrow(machine, test.left, positive)
             narrow(machine, test.right, positive)
-    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+    elif type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
-        if isinstance(part.operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)) and _is_none(part.comparator):
-            none = isinstance(part.operator, (cst.Is, cst.Equal)) == positive
+        operator = type(part.operator)
+        if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
+            none = (operator in (cst.Is, cst.Equal)) == positive
             _refine(machine, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
-    elif isinstance(test, cst.Call) and isinstance(test.func, cst.Name) and test.func.value == "isinstance":
+    elif type(test) is cst.Call and type(test.func) is cst.Name and test.func.value == "isinstance":
         if len(test.args) == 2:
             wanted = expressions.evaluate(machine, test.args[1].value)
             _refine(machine, test.args[0].value, lambda v: fits(v, wanted) is not (not positive))
-    elif isinstance(test, cst.NamedExpr):
+    elif type(test) is cst.NamedExpr:
         narrow(machine, test.target, positive)
 
 
 def keep_missing(machine: Machine, test: cst.BaseExpression) -> None:
     """Behind ``if x is None and not is_compiling(): ...``, a trace goes on with the None that eager code replaces."""
-    if not isinstance(test, cst.BooleanOperation) or not isinstance(test.operator, cst.And):
+    if type(test) is not cst.BooleanOperation or type(test.operator) is not cst.And:
         return
     for side, other in ((test.left, test.right), (test.right, test.left)):
         if not _asks_for_compile(machine, other):
@@ -128,7 +129,7 @@ def _asks_for_compile(machine: Machine, test: cst.BaseExpression) -> bool:
 
 
 def _is_none(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
+    return type(node) is cst.Name and node.value == "None"
 
 
 def _may_be_none(value: Value) -> bool:

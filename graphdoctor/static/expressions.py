@@ -137,7 +137,7 @@ def _tuple(machine: Machine, node: cst.Tuple | cst.List | cst.Set) -> Value:
     known = True
     for element in node.elements:
         value = evaluate(machine, element.value)
-        if isinstance(element, cst.StarredElement):
+        if type(element) is cst.StarredElement:
             spread = [o for o in options(value) if isinstance(o, Seq)]
             if len(spread) == 1 and spread[0].items is not None:
                 items += spread[0].items
@@ -156,7 +156,7 @@ def _dict(machine: Machine, node: cst.Dict) -> Value:
     rest: Value | None = None
     for element in node.elements:
         value = evaluate(machine, element.value)
-        if isinstance(element, cst.DictElement):
+        if type(element) is cst.DictElement:
             key = evaluate(machine, element.key)
             if isinstance(key, Const):
                 items[key.value] = value
@@ -173,7 +173,7 @@ def _dict(machine: Machine, node: cst.Dict) -> Value:
 
 def _boolean(machine: Machine, node: cst.BooleanOperation) -> Value:
 
-    is_and = isinstance(node.operator, cst.And)
+    is_and = type(node.operator) is cst.And
     left = evaluate(machine, node.left)
     verdict = truth(machine, node.left, left, "and" if is_and else "or", node)
     if verdict is (not is_and):
@@ -203,7 +203,7 @@ def _ternary(machine: Machine, node: cst.IfExp) -> Value:
 def _unary(machine: Machine, node: cst.UnaryOperation) -> Value:
 
     value = evaluate(machine, node.expression)
-    if isinstance(node.operator, cst.Not):
+    if type(node.operator) is cst.Not:
         verdict = truth(machine, node.expression, value, "not", node)
         if verdict is None:
             sample = conditions.sample_of(value)
@@ -248,13 +248,13 @@ def index_values(machine: Machine, node: cst.Subscript) -> tuple[Value, ...]:
     found: list[Value] = []
     for element in node.slice:
         part = element.slice
-        if isinstance(part, cst.Index):
+        if type(part) is cst.Index:
             value = evaluate(machine, part.value)
             if part.star is None and isinstance(value, Seq) and value.kind == "tuple" and value.items is not None:
                 found += value.items
             else:
                 found.append(value)
-        elif isinstance(part, cst.Slice):
+        elif type(part) is cst.Slice:
             for bound in (part.lower, part.upper, part.step):
                 if bound is not None:
                     limit = evaluate(machine, bound)

@@ -23,33 +23,35 @@ def runs_once(machine: Machine, node: cst.If) -> bool:
 
 def _fills(machine: Machine, block: cst.BaseSuite, receiver: str, name: str) -> bool:
     """Whether ``block`` gives ``receiver.name`` a value that stays."""
-    stored = [*_stores(block, receiver, name)]
+    stored = list(_stores(block, receiver, name))
     for called in _methods(machine, block, receiver):
         stored += _stores(called.info.body, receiver, name)
+    if all(_counts(value, name) for value in stored):
+        return False
     function = machine.frame.function
-    emptied = function is not None and any(_is_none(value) for value in _stores(function.body, receiver, name))
-    return not emptied and any(not _counts(value, name) for value in stored)
+    return function is None or not any(_is_none(value) for value in _stores(function.body, receiver, name))
 
 
 def _asked(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes, each with its object's name, that must lack a value (or have one certain value) for ``test``."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+    # Classes are compared: nodes are abstract base classes, of which ``isinstance`` is slow, and each ``if`` asks this.
+    if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
         return _asked(test.left) + _asked(test.right)
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+    if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
-        missing = isinstance(part.operator, cst.Is) and _is_none(part.comparator)
-        chosen = isinstance(part.operator, cst.Equal) and isinstance(part.comparator, cst.SimpleString)
+        missing = type(part.operator) is cst.Is and _is_none(part.comparator)
+        chosen = type(part.operator) is cst.Equal and type(part.comparator) is cst.SimpleString
         return _attribute(test.left) if missing or chosen else []
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         inner = test.expression
-        if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Name) and inner.func.value == "hasattr":
+        if type(inner) is cst.Call and type(inner.func) is cst.Name and inner.func.value == "hasattr":
             return _named(inner)
         return _attribute(inner)
     return []
 
 
 def _attribute(node: cst.BaseExpression) -> list[tuple[str, str]]:
-    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+    if type(node) is cst.Attribute and type(node.value) is cst.Name:
         return [(node.value.value, node.attr.value)]
     return []
 
@@ -65,7 +67,7 @@ def _named(call: cst.Call) -> list[tuple[str, str]]:
 def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseExpression]:
     """What ``block`` assigns to ``receiver.name``."""
     for node in walk(block):
-        if isinstance(node, cst.Assign):
+        if type(node) is cst.Assign:
             for target in node.targets:
                 if (receiver, name) in _attribute(target.target):
                     yield node.value
@@ -75,7 +77,7 @@ def _methods(machine: Machine, block: cst.CSTNode, receiver: str) -> Iterator[Fu
     """The methods of the object called ``receiver`` that ``block`` calls."""
     owner = machine.frame.scope.find(receiver)
     for node in walk(block):
-        if isinstance(node, cst.Call) and isinstance(owner, Instance):
+        if type(node) is cst.Call and isinstance(owner, Instance):
             for named, name in _attribute(node.func):
                 found = owner.info.lookup(name) if named == receiver else None
                 yield from (o for o in options(found) if isinstance(o, Function)) if found is not None else ()
@@ -87,4 +89,4 @@ def _counts(value: cst.BaseExpression, name: str) -> bool:
 
 
 def _is_none(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
+    return type(node) is cst.Name and node.value == "None"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
+
+_GLOBAL = re.compile(r"^\s*global\s+\w+(\s*,\s*\w+)*\s*([;#].*)?$|[;:]\s*global\s", re.MULTILINE)
 
 
 def rebound_names(source: SourceModule) -> frozenset[str]:
@@ -14,7 +18,7 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
     for statement in source.top.body:
         if isinstance(statement, (cst.For, cst.While)):
             found |= assigned_names(statement)
-    if "global " in source.text:
+    if _GLOBAL.search(source.text):
         found |= {item.name.value for node in walk(source.tree) if isinstance(node, cst.Global) for item in node.names}
     return frozenset(found)
 

@@ -55,7 +55,7 @@ def _simple(machine: Machine, node: Any) -> bool:
 
 
 def _expr(machine: Machine, node: cst.Expr) -> bool:
-    if isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString)):
+    if type(node.value) in (cst.SimpleString, cst.ConcatenatedString):
         return True
     machine.unused = node.value
     expressions.evaluate(machine, node.value)
@@ -82,7 +82,7 @@ def _annotated(machine: Machine, node: cst.AnnAssign) -> bool:
 
 def _augmented(machine: Machine, node: cst.AugAssign) -> bool:
     operator = type(node.operator).__name__.removesuffix("Assign")
-    if isinstance(node.target, cst.Subscript):
+    if type(node.target) is cst.Subscript:
         receiver = expressions.evaluate(machine, node.target.value)
         index = expressions.index_values(machine, node.target)
         value = expressions.evaluate(machine, node.value)
