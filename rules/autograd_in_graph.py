@@ -1,17 +1,21 @@
 """Autograd's own operations in compiled code.
 
 What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
-`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()`.
+`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()`; the same tensor
+given twice to an `autograd.Function`.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
-custom `autograd.Function`s and `.detach()` are traced.
+custom `autograd.Function`s and `.detach()` are traced, but where gradients flow through a `Function`, its inputs
+are told apart by their tensors.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
 For derivatives inside the model use `torch.func.grad`.
 """
 
 from __future__ import annotations
+
+import libcst as cst
 
 from graphdoctor.fixes.choose import first_fit
 from graphdoctor.fixes.editor import Editor
@@ -25,7 +29,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD501"
 NAME = "autograd-in-graph"
 SEVERITY = "error"
-GB_IDS = ("GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007")
+GB_IDS = ("GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297")
 TORCH = ">=2.6"
 
 METHODS = {
@@ -138,6 +142,35 @@ def f(x):
 def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Weigh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, columns, x):
+        ctx.save_for_backward(rows, columns)
+        return x * rows * columns
+
+    @staticmethod
+    def backward(ctx, slope):
+        rows, columns = ctx.saved_tensors
+        return None, None, slope * rows * columns
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x, mask):
+        return Weigh.apply(mask, mask, self.lin(x))  # GB6297
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8), torch.ones(4, 8))
+""",
 )
 
 CLEAN = (
@@ -217,6 +250,34 @@ def f(x):
     return Negate.apply(x) * 2
 """,
     """\
+import torch
+import torch.nn as nn
+
+
+class Weigh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, number, other):
+        return x * y * number * other
+
+    @staticmethod
+    def backward(ctx, slope):
+        return slope, slope, None, None
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        number = x.shape[0]
+        return Weigh.apply(self.lin(x), self.lin(x), number, number)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
+    """\
 def f(x):
     y = x.clone()
     y.data.mul_(2)
@@ -256,6 +317,8 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
         return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
+    if event.qualname == "torch.autograd.Function.apply":
+        return _same_twice(event)
     package, _, name = event.qualname.rpartition(".")
     if name not in METHODS or event.receiver is None:
         return None
@@ -288,6 +351,25 @@ def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None =
         f"{code(event)} acts on autograd's bookkeeping: {consequence(event)}",
         suggestion,
         certainty(event, value),
+    )
+
+
+def _same_twice(event: Call) -> Hit | None:
+    """A name given twice, where some input is computed: of arguments it is not known whether they have a gradient."""
+    given = event.node.args if isinstance(event.node, cst.Call) else ()
+    named = [
+        argument.value.value
+        for argument, value in zip(given, event.args, strict=False)
+        if isinstance(argument.value, cst.Name) and may_be_tensor(value)
+    ]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is None or all(o.argument for value in event.args for o in options(value) if isinstance(o, Tensor)):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} is given `{twice}` twice, which is not traced when gradients flow: {consequence(event)}",
+        f"give it once, or `{twice}.clone()` the second time",
+        "likely",
     )
 
 

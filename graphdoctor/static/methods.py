@@ -321,6 +321,9 @@ def _object(
         and name == "apply"
         and receiver.info.derives("torch.autograd.Function", "torch.autograd.function.Function")
     ):
+        machine.emit(
+            Call, node, qualname="torch.autograd.Function.apply", args=args, kwargs=kwargs, receiver=receiver, used=used
+        )
         return _autograd_function(machine, node, receiver, args)
     if isinstance(receiver, (Instance, TorchModule, Super)):
         base = receiver.qualname if isinstance(receiver, TorchModule) else "torch.nn.Module"
