@@ -10,7 +10,8 @@ loop nothing is compiled at all.
 
 Fix: Compute both arms and select with `torch.where`; for arms that are expensive or must not both run, use
 `torch.cond`. Where the condition only guards against values that do no harm, drop it: `x.masked_fill(mask,
-v)` needs no `if mask.any()`. Conditions on shapes, dtypes, flags and None are fine as they are.
+v)` needs no `if mask.any()`. Conditions on shapes, dtypes, flags and None are fine as they are. What numpy computed is
+tensor data to Dynamo, a flag like `i < np.log2(n)` too: make it a Python one with `bool()` where it is made.
 """
 
 from __future__ import annotations
@@ -206,6 +207,22 @@ def f(x):
     return x
 """,
     """\
+import numpy as np
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, ratio=4):
+        super().__init__()
+        self.deep = 1 < np.log2(ratio)
+        self.scale = np.sqrt(2.0)
+
+    def forward(self, x):
+        if self.deep:  # GB0170
+            return x * self.scale
+        return x
+""",
+    """\
 class Score:
     def __init__(self, values):
         self.values = values
@@ -374,6 +391,36 @@ def f(x):
         x = x.nan_to_num()
     return x
 """,
+    """\
+import numpy as np
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, ratio=4):
+        super().__init__()
+        self.deep = bool(1 < np.log2(ratio))
+        self.steps = int(np.log2(ratio))
+        self.scale = np.sqrt(2.0)
+
+    def forward(self, x):
+        for _ in range(self.steps):
+            x = x * self.scale
+        return x * 2 if self.deep and self.steps > 1 else x
+""",
+    """\
+import torch
+
+
+def f(x, rows=None, columns=None):
+    if (rows is not None and rows.any()) or (columns is not None and columns.any()):
+        return x * 2
+    return x
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), None, None)
+""",
 )
 
 
@@ -383,7 +430,7 @@ def check_truth(event: Truth) -> Hit | None:
     return Hit(
         event,
         f"{WORDING[event.context]} tensor data {code(event)}: {consequence(event)}",
-        SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`"),
+        _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
     )
 
@@ -391,6 +438,13 @@ def check_truth(event: Truth) -> Hit | None:
 def watches(name: str) -> bool:
     package, _, last = name.rpartition(".")
     return name == "builtins.sorted" or (last in COMPARERS and package in ("torch", "torch.Tensor"))
+
+
+def _suggestion(event: Truth) -> str:
+    tensor = tensor_of(event.value)
+    if tensor is not None and tensor.numpy and isinstance(event.node, cst.Attribute):
+        return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
+    return SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`")
 
 
 def check_call(event: Call) -> Hit | None:
@@ -429,11 +483,14 @@ def _maybe_flag(event: Truth) -> bool:
 
 
 def _short_circuited(event: Truth) -> bool:
-    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``."""
+    """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
+
+    ``or`` ends as early: ``(a is not None and a.any()) or (b is not None and b.any())``.
+    """
     if not event.site.conditional or not isinstance(event.branch, (cst.If, cst.IfExp, cst.While)):
         return False
     test = event.branch.test
-    while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+    while isinstance(test, cst.BooleanOperation):
         if any(node is event.node for node in walk(test.right)):
             return not asks_training(test)
         test = test.left

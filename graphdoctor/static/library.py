@@ -53,7 +53,7 @@ def call_external(
     if top == "torch":
         return torch_calls.call_torch(machine, node, qualname, args, kwargs)
     if top in ("numpy", "np"):
-        return _numpy(qualname, args, kwargs)
+        return _numpy(machine, qualname, args, kwargs)
     if top == "einops" or qualname.startswith("xformers.ops"):
         return _same(args, kwargs)
     return _python(machine, node, qualname, args, kwargs)
@@ -139,7 +139,7 @@ def _same(args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     return Tensor(first.dtype, sure=first.sure) if first is not None else UNKNOWN
 
 
-def _numpy(qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _numpy(machine: Machine, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     name = qualname.rpartition(".")[2]
     if facts.dtype_of(name) is not None and args and name not in ("bool", "int", "float"):
         return Tensor(facts.dtype_of(name), 0, numpy=True)
@@ -181,7 +181,8 @@ def _numpy(qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.
         return args[0].items[0]
-    if scalar and len(args) == 1 and isinstance(args[0], Const):
+    if scalar and len(args) == 1 and isinstance(args[0], Const) and machine.frame.compiled:
+        # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
         return Py("float")
     return Tensor(dtype, ndim, numpy=True)
 
