@@ -179,8 +179,22 @@ def entry_function(target: Value) -> Function | None:
 
 def default_module(machine: Machine, info: ClassInfo) -> Instance:
     """An object of a module class made with unknown arguments (what their annotations and defaults say)."""
-    made = objects.instantiate(machine, info.node, Class(info), (), {})
+    made = objects.instantiate(machine, info.node, Class(info), (), _optional(machine, info))
     return made if isinstance(made, Instance) else Instance(info)
+
+
+def _optional(machine: Machine, info: ClassInfo) -> dict[str, Value]:
+    """The arguments that a constructor does without: None, or what their annotation says."""
+    init = info.lookup("__init__")
+    if not isinstance(init, Function):
+        return {}
+    given: dict[str, Value] = {}
+    for param in definitions.parameters(init.info.node.params):
+        if param.annotation is not None and init.info.defaults.get(param.name.value) == NONE:
+            declared = arguments.annotated_value(machine, init.info, param.annotation.annotation)
+            if not isinstance(declared, Unknown):
+                given[param.name.value] = join(declared, NONE)
+    return given
 
 
 def _forwards(machine: Machine, module: ModuleInfo) -> None:

@@ -230,3 +230,48 @@ def test_what_a_file_exports_is_called_by_others_too(events, exported, printed):
                 return self.net(x)
     """
     assert len(calls(events(f"{source}\n        {exported}\n"), "builtins.print")) == printed
+
+
+def test_what_a_constructor_leaves_out_by_default_may_be_given(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, width: int | None = None, depth: int = 1):
+                super().__init__()
+                self.extra = None
+                if width is not None:
+                    self.extra = torch.nn.Linear(width, 8)
+                self.deep = depth > 1
+
+            def forward(self, x):
+                if self.extra is not None:
+                    print("given")
+                if self.deep:
+                    print("deep")
+                return x
+    """)
+    [given] = calls(found, "builtins.print")
+    assert given.args[0].value == "given" and given.site.conditional
+
+
+def test_an_attribute_set_on_both_sides_of_a_branch_may_be_either(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                if config.pooled:
+                    self.pooler = torch.nn.Linear(8, 8)
+                else:
+                    self.pooler = None
+
+            def forward(self, x):
+                if self.pooler is not None:
+                    print("pooled")
+                else:
+                    print("plain")
+                return x
+    """)
+    assert [e.args[0].value for e in calls(found, "builtins.print")] == ["pooled", "plain"]
