@@ -46,13 +46,15 @@ def _around(qualname: str) -> tuple[str, ...]:
 
 
 def asks_training(test: cst.BaseExpression) -> bool:
-    """True for ``self.training and ...``: whatever stands behind it is reached, since every model is trained."""
-    return (
-        isinstance(test, cst.BooleanOperation)
-        and isinstance(test.operator, cst.And)
-        and isinstance(test.left, cst.Attribute)
-        and test.left.attr.value == "training"
-    )
+    """True for ``self.training and ...`` and ``not self.training or ...``: in training the rest is asked."""
+    if not isinstance(test, cst.BooleanOperation):
+        return False
+    asked: cst.BaseExpression = test.left
+    if isinstance(test.operator, cst.Or):
+        if not isinstance(asked, cst.UnaryOperation) or not isinstance(asked.operator, cst.Not):
+            return False
+        asked = asked.expression
+    return isinstance(asked, cst.Attribute) and asked.attr.value == "training"
 
 
 def in_assert(event: Event) -> bool:
