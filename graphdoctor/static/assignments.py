@@ -32,6 +32,9 @@ def assign(machine: Machine, target: cst.BaseExpression, value: Value, augmented
         if machine.frame.compiled and target.value in scope.outer and target.value in scope.module.names:
             module = Returned("builtins.globals")
             machine.emit(SetAttr, target, receiver=module, name=target.value, value=value, augmented=augmented)
+        if target.value in scope.outer and (machine.frame.conditional or machine.frame.trying):
+            # Others still see what it held, if this does not run: a kernel that is loaded where there is a GPU.
+            value = join(scope.find(target.value) or value, value)
         scope.assign(target.value, value)
     elif type(target) is cst.Attribute:
         attributes.write_attribute(machine, target, expressions.evaluate(machine, target.value), value, augmented=False)

@@ -182,3 +182,32 @@ def test_a_loop_over_known_items_surely_runs(events):
     found = [e.value for e in run(events, body) if isinstance(e, Truth)]
     assert all(is_sure_tensor(value) for value in found)
     assert found
+
+
+def test_a_global_that_is_set_under_a_condition_may_hold_what_it_held(events):
+    found = events("""
+        import torch
+        from kernels import get_kernel
+
+        kernel = None
+
+        def load():
+            global kernel
+            kernel = get_kernel("fast")
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                if torch.cuda.is_available() and kernel is None:
+                    try:
+                        load()
+                    except Exception:
+                        pass
+
+            def forward(self, x):
+                if kernel is None:
+                    print("slow")
+                    return x
+                return kernel(x)
+    """)
+    assert [e for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
