@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -17,6 +18,7 @@ from graphdoctor.static.values import (
     Mapping,
     Returned,
     Seq,
+    TorchModule,
     Value,
     join,
     may_be_tensor,
@@ -54,12 +56,10 @@ def _store_item(machine: Machine, target: cst.Subscript, value: Value) -> None:
         return
     updated: list[Value] = []
     for option in options(receiver):
-        if isinstance(option, Mapping) and len(index) == 1 and isinstance(index[0], Const):
-            key = index[0].value
-            kept = tuple((k, v) for k, v in option.items if k != key)
-            updated.append(Mapping((*kept, (key, value)), option.rest))
-        elif isinstance(option, Mapping):
-            updated.append(Mapping(option.items, value if option.rest is None else join(option.rest, value)))
+        if isinstance(option, Mapping):
+            updated.append(_with_item(option, index, value))
+        elif isinstance(option, TorchModule) and isinstance(option.children, Mapping):
+            updated.append(replace(option, children=_with_item(option.children, index, value)))
         elif isinstance(option, Seq):
             items = option.items if option.items is not None else (option.element,)
             updated.append(Seq(option.kind, None, join(value, *items)))
@@ -73,6 +73,14 @@ def _store_item(machine: Machine, target: cst.Subscript, value: Value) -> None:
             updated.append(option)
     if isinstance(target.value, (cst.Name, cst.Attribute)):
         put_back(machine, target.value, join(*updated))
+
+
+def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapping:
+    if len(index) == 1 and isinstance(index[0], Const):
+        key = index[0].value
+        kept = tuple((k, v) for k, v in mapping.items if k != key)
+        return Mapping((*kept, (key, value)), mapping.rest)
+    return Mapping(mapping.items, value if mapping.rest is None else join(mapping.rest, value))
 
 
 def put_back(machine: Machine, target: cst.BaseExpression, value: Value) -> None:

@@ -222,7 +222,7 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
             if option.shared and machine.main is not None:
                 continue
             before = option.attrs.get(name)
-            # A compiled call runs many times, and a branch may not run: what an attribute held before is still possible.
+            # A compiled call runs many times, a branch may not run: what an attribute held before is still possible.
             keeps = machine.frame.compiled or machine.frame.conditional
             if option.many and not machine.frame.compiled and not _is_own(machine, option):
                 before, keeps = before or option.info.lookup(name), True

@@ -254,3 +254,29 @@ def test_only_the_first_layer_of_a_constructor_is_met(events):
     made = [e for e in found if isinstance(e, Call) and e.qualname == "torch.nn.Linear"]
     assert [e.site.module.location(e.node).line for e in made] == [7]
     assert items(found) == ["Net.forward"]
+
+
+def test_modules_put_in_a_module_dict_by_unknown_names_are_called(events):
+    found = events("""
+        import torch
+
+        class Adapter(torch.nn.Module):
+            def forward(self, x):
+                print("adapted")
+                return x
+
+        class Net(torch.nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.adapters = torch.nn.ModuleDict({})
+                for language in config.languages:
+                    self.adapters[str(language)] = Adapter()
+
+            def forward(self, x):
+                for language in self.adapters.keys():
+                    x = self.adapters[language](x)
+                return x
+    """)
+    assert [e.site.whole_frame for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [
+        "Net.forward"
+    ]
