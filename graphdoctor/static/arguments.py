@@ -12,6 +12,7 @@ from graphdoctor.static.values import (
     Instance,
     Mapping,
     Seq,
+    Tensor,
     Unknown,
     Value,
     is_sure_tensor,
@@ -91,10 +92,20 @@ def bound(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs:
             names[name] = annotated_value(machine, info, param.annotation.annotation)
         elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
             declared = annotated_value(machine, info, param.annotation.annotation)
-            if not may_be_tensor(declared) and any(isinstance(o, (Seq, Mapping)) for o in options(declared)):
-                # A container where the caller's value may be a tensor among other things: the callee knows better.
+            if _rather_declared(names[name], declared):
                 names[name] = declared
     return names
+
+
+def _rather_declared(value: Value, declared: Value) -> bool:
+    """Whether a callee that asks for a container knows better than a caller whose value may be a tensor.
+
+    What was surely computed as a tensor serves as a list too, but not as a dict.
+    """
+    kinds = {type(option) for option in options(declared)}
+    if Tensor in kinds or not kinds & {Seq, Mapping}:
+        return False
+    return Mapping in kinds or not any(is_sure_tensor(option) for option in options(value))
 
 
 def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:

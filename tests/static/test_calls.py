@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.events import Call, Convert
 
 HEAD = """
         import functools
@@ -280,3 +280,21 @@ def test_modules_put_in_a_module_dict_by_unknown_names_are_called(events):
     assert [e.site.whole_frame for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [
         "Net.forward"
     ]
+
+
+def test_a_tensor_stays_one_where_the_callee_is_annotated_otherwise(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def crop(self, x: torch.Tensor, sizes: list[tuple[int, int]]):
+                for height, width in sizes:
+                    x = x[:height, :width]
+                return x
+
+            def forward(self, x: torch.Tensor, sizes: list[tuple[int, int]] | None = None):
+                if sizes is None:
+                    sizes = torch.tensor([x.shape]).repeat(2, 1)
+                return self.crop(x, sizes)
+    """)
+    assert {e.how for e in found if isinstance(e, Convert)} == {"slice"}
