@@ -146,6 +146,21 @@ def graphdoctor_target():
     return Net().train(), (torch.rand(4, 8),)
 """,
     """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        if not self.training or torch.rand(()) > 0.5:  # GB0170
+            return x * 2
+        return x
+
+
+def graphdoctor_target():
+    return Net().train(), (torch.rand(4, 8),)
+""",
+    """\
 import numpy as np
 
 
