@@ -32,6 +32,9 @@ SEVERITY = "error"
 GB_IDS = ("GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297")
 TORCH = ">=2.6"
 
+#: The name of a call of what a class derived from ``torch.autograd.Function`` does.
+_APPLY = "torch.autograd.Function.apply"
+
 METHODS = {
     "backward": "call it outside: compile the forward pass and the loss",
     "retain_grad": "return the tensor and use `torch.autograd.grad` outside",
@@ -311,13 +314,13 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return name in FUNCTIONS or name.rpartition(".")[2] in METHODS
+    return name in FUNCTIONS or name == _APPLY or name.rpartition(".")[2] in METHODS
 
 
 def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
         return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
-    if event.qualname == "torch.autograd.Function.apply":
+    if event.qualname == _APPLY:
         return _same_twice(event)
     package, _, name = event.qualname.rpartition(".")
     if name not in METHODS or event.receiver is None:
