@@ -82,6 +82,7 @@ class Analysis:
     ) -> None:
         self._shown = {file.resolve(): path for file, path in files}
         self._active = active
+        self._checks = _Checks(active)
         self._helper = helper
         self._target = target
         self._project = Project(unsaved, followed)
@@ -118,7 +119,7 @@ class Analysis:
             return shown
 
         with deep_recursion():
-            places, statements = _hits(project, module, self._active, self._target, trouble)
+            places, statements = _hits(project, module, self._checks, self._target, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
@@ -176,12 +177,10 @@ def _watches(rule: Rule, name: str) -> bool:
 
 
 def _hits(
-    project: Project, module: ModuleInfo, active: tuple[Rule, ...], target: str | None, trouble: list[str]
+    project: Project, module: ModuleInfo, checks: _Checks, target: str | None, trouble: list[str]
 ) -> tuple[list[_Place], set[int]]:
     """What the rules say of one file, and the statements that they saw, by id."""
-    places: dict[tuple[str, int], list[Hit]] = {}
-    by_code = {rule.code: rule for rule in active}
-    checks = _Checks(active)
+    places: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
     broken: set[str] = set()
     compiles: list[Event] = []
 
@@ -204,7 +203,7 @@ def _hits(
                 continue
             if event.site.untaken:
                 hit = replace(hit, confidence="possible")
-            places.setdefault((rule.code, id(hit.place)), []).append(hit)
+            places.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
             ends |= _breaks(rule, hit)
         return ends
 
@@ -217,7 +216,7 @@ def _hits(
     if machine.steps > machine.MAX_STEPS:
         # A call that ran out of steps ends as one of which nothing is known.
         trouble.append(_TOO_LARGE)
-    return [_Place(by_code[code], tuple(hits)) for (code, _), hits in places.items()], machine.judged
+    return [_Place(rule, tuple(hits)) for rule, hits in places.values()], machine.judged
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:
