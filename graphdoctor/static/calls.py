@@ -20,7 +20,7 @@ from graphdoctor.static import (
 )
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import FunctionInfo, Scope
-from graphdoctor.static.machine import Budget, Frame, Machine
+from graphdoctor.static.machine import Budget, Frame, Machine, Names
 from graphdoctor.static.summaries import call_key
 from graphdoctor.static.values import (
     NONE,
@@ -251,10 +251,42 @@ def call_function(
         if key in machine.restarting:
             machine.restart()
         return known
-    restarts = machine.restarts
+    restarts, mark = machine.restarts, machine.asked.mark()
     depth = sum(1 for active in machine.active if active is info)
     if depth > 1 or len(machine.frames) > machine.MAX_DEPTH:
         return UNKNOWN
+    if frame.compiled:
+        machine.reach(info, names)
+    try:
+        result = _follow(machine, function, names)
+    except Budget:
+        if len(machine.frames) > 1:
+            return UNKNOWN
+        raise
+    if key is not None:
+        machine.summaries.keep(key, frame, result, mark)
+        if machine.restarts != restarts:
+            machine.restarting.add(key)
+    return result
+
+
+def _follow(machine: Machine, function: Function, names: Names) -> Value:
+    """What a call gives: what it gave another file, else what interpreting the body gives."""
+    call = machine.shared.begin(machine, function, names)
+    if call is None:
+        return _interpret(machine, function, names)
+    told = call.told()
+    if told is not None:
+        return told
+    with machine.asked.listening():
+        result = _interpret(machine, function, names)
+        call.keep(result)
+    return result
+
+
+def _interpret(machine: Machine, function: Function, names: Names) -> Value:
+    """Interpret the body of a function whose parameters hold ``names``."""
+    info, frame = function.info, machine.frame
     inner = Frame(
         function=info,
         module=info.module,
@@ -267,23 +299,12 @@ def call_function(
         trying=frame.trying,
         compiled=frame.compiled,
     )
-    if frame.compiled:
-        machine.reach(info, names)
     machine.active.append(info)
     try:
         with machine.call(inner):
-            result = run_body(machine, inner, info)
-    except Budget:
-        if len(machine.frames) > 1:
-            return UNKNOWN
-        raise
+            return run_body(machine, inner, info)
     finally:
         machine.active.pop()
-    if key is not None:
-        machine.summaries.keep(key, frame, result)
-        if machine.restarts != restarts:
-            machine.restarting.add(key)
-    return result
 
 
 #: Decorators after which Dynamo puts the call in the graph without looking inside.

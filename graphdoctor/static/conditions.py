@@ -175,7 +175,7 @@ def fits(value: Value, wanted: Value) -> bool | None:
         return _fits_external(value, wanted.qualname)
     if isinstance(wanted, Class):
         if isinstance(value, Instance):
-            return any(info is wanted.info for info in value.info.mro)
+            return value.info.is_a(wanted.info)
         if isinstance(value, Tensor):
             return None if not value.sure or wanted.info.derives("torch.Tensor") else False
         return False if isinstance(value, (Const, Seq, Mapping)) else None

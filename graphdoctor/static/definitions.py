@@ -144,6 +144,7 @@ def define_class(machine: Machine, node: cst.ClassDef) -> Value:
         bases=bases,
         attrs={},
         dataclass=any(n.rpartition(".")[2] == "dataclass" for n in names),
+        asked=machine.project.asked,
     )
     value = Class(info)
     scope = Scope("class", {"#class": value}, frame.scope)

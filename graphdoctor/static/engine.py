@@ -21,11 +21,12 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
-from graphdoctor.static.machine import Budget, Machine
+from graphdoctor.static.machine import Budget, Machine, Sink
 from graphdoctor.static.regions import interpret
 from graphdoctor.static.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.script import usage_events
+from graphdoctor.static.shared import Shared
 from graphdoctor.static.usage import USAGE
 
 SEVERITIES = get_args(Severity)
@@ -83,6 +84,7 @@ class Analysis:
         self._shown = {file.resolve(): path for file, path in files}
         self._active = active
         self._checks = _Checks(active)
+        self._shared = Shared()
         self._helper = helper
         self._target = target
         self._project = Project(unsaved, followed)
@@ -119,7 +121,7 @@ class Analysis:
             return shown
 
         with deep_recursion():
-            places, statements = _hits(project, module, self._checks, self._target, trouble)
+            places, statements = _hits(project, self._shared, module, self._checks, self._target, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
@@ -176,47 +178,64 @@ def _watches(rule: Rule, name: str) -> bool:
         return True
 
 
-def _hits(
-    project: Project, module: ModuleInfo, checks: _Checks, target: str | None, trouble: list[str]
-) -> tuple[list[_Place], set[int]]:
-    """What the rules say of one file, and the statements that they saw, by id."""
-    places: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
-    broken: set[str] = set()
-    compiles: list[Event] = []
+class _Audience(Sink):
+    """The rules, asked about each event of one file."""
 
-    def sink(event: Event) -> bool:
-        """Ask the rules; whether the graph ends at the event."""
+    def __init__(self, checks: _Checks, trouble: list[str]) -> None:
+        super().__init__()
+        self._checks = checks
+        self._trouble = trouble
+        self._broken: set[str] = set()
+        self.hits: list[tuple[Rule, Hit]] = []
+        self.compiles: list[Event] = []
+
+    def hear(self, event: Event) -> bool:
         ends = False
         if isinstance(event, Compile):
-            compiles.append(event)
-        for rule, check in checks.of(event):
+            self.others += 1
+            self.compiles.append(event)
+        for rule, check in self._checks.of(event):
             try:
                 hit = check(event)
-                if hit is None or rule.code in broken:
+                if hit is None or rule.code in self._broken:
                     continue
                 _check(hit)
             # A project's own rule may even end the process.
             except (Exception, SystemExit) as error:
-                if rule.code not in broken:
-                    broken.add(rule.code)
-                    trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
+                self.others += 1
+                if rule.code not in self._broken:
+                    self._broken.add(rule.code)
+                    self._trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
                 continue
             if event.site.untaken:
                 hit = replace(hit, confidence="possible")
-            places.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
+            self.hits.append((rule, hit))
             ends |= _breaks(rule, hit)
         return ends
 
-    machine = Machine(project, sink, _OUTSIDE)
+    def places(self) -> list[_Place]:
+        """The hits, by rule and node."""
+        found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
+        for rule, hit in self.hits:
+            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
+        return [_Place(rule, tuple(hits)) for rule, hits in found.values()]
+
+
+def _hits(
+    project: Project, shared: Shared, module: ModuleInfo, checks: _Checks, target: str | None, trouble: list[str]
+) -> tuple[list[_Place], set[int]]:
+    """What the rules say of one file, and the statements that they saw, by id."""
+    audience = _Audience(checks, trouble)
+    machine = Machine(project, audience, _OUTSIDE, shared)
     with _contained(trouble):
-        interpret(machine, module, compiles, target)
+        interpret(machine, module, audience.compiles, target)
     with _contained(trouble):
         for use in usage_events(module.source):
-            sink(use)
+            audience.hear(use)
     if machine.steps > machine.MAX_STEPS:
         # A call that ran out of steps ends as one of which nothing is known.
         trouble.append(_TOO_LARGE)
-    return [_Place(rule, tuple(hits)) for rule, hits in places.values()], machine.judged
+    return audience.places(), machine.judged
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:

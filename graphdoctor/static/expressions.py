@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -107,7 +108,12 @@ def _read_global(machine: Machine, node: cst.Name, value: Value | None) -> None:
 
 
 def _constant(machine: Machine, node: Any) -> Value:
-    return Const(value_of(node))
+    return _const(node.value)
+
+
+@lru_cache(maxsize=10_000)
+def _const(text: str) -> Const:
+    return Const(value_of(text))
 
 
 def _concatenated(machine: Machine, node: cst.ConcatenatedString) -> Value:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -130,6 +132,42 @@ class FunctionInfo:
         return self.node.body if isinstance(self.node, cst.Lambda) else self.module.source.body(self.node)
 
 
+#: A class, and a method of it with arguments and answer.
+Lookup = tuple["ClassInfo", str, tuple[Any, ...], Any]
+
+
+@dataclass
+class Asked:
+    """What is asked of classes, while somebody listens; None in the log stands for what is not known."""
+
+    log: list[Lookup | None] | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Keep a log of what is asked inside."""
+        self.log = []
+        try:
+            yield
+        finally:
+            self.log = None
+
+    def mark(self) -> int | None:
+        """Where the log stands now."""
+        return None if self.log is None else len(self.log)
+
+    def since(self, mark: int | None) -> tuple[Lookup | None, ...] | None:
+        """What was asked since then, each thing once."""
+        if self.log is None or mark is None:
+            return None
+        each = {(id(one[0]), one[1], *map(id, one[2])) if one is not None else (): one for one in self.log[mark:]}
+        return tuple(each.values())
+
+    def again(self, asked: tuple[Lookup | None, ...] | None) -> None:
+        """Note that what was asked once counts again."""
+        if self.log is not None:
+            self.log += (None,) if asked is None else asked
+
+
 @dataclass(eq=False)
 class ClassInfo:
     """A class of the scanned code. ``bases`` are values: other classes, or ``External``."""
@@ -143,6 +181,7 @@ class ClassInfo:
     #: Annotated names of the body in order: the fields of a dataclass or NamedTuple.
     fields: tuple[str, ...] = ()
     dataclass: bool = False
+    asked: Asked = field(default_factory=Asked)
 
     @cached_property
     def mro(self) -> tuple[ClassInfo, ...]:
@@ -164,18 +203,25 @@ class ClassInfo:
 
     def lookup(self, name: str, after: ClassInfo | None = None) -> Value | None:
         """The class attribute ``name`` in the order of the bases, after ``after`` when given (``super()``)."""
-        if after is None:
-            for info in self.mro:
-                if name in info.attrs:
-                    return info.attrs[name]
-            return None
-        passed = False
+        found = self._find(name, after)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "lookup", (name, after), found))
+        return found
+
+    def _find(self, name: str, after: ClassInfo | None) -> Value | None:
+        passed = after is None
         for info in self.mro:
             if passed and name in info.attrs:
                 return info.attrs[name]
-            if info is after:
-                passed = True
+            passed = passed or info is after
         return None
+
+    def is_a(self, other: ClassInfo) -> bool:
+        """Whether ``other`` is this class or one of its bases."""
+        found = any(info is other for info in self.mro)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "is_a", (other,), found))
+        return found
 
     @cached_property
     def is_module(self) -> bool:
@@ -205,6 +251,8 @@ class Project:
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
+        #: What listens to what is asked of their classes.
+        self.asked = Asked()
 
     def read(self, file: Path) -> tuple[str, str]:
         """The text of ``file`` and its encoding. Raises SourceError."""

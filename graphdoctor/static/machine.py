@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.shared import Shared
 from graphdoctor.static.summaries import Summaries
 from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join, kinds
 
@@ -118,6 +119,19 @@ class _Call:
             self.machine.frame = frames[-1]
 
 
+class Sink:
+    """What hears the events of a machine. This one does nothing of it."""
+
+    def __init__(self) -> None:
+        #: What was made of events, and how often anything else was noted.
+        self.hits: list[Any] = []
+        self.others = 0
+
+    def hear(self, event: Event) -> bool:
+        """Hear an event; whether the graph ends there."""
+        return False
+
+
 class Machine:
     """Interprets one file; a new one per scanned file, so that nothing of it outlives the file.
 
@@ -130,7 +144,11 @@ class Machine:
     MAX_STEPS = 1_500_000
 
     def __init__(
-        self, project: Project, sink: Callable[[Event], bool], outside: frozenset[type[Event]] | None = None
+        self,
+        project: Project,
+        sink: Sink,
+        outside: frozenset[type[Event]] | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self.project = project
         self.sink = sink
@@ -139,7 +157,10 @@ class Machine:
         self.frames: list[Frame] = []
         #: The innermost of them, the call being interpreted.
         self.frame: Frame
-        self.summaries = Summaries()
+        #: What calls into other modules came to in other files, and what listens to what they ask of classes.
+        self.shared = shared if shared is not None else Shared()
+        self.asked = project.asked
+        self.summaries = Summaries(self.asked)
         #: How often the graph ended so far, and what is known of calls in which it does.
         self.restarts = 0
         self.restarting: set[Hashable] = set()
@@ -171,7 +192,7 @@ class Machine:
     @cached_property
     def librarian(self) -> Machine:
         """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
-        return self if self.main is None else Machine(self.project, lambda event: False, frozenset())
+        return self if self.main is None else Machine(self.project, Sink(), frozenset())
 
     def importer(self, key: str) -> ModuleInfo | None:
         """The module with this key."""
@@ -180,15 +201,13 @@ class Machine:
         return self.project.library.get(key)
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
-        """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error.
-
-        The sink says whether the graph ends there."""
+        """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
         if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
             self.dynamic = True
         frame = self.frame
         if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
             return
-        if self.sink(kind(node=node, site=self.site(), **fields)):
+        if self.sink.hear(kind(node=node, site=self.site(), **fields)):
             self.restart()
 
     def judge(self, statement: cst.CSTNode) -> None:
@@ -248,7 +267,7 @@ class Machine:
     def finish(self) -> None:
         """Emit ``Build`` for the objects made outside regions, now that it is known what became of them."""
         for made in self.builds:
-            self.sink(
+            self.sink.hear(
                 Build(
                     node=made.node,
                     site=made.site,

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from collections.abc import Mapping as Names
 from typing import TYPE_CHECKING
 
-from graphdoctor.static.index import ClassInfo, FunctionInfo
+from graphdoctor.static.index import Asked, ClassInfo, FunctionInfo, Lookup
 from graphdoctor.static.values import Either, Function, Instance, Mapping, Seq, Value
 
 if TYPE_CHECKING:
@@ -21,22 +21,24 @@ _MOST_ATTRIBUTES = 8
 
 
 class Summaries:
-    """What calls gave, by their arguments."""
+    """What calls gave, by their arguments; and what was asked of classes for it, where ``asked`` listened."""
 
-    def __init__(self) -> None:
-        self._known: dict[Hashable, list[tuple[_Path, Value]]] = {}
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._known: dict[Hashable, list[tuple[_Path, Value, tuple[Lookup | None, ...] | None]]] = {}
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
         """What a call from ``frame`` gives where one from a path that is at least as sure was interpreted."""
-        for path, value in self._known.get(key, ()):
+        for path, value, asked in self._known.get(key, ()):
             if _covers(path, frame):
+                self._asked.again(asked)
                 return value
         return None
 
-    def keep(self, key: Hashable, frame: Frame, value: Value) -> None:
-        """Remember what a call from ``frame`` gave."""
+    def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
+        """Remember what a call from ``frame`` gave, which began where the log of what was asked stood at ``mark``."""
         path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else ""
-        self._known.setdefault(key, []).append((path, value))
+        self._known.setdefault(key, []).append((path, value, self._asked.since(mark)))
 
 
 #: Of a frame: muted, conditional, untaken, whole_frame.

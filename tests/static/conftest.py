@@ -11,7 +11,7 @@ import pytest
 from graphdoctor.source.module import SourceModule
 from graphdoctor.static.events import Compile, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
-from graphdoctor.static.machine import Machine
+from graphdoctor.static.machine import Machine, Sink
 from graphdoctor.static.regions import interpret
 
 Interpret = Callable[..., list[Event]]
@@ -31,14 +31,16 @@ def events(tmp_path: Path) -> Interpret:
         seen: list[Event] = []
         compiles: list[Event] = []
 
-        def sink(event: Event) -> None:
-            if isinstance(event, Compile):
-                compiles.append(event)
-            seen.append(event)
+        class Recorder(Sink):
+            def hear(self, event: Event) -> bool:
+                if isinstance(event, Compile):
+                    compiles.append(event)
+                seen.append(event)
+                return False
 
         module = SourceModule("model.py", file, file.read_text(), "utf-8")
         name, _ = package_of(file)
-        machine = Machine(Project(), sink)
+        machine = Machine(Project(), Recorder())
         interpret(machine, ModuleInfo(module, name, name.rpartition(".")[0], Scope("module")), compiles)
         return seen if everywhere else [e for e in seen if e.site.compiled]
 
