@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -165,17 +166,21 @@ class _Checks:
             name = type(event).__name__.lower()
             found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
             if isinstance(event, Call):
-                found = [(rule, check) for rule, check in found if _watches(rule, event.qualname)]
+                found = [(rule, asked) for rule, check in found if (asked := _watching(rule, check, event.qualname))]
             self._known[key] = found
         return found
 
 
-def _watches(rule: Rule, name: str) -> bool:
+def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
+    """What ``rule`` does with calls of ``name``; None where it does not watch them."""
     try:
-        return rule.watches is None or rule.watches(name)
-    except (Exception, SystemExit):
-        # The check is asked then, and what is wrong in it is reported.
-        return True
+        return check if rule.watches is None or rule.watches(name) else None
+    except (Exception, SystemExit) as error:
+        return partial(_fail, error)
+
+
+def _fail(error: BaseException, event: Event) -> None:
+    raise error
 
 
 class _Audience(Sink):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from pathlib import Path
 
 import libcst as cst
 import pytest
 
+from graphdoctor.source.module import SourceModule
 from graphdoctor.static import expressions
 from graphdoctor.static.catalog import rules
-from graphdoctor.static.engine import analyse
+from graphdoctor.static.engine import Analysis, analyse
 
 MODEL = "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x.sum().item()\n"
 
@@ -61,6 +63,28 @@ def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
     result = analyse(write(tmp_path, model=MODEL), broken)
     assert [f.rule for f in result.findings] == ["GD211"]
     assert "GD101" in result.files[0].reason and "deliberate" in result.files[0].reason
+
+
+def test_a_rule_is_asked_about_the_calls_that_it_watches(tmp_path):
+    printing = next(rule for rule in rules() if rule.code == "GD101")
+    blind = dataclasses.replace(printing, watches=lambda name: name == "builtins.len")
+    assert analyse(write(tmp_path, model=MODEL), [blind]).findings == ()
+    broken = analyse(write(tmp_path, model=MODEL), [dataclasses.replace(printing, watches=lambda name: 1 / 0)])
+    assert broken.findings == ()
+    assert "rule GD101 failed here (ZeroDivisionError" in broken.files[0].reason
+
+
+def test_the_memory_of_a_file_is_given_back_without_the_collector(tmp_path):
+    (file,) = write(tmp_path, model=MODEL + "\n    def again(self):\n        return [self for _ in 'ab' if Net]\n")
+    analysis = Analysis([file], rules())
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, SourceModule) for one in gc.get_objects())
+        analysis.file(*file)
+        assert sum(isinstance(one, SourceModule) for one in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 def test_an_internal_error_costs_only_what_comes_behind_it(tmp_path, monkeypatch):

@@ -232,6 +232,27 @@ def test_what_a_file_exports_is_called_by_others_too(events, exported, printed):
     assert len(calls(events(f"{source}\n        {exported}\n"), "builtins.print")) == printed
 
 
+def test_what_is_exported_is_not_entered_again_where_its_callers_pass_all(events):
+    found = events("""
+        import torch
+
+        __all__ = ["Net", "Head"]
+
+        class Net(torch.nn.Module):
+            def forward(self, x, mask: torch.Tensor | None = None):
+                return torch.cat([x]) if mask is None else x
+
+        class Head(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = Net()
+
+            def forward(self, x, mask: torch.Tensor | None = None):
+                return self.net(x, mask)
+    """)
+    assert len(calls(found, "torch.cat")) == 1
+
+
 def test_what_a_constructor_leaves_out_by_default_may_be_given(events):
     found = events("""
         import torch
