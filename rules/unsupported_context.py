@@ -135,6 +135,10 @@ class Net(nn.Module):
 
     def forward(self, x):
         return x + self.ones  # GB0142
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(8),)
 """,
     """\
 import contextlib

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.events import Call, GetAttr
 
 MODEL = """
 import torch
@@ -59,3 +59,24 @@ def test_a_branch_that_fills_what_it_finds_missing_is_taken_by_the_first_call_on
 )
 def test_one_that_later_calls_may_take_again_is_not(events, body):
     assert untaken(events, body) == [False]
+
+
+def test_a_cached_property_of_a_module_in_use_was_read_before(events):
+    source = """
+    import functools
+
+    import torch
+    import torch.nn as nn
+
+
+    class Net(nn.Module):
+        @functools.cached_property
+        def scale(self):
+            return 2.0
+
+        def forward(self, x):
+            return x * self.scale
+    """
+    sample = "\n\n    def graphdoctor_target():\n        return Net(), (torch.rand(4),)\n"
+    assert [e.site.untaken for e in events(source) if isinstance(e, GetAttr)] == [True]
+    assert [e.site.untaken for e in events(source + sample) if isinstance(e, GetAttr)] == [False]
