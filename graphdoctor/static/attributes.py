@@ -218,8 +218,8 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
             if record is not None:
                 record.attributes.add(name)
         if isinstance(option, Instance):
-            setter = option.info.lookup(name)
-            if isinstance(setter, Function) and "setter" in setter.info.markers:
+            setter = option.info.lookup(f"{name}.setter")
+            if isinstance(setter, Function):
                 calls.call_function(machine, node, replace(setter, bound=option), (value,), {})
             if option.shared and machine.main is not None:
                 continue

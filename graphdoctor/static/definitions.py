@@ -83,6 +83,10 @@ def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
     defined: Value = Function(info, None, _closure(frame.scope))
     for place, wrapper in reversed(wrappers):
         defined = _decorate(machine, place, wrapper, defined)
+    for kind in markers & {"setter", "deleter"}:
+        # The name stays the property, which its getter reads.
+        frame.scope.names[f"{info.name}.{kind}"] = defined
+        defined = frame.scope.names.get(info.name, defined)
     return defined
 
 

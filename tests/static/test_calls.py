@@ -116,6 +116,47 @@ def items(found):
         ),
         pytest.param(
             """
+        class Box:
+            def __init__(self, v):
+                self._v = v
+
+            @property
+            def number(self):
+                return self._v.item()
+
+            @number.setter
+            def number(self, v):
+                self._v = v
+
+        def f(x):
+            return Box(x).number
+        """,
+            "Box.number",
+            id="property with a setter",
+        ),
+        pytest.param(
+            """
+        class Box:
+            @property
+            def number(self):
+                return self._v
+
+            @number.setter
+            def number(self, v):
+                self._v = v.item()
+
+            @number.deleter
+            def number(self):
+                del self._v
+
+        def f(x):
+            Box().number = x
+        """,
+            "Box.number",
+            id="setter",
+        ),
+        pytest.param(
+            """
         class Base(nn.Module):
             def read(self, v):
                 return v.item()
