@@ -275,11 +275,14 @@ def assumed_arguments(machine: Machine, function: Function) -> dict[str, Value]:
     if function.bound is not None:
         params = params[1:]
     evidence = tensor_parameters(info.body)
-    is_forward = info.name == "forward"
-    return {p.name.value: _assumed(machine, info, p, p.name.value in evidence, is_forward) for p in params}
+    heard = machine.reached.get(id(info), {}) if info.name == "forward" else None
+    return {p.name.value: _assumed(machine, info, p, p.name.value in evidence, heard) for p in params}
 
 
-def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bool, is_forward: bool) -> Value:
+def _assumed(
+    machine: Machine, info: FunctionInfo, param: cst.Param, evident: bool, heard: dict[str, set[type]] | None
+) -> Value:
+    """``heard`` are the kinds of values that the parameters of a ``forward`` had so far; None for other functions."""
     name = param.name.value
     default = info.defaults.get(name)
     if param.annotation is not None:
@@ -289,13 +292,17 @@ def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bo
             return join(given, NONE) if default == NONE else given
         return UNKNOWN
     if default is None:
-        return Tensor(sure=evident, argument=True) if evident or (is_forward and not _is_number(name)) else UNKNOWN
+        by_custom = heard is not None and not _is_number(name) and heard.get(name, set()) <= _NO_NUMBERS
+        return Tensor(sure=evident, argument=True) if evident or by_custom else UNKNOWN
     if default == NONE:
         return join(Tensor(argument=True), NONE) if evident else UNKNOWN
     if isinstance(default, Const):
         return Py(type(default.value).__name__)
     return UNKNOWN
 
+
+#: Kinds of values beside which an argument may be a tensor.
+_NO_NUMBERS = {Tensor, Unknown, type(None)}
 
 #: Names of forward's arguments that are Python values by custom.
 _NOT_TENSORS = words(

@@ -6,6 +6,7 @@ import pytest
 
 from graphdoctor.static.engine import analyse
 from graphdoctor.static.events import Call, Compile, Truth
+from graphdoctor.static.values import may_be_tensor
 
 
 def calls(found, qualname):
@@ -251,6 +252,27 @@ def test_what_is_exported_is_not_entered_again_where_its_callers_pass_all(events
                 return self.net(x, mask)
     """)
     assert len(calls(found, "torch.cat")) == 1
+
+
+def test_an_argument_that_calls_give_a_flag_is_no_tensor(events):
+    found = events("""
+        import torch
+
+        __all__ = ["Block", "Net"]
+
+        class Block(torch.nn.Module):
+            def forward(self, x, scale, verbose):
+                return x * scale if verbose else x
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self, x, verbose: bool = False):
+                return self.block(x, None, verbose)
+    """)
+    assert [e.value for e in found if isinstance(e, Truth) and may_be_tensor(e.value)] == []
 
 
 def test_what_a_constructor_leaves_out_by_default_may_be_given(events):
