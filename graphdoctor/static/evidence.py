@@ -1,6 +1,8 @@
-"""Evidence in a function body that an unannotated parameter is a tensor."""
+"""Evidence in a function body that an unannotated parameter is a tensor, or a number."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -8,17 +10,32 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.facts import TENSOR_EVIDENCE, words
 
 
-def tensor_parameters(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
-    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``."""
+def uses(body: cst.BaseSuite | cst.BaseExpression) -> tuple[set[str], set[str]]:
+    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
+    and those that are used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``.
+    """
     found: set[str] = set()
     against: set[str] = set()
+    bounds: set[str] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Attribute and type(child.value) is cst.Name:
             if child.attr.value in TENSOR_EVIDENCE:
                 found.add(child.value.value)
         elif type(child) is cst.Call:
             _call(child, found, against)
-    return found - against
+        elif type(child) is cst.Slice:
+            for bound in (child.lower, child.upper):
+                bounds.update(_terms(bound))
+    return found - against, against | bounds
+
+
+def _terms(node: cst.BaseExpression | None) -> Iterator[str]:
+    """The names in a name, or in what is computed of names alone."""
+    if type(node) is cst.Name:
+        yield node.value
+    elif type(node) is cst.BinaryOperation:
+        yield from _terms(node.left)
+        yield from _terms(node.right)
 
 
 def _call(node: cst.Call, found: set[str], against: set[str]) -> None:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from graphdoctor.static import arguments, calls, definitions, imports, objects
 from graphdoctor.static.events import Compile, Event
-from graphdoctor.static.evidence import tensor_parameters
+from graphdoctor.static.evidence import uses
 from graphdoctor.static.facts import words
 from graphdoctor.static.index import ClassInfo, FunctionInfo, ModuleInfo
 from graphdoctor.static.machine import Frame, Machine
@@ -274,15 +274,20 @@ def assumed_arguments(machine: Machine, function: Function) -> dict[str, Value]:
     params = definitions.parameters(info.node.params)
     if function.bound is not None:
         params = params[1:]
-    evidence = tensor_parameters(info.body)
-    heard = machine.reached.get(id(info), {}) if info.name == "forward" else None
-    return {p.name.value: _assumed(machine, info, p, p.name.value in evidence, heard) for p in params}
+    names = [p.name.value for p in params]
+    tensors, numbers = uses(info.body)
+    by_custom: set[str] = set()
+    if info.name == "forward":
+        heard = machine.reached.get(id(info), {})
+        numbers |= {name for name in names if _is_number(name) or not heard.get(name, set()) <= _NO_NUMBERS}
+        by_custom = set(names) - numbers
+    return {
+        name: _assumed(machine, info, p, name in tensors, name in by_custom)
+        for name, p in zip(names, params, strict=True)
+    }
 
 
-def _assumed(
-    machine: Machine, info: FunctionInfo, param: cst.Param, evident: bool, heard: dict[str, set[type]] | None
-) -> Value:
-    """``heard`` are the kinds of values that the parameters of a ``forward`` had so far; None for other functions."""
+def _assumed(machine: Machine, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:
     name = param.name.value
     default = info.defaults.get(name)
     if param.annotation is not None:
@@ -292,7 +297,6 @@ def _assumed(
             return join(given, NONE) if default == NONE else given
         return UNKNOWN
     if default is None:
-        by_custom = heard is not None and not _is_number(name) and heard.get(name, set()) <= _NO_NUMBERS
         return Tensor(sure=evident, argument=True) if evident or by_custom else UNKNOWN
     if default == NONE:
         return join(Tensor(argument=True), NONE) if evident else UNKNOWN

@@ -211,6 +211,17 @@ def test_arguments_called_a_size_or_shape_are_no_tensors(events):
     assert [e.site.module.code(e.node) for e in found if isinstance(e, Truth)] == ["table[0] > 1"]
 
 
+def test_an_argument_that_is_a_slice_bound_is_no_tensor_by_custom(events):
+    found = events("""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, height, mask):
+                return x[: height * 2] if height else x[: mask.sum()] if mask else x
+    """)
+    assert [e.site.module.code(e.node) for e in found if isinstance(e, Truth)] == ["mask"]
+
+
 @pytest.mark.parametrize(("exported", "printed"), [("__all__ = ['Net', 'Head']", 1), ("", 0)])
 def test_what_a_file_exports_is_called_by_others_too(events, exported, printed):
     source = """
