@@ -80,9 +80,9 @@ def test_the_memory_of_a_file_is_given_back_without_the_collector(tmp_path):
     gc.collect()
     gc.disable()
     try:
-        before = sum(isinstance(one, SourceModule) for one in gc.get_objects())
+        before = sum(type(one) is SourceModule for one in gc.get_objects())
         analysis.file(*file)
-        assert sum(isinstance(one, SourceModule) for one in gc.get_objects()) == before
+        assert sum(type(one) is SourceModule for one in gc.get_objects()) == before
     finally:
         gc.enable()
 
