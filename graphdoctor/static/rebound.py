@@ -9,7 +9,8 @@ import libcst as cst
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 
-_GLOBAL = re.compile(r"^\s*global\s+\w+(\s*,\s*\w+)*\s*([;#].*)?$|[;:]\s*global\s", re.MULTILINE)
+#: A statement, as far as a line tells; prose that begins with the word has more words behind it.
+_GLOBAL = re.compile(r"^\s*global\b\s*(\\|\w+\s*([,;#\\].*)?)$|[;:]\s*global\s", re.MULTILINE)
 
 
 def rebound_names(source: SourceModule) -> frozenset[str]:
@@ -18,7 +19,7 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
     for statement in source.top.body:
         if isinstance(statement, (cst.For, cst.While)):
             found |= assigned_names(statement)
-    if _GLOBAL.search(source.text):
+    if "global " in source.text and _GLOBAL.search(source.text):
         found |= {item.name.value for node in walk(source.tree) if isinstance(node, cst.Global) for item in node.names}
     return frozenset(found)
 
