@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ File = tuple[Path, str]
 
 #: Text for which another process is worth its start: about five seconds of analysis.
 _BYTES_A_PROCESS = 500_000
-#: Files whose memory is worth half a second of looking for garbage.
+#: Behind more files than these, what they imported is given back before the report is made.
 _MANY = 100
 
 
@@ -72,9 +71,6 @@ def static_pass(
             progress(len(known))
         if cache is not None:
             cache.prune()
-        if len(missing) > _MANY:
-            # What was read of so many files is a third of what a scan may take, and refers to itself in circles.
-            gc.collect()
     return merged(known[one] for one in work.files)
 
 
@@ -94,6 +90,9 @@ def _analysed(
     if wanted < 2 or not _can_fork():
         for one in missing:
             yield one, analysis.file(*one)
+        if len(missing) > _MANY:
+            # What was read of so many files is a third of what a scan may take.
+            analysis.close()
         return
     import multiprocessing
 

@@ -53,7 +53,7 @@ def define_lambda(machine: Machine, node: cst.Lambda) -> Function:
         frozenset(),
         _defaults(machine, node.params),
     )
-    return Function(info, None, frame.scope)
+    return Function(info, None, _enclosing(machine, frame.scope))
 
 
 def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
@@ -80,7 +80,7 @@ def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
         markers=frozenset(markers),
         defaults=_defaults(machine, node.params),
     )
-    defined: Value = Function(info, None, _closure(frame.scope))
+    defined: Value = Function(info, None, _enclosing(machine, _closure(frame.scope)))
     for place, wrapper in reversed(wrappers):
         defined = _decorate(machine, place, wrapper, defined)
     for kind in markers & {"setter", "deleter"}:
@@ -88,6 +88,13 @@ def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
         frame.scope.names[f"{info.name}.{kind}"] = defined
         defined = frame.scope.names.get(info.name, defined)
     return defined
+
+
+def _enclosing(machine: Machine, scope: Scope) -> Scope:
+    """``scope``, which a function closes over. The two refer to each other, until ``ModuleInfo.dissolve``."""
+    if machine.main is not None and scope.kind == "function":
+        machine.main.closures.append(scope)
+    return scope
 
 
 def _closure(scope: Scope) -> Scope:

@@ -96,6 +96,10 @@ class Analysis:
         with collector_paused():
             return self._file(file, path)
 
+    def close(self) -> None:
+        """Give back what was read of the modules that files import; nothing is analysed behind that."""
+        self._project.close()
+
     def _file(self, file: Path, path: str) -> FileResult:
         project, trouble = self._project, list[str]()
         try:

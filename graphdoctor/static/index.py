@@ -75,6 +75,8 @@ class ModuleInfo:
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
     looked_for: set[str] = field(default_factory=set)
+    #: Of the file that is scanned: the scopes of calls in which functions were defined.
+    closures: list[Scope] = field(default_factory=list)
 
     @cached_property
     def key(self) -> str:
@@ -100,7 +102,9 @@ class ModuleInfo:
             if isinstance(value, Class) and value.info.module is self:
                 value.info.attrs.clear()
                 value.info.__dict__.pop("mro", None)
-        self.scope.names.clear()
+        for scope in (self.scope, *self.closures):
+            scope.names.clear()
+        self.closures.clear()
 
 
 @dataclass(eq=False)
@@ -266,6 +270,13 @@ class Project:
     def forget(self, source: SourceModule) -> None:
         """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
         del self._sources[source.file.resolve()]
+
+    def close(self) -> None:
+        """Give back the memory of the modules that were imported."""
+        for module in self.library.values():
+            module.dissolve()
+        self.library.clear()
+        self._sources.clear()
 
     def module_file(self, name: str, root: Path) -> tuple[Path | None, tuple[str, ...]]:
         """The file of the module ``name`` below ``root``, looked for once, and the paths that were looked at."""

@@ -189,10 +189,14 @@ class Machine:
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
 
-    @cached_property
+    @property
     def librarian(self) -> Machine:
         """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
-        return self if self.main is None else Machine(self.project, Sink(), frozenset())
+        return self if self.main is None else self._librarian
+
+    @cached_property
+    def _librarian(self) -> Machine:
+        return Machine(self.project, Sink(), frozenset())
 
     def importer(self, key: str) -> ModuleInfo | None:
         """The module with this key."""

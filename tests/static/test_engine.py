@@ -74,14 +74,20 @@ def test_a_rule_is_asked_about_the_calls_that_it_watches(tmp_path):
     assert "rule GD101 failed here (ZeroDivisionError" in broken.files[0].reason
 
 
-def test_the_memory_of_a_file_is_given_back_without_the_collector(tmp_path):
-    (file,) = write(tmp_path, model=MODEL + "\n    def again(self):\n        return [self for _ in 'ab' if Net]\n")
-    analysis = Analysis([file], rules())
+def test_memory_is_given_back_without_the_collector(tmp_path):
+    more = "\n    def again(self, x):\n        def inner(y):\n            return inner, helper(y)\n        return [inner(x) for _ in 'ab']\n"
+    called = MODEL.replace("print(x)", "self.again(x)")
+    files = write(
+        tmp_path, model=f"from helper import helper\n{called}{more}", helper="def helper(y):\n    return helper, y\n"
+    )
+    analysis = Analysis(files[:1], rules())
     gc.collect()
     gc.disable()
     try:
         before = sum(type(one) is SourceModule for one in gc.get_objects())
-        analysis.file(*file)
+        analysis.file(*files[0])
+        assert sum(type(one) is SourceModule for one in gc.get_objects()) == before + 1
+        analysis.close()
         assert sum(type(one) is SourceModule for one in gc.get_objects()) == before
     finally:
         gc.enable()
