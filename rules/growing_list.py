@@ -12,11 +12,10 @@ size.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 import libcst as cst
 
-from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.events import Grow
 from graphdoctor.static.rule import Hit
@@ -112,11 +111,7 @@ SHORTENERS = frozenset({"clear", "pop", "remove"})
 
 def check_grow(event: Grow) -> Hit | None:
     name = _last_name(event.container)
-    module = event.site.module
-    emptied = _EMPTIED.get(module)
-    if emptied is None:
-        emptied = _EMPTIED[module] = _emptied(module.tree)
-    if name in emptied:
+    if name in _emptied(event.site.module.tree):
         return None
     return Hit(
         event,
@@ -126,10 +121,7 @@ def check_grow(event: Grow) -> Hit | None:
     )
 
 
-#: By file: one list that a helper fills is asked for each file that calls the helper.
-_EMPTIED: WeakKeyDictionary[SourceModule, frozenset[str | None]] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=1)
 def _emptied(tree: cst.Module) -> frozenset[str | None]:
     """The names of lists that the file empties or binds anew, other than where they are first made."""
     emptied: set[str | None] = set()

@@ -450,16 +450,16 @@ def check_truth(event: Truth) -> Hit | None:
     )
 
 
-def watches(name: str) -> bool:
-    package, _, last = name.rpartition(".")
-    return name == "builtins.sorted" or (last in COMPARERS and package in ("torch", "torch.Tensor"))
-
-
 def _suggestion(event: Truth) -> str:
     tensor = tensor_of(event.value)
     if tensor is not None and tensor.numpy and isinstance(event.node, cst.Attribute):
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
     return SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`")
+
+
+def watches(name: str) -> bool:
+    package, _, last = name.rpartition(".")
+    return name == "builtins.sorted" or (last in COMPARERS and package in ("torch", "torch.Tensor"))
 
 
 def check_call(event: Call) -> Hit | None:

@@ -17,6 +17,7 @@ from graphdoctor.static.values import (
     Value,
     is_sure_tensor,
     join,
+    kinds,
     may_be_tensor,
     options,
     walk,
@@ -102,10 +103,10 @@ def _rather_declared(value: Value, declared: Value) -> bool:
 
     What was surely computed as a tensor serves as a list too, but not as a dict.
     """
-    kinds = {type(option) for option in options(declared)}
-    if Tensor in kinds or not kinds & {Seq, Mapping}:
+    asked = kinds(declared)
+    if Tensor in asked or not asked & {Seq, Mapping}:
         return False
-    return Mapping in kinds or not any(is_sure_tensor(option) for option in options(value))
+    return Mapping in asked or not any(is_sure_tensor(option) for option in options(value))
 
 
 def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpression) -> Value:

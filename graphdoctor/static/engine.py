@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -83,7 +82,6 @@ class Analysis:
         followed: Mapping[str, Path] | None = None,
     ) -> None:
         self._shown = {file.resolve(): path for file, path in files}
-        self._active = active
         self._checks = _Checks(active)
         self._shared = Shared()
         self._helper = helper
@@ -126,7 +124,7 @@ class Analysis:
             return shown
 
         with deep_recursion():
-            places, statements = _hits(project, self._shared, module, self._checks, self._target, trouble)
+            places, statements = self._hits(module, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
@@ -143,6 +141,20 @@ class Analysis:
         paths = looked_at(project, module)
         module.dissolve()
         return FileResult(scanned, tuple(found), judged, helpers, paths)
+
+    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[int]]:
+        """What the rules say of one file, and the statements that they saw, by id."""
+        audience = _Audience(self._checks, trouble)
+        machine = Machine(self._project, audience, _OUTSIDE, self._shared)
+        with _contained(trouble):
+            interpret(machine, module, audience.compiles, self._target)
+        with _contained(trouble):
+            for use in usage_events(module.source):
+                audience.hear(use)
+        if machine.steps > machine.MAX_STEPS:
+            # A call that ran out of steps ends as one of which nothing is known.
+            trouble.append(_TOO_LARGE)
+        return audience.places(), machine.judged
 
 
 def _module(source: SourceModule) -> ModuleInfo:
@@ -177,14 +189,14 @@ class _Checks:
 
 def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
     """What ``rule`` does with calls of ``name``; None where it does not watch them."""
+    watches = rule.watches
+    if watches is None:
+        return check
     try:
-        return check if rule.watches is None or rule.watches(name) else None
-    except (Exception, SystemExit) as error:
-        return partial(_fail, error)
-
-
-def _fail(error: BaseException, event: Event) -> None:
-    raise error
+        return check if watches(name) else None
+    except (Exception, SystemExit):
+        # Asked again for each event, it fails where failures of rules are reported.
+        return lambda event: watches(event.qualname)
 
 
 class _Audience(Sink):
@@ -228,23 +240,6 @@ class _Audience(Sink):
         for rule, hit in self.hits:
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
         return [_Place(rule, tuple(hits)) for rule, hits in found.values()]
-
-
-def _hits(
-    project: Project, shared: Shared, module: ModuleInfo, checks: _Checks, target: str | None, trouble: list[str]
-) -> tuple[list[_Place], set[int]]:
-    """What the rules say of one file, and the statements that they saw, by id."""
-    audience = _Audience(checks, trouble)
-    machine = Machine(project, audience, _OUTSIDE, shared)
-    with _contained(trouble):
-        interpret(machine, module, audience.compiles, target)
-    with _contained(trouble):
-        for use in usage_events(module.source):
-            audience.hear(use)
-    if machine.steps > machine.MAX_STEPS:
-        # A call that ran out of steps ends as one of which nothing is known.
-        trouble.append(_TOO_LARGE)
-    return audience.places(), machine.judged
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import libcst as cst
 
@@ -16,6 +14,7 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import read
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
+from graphdoctor.static.asked import Asked
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value
 
@@ -134,42 +133,6 @@ class FunctionInfo:
     def body(self) -> cst.BaseSuite | cst.BaseExpression:
         """What runs when it is called."""
         return self.node.body if isinstance(self.node, cst.Lambda) else self.module.source.body(self.node)
-
-
-#: A class, and a method of it with arguments and answer.
-Lookup = tuple["ClassInfo", str, tuple[Any, ...], Any]
-
-
-@dataclass
-class Asked:
-    """What is asked of classes, while somebody listens; None in the log stands for what is not known."""
-
-    log: list[Lookup | None] | None = None
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Keep a log of what is asked inside."""
-        self.log = []
-        try:
-            yield
-        finally:
-            self.log = None
-
-    def mark(self) -> int | None:
-        """Where the log stands now."""
-        return None if self.log is None else len(self.log)
-
-    def since(self, mark: int | None) -> tuple[Lookup | None, ...] | None:
-        """What was asked since then, each thing once."""
-        if self.log is None or mark is None:
-            return None
-        each = {(id(one[0]), one[1], *map(id, one[2])) if one is not None else (): one for one in self.log[mark:]}
-        return tuple(each.values())
-
-    def again(self, asked: tuple[Lookup | None, ...] | None) -> None:
-        """Note that what was asked once counts again."""
-        if self.log is not None:
-            self.log += (None,) if asked is None else asked
 
 
 @dataclass(eq=False)

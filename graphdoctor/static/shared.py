@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor.static.index import ClassInfo, Lookup, ModuleInfo
+from graphdoctor.static.asked import Lookup
+from graphdoctor.static.index import ClassInfo, ModuleInfo
 from graphdoctor.static.values import (
     Class,
     Const,

@@ -10,7 +10,8 @@ from collections.abc import Hashable
 from collections.abc import Mapping as Names
 from typing import TYPE_CHECKING
 
-from graphdoctor.static.index import Asked, ClassInfo, FunctionInfo, Lookup
+from graphdoctor.static.asked import Asked, Lookup
+from graphdoctor.static.index import ClassInfo, FunctionInfo
 from graphdoctor.static.values import Either, Function, Instance, Mapping, Seq, Value
 
 if TYPE_CHECKING:

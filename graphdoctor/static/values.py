@@ -275,8 +275,8 @@ def join(*values: Value, limit: int = 6) -> Value:
         seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, Py) else o for o in seen))
     constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
     if len(constants) > 3:
-        kinds = {type(o.value).__name__ for o in constants}
-        seen = [o for o in seen if o not in constants] + [Py(kinds.pop() if len(kinds) == 1 else "object")]
+        names = {type(o.value).__name__ for o in constants}
+        seen = [o for o in seen if o not in constants] + [Py(names.pop() if len(names) == 1 else "object")]
     if len(seen) == 1:
         return seen[0]
     return Either(tuple(seen)) if len(seen) <= limit else UNKNOWN
