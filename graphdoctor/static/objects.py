@@ -28,7 +28,7 @@ def instantiate(
     instance = Instance(info, shared=machine.main is None, many=key is not None)
     if key is not None:
         machine.summaries.keep(key, machine.frame, instance)
-    init = info.lookup("__init__")
+    init = None if _made_by_dataclass(info) else info.lookup("__init__")
     if isinstance(init, Function):
         calls.call_function(machine, node, replace(init, bound=instance), args, kwargs)
     elif info.fields:
@@ -37,12 +37,19 @@ def instantiate(
             default = info.lookup(name)
             instance.attrs[name] = given if given is not None else default if default is not None else UNKNOWN
         post = info.lookup("__post_init__")
-        if isinstance(post, Function):
+        # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
+        if isinstance(post, Function) and post.info.module is info.module:
             calls.call_function(machine, node, replace(post, bound=instance), (), {})
     if info.is_module and machine.frame.compiled:
         machine.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
     _children(info, instance, args)
     return instance
+
+
+def _made_by_dataclass(info: ClassInfo) -> bool:
+    """Whether ``__init__`` is what the dataclass decorator makes: it hides one that a base defines."""
+    nearest = next((known for known in info.mro if known.dataclass or "__init__" in known.attrs), None)
+    return nearest is not None and "__init__" not in nearest.attrs
 
 
 def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
