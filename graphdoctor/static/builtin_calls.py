@@ -34,6 +34,9 @@ from graphdoctor.static.values import (
 
 Kwargs = dict[str, Value]
 
+#: Longer ranges are not counted: layers are made alike, and each number would make one of its own.
+_MOST_COUNTED = 4
+
 _CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
 
 
@@ -154,7 +157,7 @@ def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs:
     if len(numbers) == len(args):
         try:
             counted = range(*numbers)
-            if len(counted) <= 8:
+            if len(counted) <= _MOST_COUNTED:
                 return Seq("range", tuple(Const(i) for i in counted))
         except (TypeError, ValueError, OverflowError):
             # Too many numbers, a step of zero, or more steps than Python counts.
