@@ -54,7 +54,7 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
     if isinstance(receiver, External):
         return external_attribute(machine, receiver, name)
     if isinstance(receiver, Class):
-        found = receiver.info.lookup(name)
+        found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
         if found is None:
             return Method(receiver, name)
         if isinstance(found, Function) and "classmethod" in found.info.markers:
@@ -118,7 +118,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
     found = receiver.attrs.get(name)
     if found is not None:
         return found
-    found = receiver.info.lookup(name)
+    found = receiver.info.lookup(name) if receiver.info.is_module else receiver.info.promised(name)
     if found is not None:
         results: list[Value] = []
         for option in options(found):
@@ -132,7 +132,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
                 results.append(calls.bind(option, receiver))
         return join(*results)
     if name == "__class__":
-        return Class(receiver.info)
+        return Class(receiver.info, exact=receiver.info.is_module)
     if name == "__dict__":
         return Mapping(tuple(receiver.attrs.items()))
     if receiver.info.is_module:

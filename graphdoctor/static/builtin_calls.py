@@ -267,7 +267,7 @@ def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
 
 def _type(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     value = args[0] if args else UNKNOWN
-    return Class(value.info) if isinstance(value, Instance) else UNKNOWN
+    return Class(value.info, exact=value.info.is_module) if isinstance(value, Instance) else UNKNOWN
 
 
 def _dict(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:

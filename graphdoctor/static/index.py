@@ -16,7 +16,7 @@ from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.asked import Asked
 from graphdoctor.static.facts import MODULE_BASE_NAMES
-from graphdoctor.static.values import Class, External, Value
+from graphdoctor.static.values import Class, External, Value, without_text
 
 
 @dataclass(eq=False)
@@ -173,6 +173,14 @@ class ClassInfo:
         found = self._find(name, after)
         if self.asked.log is not None:
             self.asked.log.append((self, "lookup", (name, after), found))
+        return found
+
+    def promised(self, name: str) -> Value | None:
+        """The class attribute ``name`` of an object of this class or of a subclass: another name or table there."""
+        found = self._find(name, None)
+        found = None if found is None else without_text(found)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "promised", (name,), found))
         return found
 
     def _find(self, name: str, after: ClassInfo | None) -> Value | None:

@@ -31,7 +31,7 @@ class Summaries:
     def find(self, key: Hashable, frame: Frame) -> Value | None:
         """What a call from ``frame`` gives where one from a path that is at least as sure was interpreted."""
         for path, value, asked in self._known.get(key, ()):
-            if _covers(path, frame):
+            if _covers(path, frame) and (asked is not None or self._asked.log is None):
                 self._asked.again(asked)
                 return value
         return None

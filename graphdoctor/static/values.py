@@ -164,9 +164,10 @@ class Function(Value):
 
 @dataclass(frozen=True)
 class Class(Value):
-    """A class of the scanned code."""
+    """A class of the scanned code; not ``exact``: or a subclass of it, such as that of an object that is passed."""
 
     info: ClassInfo
+    exact: bool = True
 
     def __hash__(self) -> int:
         return id(self.info)
@@ -311,6 +312,17 @@ def as_arguments(value: Value) -> Value:
         rest = None if value.rest is None else as_arguments(value.rest)
         return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)
     return value
+
+
+def without_text(value: Value) -> Value:
+    """``value``, but for the names and tables in it just that they are some."""
+    return join(*(_without_text(option) for option in options(value)))
+
+
+def _without_text(value: Value) -> Value:
+    if type(value) is Const and type(value.value) is str:
+        return Py("str")
+    return Mapping((), UNKNOWN) if type(value) is Mapping else value
 
 
 def set_of(kind: str, items: Sequence[Value]) -> Seq:

@@ -62,3 +62,37 @@ def test_an_init_of_the_dataclass_itself_counts(events):
             return Point(x.sum()).loss.item()
 """
     assert items(events(HEAD + body)) == []
+
+
+NAMED = """
+        import torch
+        from torch import nn
+
+        class Config:
+            kind = "quiet"
+
+        class Net(nn.Module):
+            kind = "quiet"
+
+            def __init__(self, config: Config):
+                super().__init__()
+                self.config = config
+
+            def forward(self, x):
+                if {test} == "loud":
+                    x.sum().item()
+                return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "reached"),
+    [
+        pytest.param("self.kind", False, id="of-the-module"),
+        pytest.param("self.config.kind", True, id="of-what-is-passed"),
+        pytest.param("type(self.config).kind", True, id="of-its-class"),
+        pytest.param("Config.kind", False, id="of-a-class-by-name"),
+    ],
+)
+def test_a_passed_object_may_be_of_a_subclass_with_another_name(events, test, reached):
+    assert bool(items(events(NAMED.format(test=test)))) is reached

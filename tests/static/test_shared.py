@@ -128,6 +128,12 @@ def test_a_call_is_told_again_where_nothing_differs_that_it_reads(tmp_path: Path
     assert third > first / 2
 
 
+def test_names_and_tables_of_a_configuration_tell_no_calls_apart(tmp_path: Path) -> None:
+    reads = "y = y if config.kind == 'odd' or type(config).kind else y * len(config.table)"
+    first, second = steps(package(tmp_path, reads, "kind, table = 'odd', {'a': 'b'}", "kind, table = 'even', {}"))
+    assert second < first / 2
+
+
 def test_short_calls_are_not_kept(tmp_path: Path) -> None:
     files = package(tmp_path, "pass", "loud = False", "loud = False")
     helper = tmp_path / "pkg" / "helper.py"
