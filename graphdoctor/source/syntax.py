@@ -6,6 +6,7 @@ import ast
 import warnings
 
 from graphdoctor.source.errors import SourceError
+from graphdoctor.source.text import split_lines
 
 #: Levels of the syntax tree. libcst's parser has no limit: at about 9,000 it overflows a stack of 8 MB, which ends the
 #: process. How deep ``ast`` itself goes depends on the version of Python (3,000 in 3.11, over 9,000 in 3.10 and 3.13).
@@ -24,24 +25,21 @@ def check(text: str) -> ast.Module:
         raise SourceError("too deeply nested to parse") from None
     except ValueError as error:
         raise SourceError(str(error)) from None
-    if _is_deep(tree):
+    if _is_deep(tree, max(map(len, split_lines(text)))):
         raise SourceError("too deeply nested to parse")
     return tree
 
 
-def _is_deep(tree: ast.AST) -> bool:
+def _is_deep(tree: ast.AST, width: int) -> bool:
     level = [tree]
     for _ in range(MAX_NESTING):
-        level = [child for node in level for child in ast.iter_child_nodes(node) if _may_be_deep(child)]
+        level = [child for node in level for child in ast.iter_child_nodes(node) if _may_be_deep(child, width)]
         if not level:
             return False
     return True
 
 
-def _may_be_deep(node: ast.AST) -> bool:
-    """False for what stands on one line and is too short; that is nearly everything, so the check costs little."""
-    start, end = getattr(node, "col_offset", None), getattr(node, "end_col_offset", None)
-    if start is None or end is None:
-        return True
-    several_lines: bool = node.lineno != node.end_lineno  # type: ignore[attr-defined]
-    return several_lines or end - start > MAX_NESTING
+def _may_be_deep(node: ast.AST, width: int) -> bool:
+    """False for what has too few characters in lines of ``width``; that is nearly everything, so this costs little."""
+    start = getattr(node, "lineno", None)
+    return start is None or (node.end_lineno - start + 1) * width > MAX_NESTING  # type: ignore[attr-defined]

@@ -40,11 +40,11 @@ def assign(machine: Machine, target: cst.BaseExpression, value: Value, augmented
         scope.assign(target.value, value)
     elif type(target) is cst.Attribute:
         attributes.write_attribute(machine, target, expressions.evaluate(machine, target.value), value, augmented=False)
-    elif isinstance(target, cst.Subscript):
+    elif type(target) is cst.Subscript:
         _store_item(machine, target, value)
     elif isinstance(target, (cst.Tuple, cst.List)):
         _unpack(machine, target.elements, value)
-    elif isinstance(target, cst.StarredElement):
+    elif type(target) is cst.StarredElement:
         assign(machine, target.value, Seq("list", None, UNKNOWN))
 
 
@@ -85,21 +85,21 @@ def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapp
 
 def put_back(machine: Machine, target: cst.BaseExpression, value: Value) -> None:
     """Store a container that was changed in place where it was read from."""
-    if isinstance(target, cst.Name):
+    if type(target) is cst.Name:
         scope = machine.frame.scope
         if target.value in scope.names:
             scope.names[target.value] = value
-    elif isinstance(target, cst.Attribute):
+    elif type(target) is cst.Attribute:
         for option in options(expressions.evaluate(machine, target.value)):
             if isinstance(option, Instance) and target.attr.value in option.attrs:
                 option.attrs[target.attr.value] = value
 
 
 def _unpack(machine: Machine, targets: Sequence[cst.BaseElement], value: Value) -> None:
-    stars = [i for i, t in enumerate(targets) if isinstance(t, cst.StarredElement)]
+    stars = [i for i, t in enumerate(targets) if type(t) is cst.StarredElement]
     items, element = iterate.elements(machine, targets[0].value if targets else None, value, count=len(targets))
     for position, target in enumerate(targets):
-        if isinstance(target, cst.StarredElement):
+        if type(target) is cst.StarredElement:
             if items is not None:
                 rest = items[position : len(items) - (len(targets) - position - 1)]
                 assign(machine, target.value, Seq("list", tuple(rest)))

@@ -239,6 +239,6 @@ def _is_own(machine: Machine, instance: Instance) -> bool:
 
 
 def _text(node: cst.BaseExpression) -> str:
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         return f"{_text(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else "?"
+    return node.value if type(node) is cst.Name else "?"

@@ -115,9 +115,9 @@ def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None],
                 # This round would do what the one before it did.
                 continue
             started = value, before
-            if isinstance(node, cst.For) and value is not None:
+            if type(node) is cst.For and value is not None:
                 assignments.assign(machine, node.target, value)
-            if isinstance(node, cst.While):
+            if type(node) is cst.While:
                 conditions.ask(machine, node.test, "while", node)
                 conditions.narrow(machine, node.test, positive=True)
             falls = statements.run_block(machine, node.body)
@@ -148,13 +148,13 @@ def _for(machine: Machine, node: cst.For) -> bool:
 
 def _while(machine: Machine, node: cst.While) -> bool:
     falls = _loop(machine, node, [None])
-    endless = isinstance(node.test, cst.Name) and node.test.value == "True"
+    endless = type(node.test) is cst.Name and node.test.value == "True"
     return falls and not (endless and not _has_break(node.body))
 
 
 def _has_break(block: cst.BaseSuite) -> bool:
     inner = (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
-    return any(isinstance(node, cst.Break) for node in walk(block, stop=inner))
+    return any(type(node) is cst.Break for node in walk(block, stop=inner))
 
 
 def _try(machine: Machine, node: cst.Try) -> bool:
@@ -192,7 +192,7 @@ def _try(machine: Machine, node: cst.Try) -> bool:
 
 def _cannot_fail(machine: Machine, body: cst.BaseSuite) -> bool:
     """True when all that a ``try`` calls is ``is_compiling()`` or the like: its handlers are for other versions."""
-    made = [node for node in walk(body) if isinstance(node, cst.Call)]
+    made = [node for node in walk(body) if type(node) is cst.Call]
     return bool(made) and all(machine.callees.get(id(node)) in facts.COMPILE_TIME for node in made)
 
 

@@ -183,9 +183,9 @@ def _loaders(machine: Machine, loops: tuple[cst.For | cst.While, ...]) -> tuple[
     """The data loaders that ``loops`` iterate, directly or through ``enumerate`` and the like."""
     found: list[Build] = []
     for loop in loops:
-        if isinstance(loop, cst.For):
+        if type(loop) is cst.For:
             with machine.path(muted=True):
-                values = [expressions.evaluate(machine, n) for n in walk(loop.iter) if isinstance(n, cst.Name)]
+                values = [expressions.evaluate(machine, n) for n in walk(loop.iter) if type(n) is cst.Name]
             built = [machine.built(option) for value in values for option in options(value)]
             found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
     return tuple(replace(b, args=tuple(_data(machine, a) for a in b.args)) for b in found)

@@ -43,10 +43,10 @@ class Answer(NamedTuple):
 
 def ask(machine: Machine, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> Answer:
     """Whether ``test`` is true. Emits ``Truth``."""
-    if type(test) is cst.UnaryOperation and isinstance(test.operator, cst.Not):
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         return Answer(*(None if said is None else not said for said in ask(machine, test.expression, context, branch)))
     if type(test) is cst.BooleanOperation:
-        is_and = isinstance(test.operator, cst.And)
+        is_and = type(test.operator) is cst.And
         left = ask(machine, test.left, context, branch)
         if left.verdict is (not is_and):
             return left
@@ -114,11 +114,11 @@ def keep_missing(machine: Machine, test: cst.BaseExpression) -> None:
     for side, other in ((test.left, test.right), (test.right, test.left)):
         if not _asks_for_compile(machine, other):
             continue
-        if not isinstance(side, cst.Comparison) or len(side.comparisons) != 1 or not isinstance(side.left, cst.Name):
+        if type(side) is not cst.Comparison or len(side.comparisons) != 1 or type(side.left) is not cst.Name:
             continue
         part = side.comparisons[0]
         value = machine.frame.scope.names.get(side.left.value)
-        if isinstance(part.operator, cst.Is) and _is_none(part.comparator) and value is not None:
+        if type(part.operator) is cst.Is and _is_none(part.comparator) and value is not None:
             kept = [Missing(None, id(test)) if option == Const(None) else option for option in options(value)]
             machine.frame.scope.names[side.left.value] = join(*kept)
 

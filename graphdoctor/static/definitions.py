@@ -107,9 +107,9 @@ def _closure(scope: Scope) -> Scope:
 def _decorator_name(machine: Machine, node: cst.BaseExpression, value: Value) -> str | None:
     if isinstance(value, External):
         return value.qualname
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         return machine.callees.get(id(node))
-    if isinstance(node, cst.Attribute) and node.attr.value in ("setter", "getter", "deleter"):
+    if type(node) is cst.Attribute and node.attr.value in ("setter", "getter", "deleter"):
         return node.attr.value
     return None
 
@@ -194,9 +194,9 @@ def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
     own = [
         small.target.value
         for statement in node.body.body
-        if isinstance(statement, cst.SimpleStatementLine)
+        if type(statement) is cst.SimpleStatementLine
         for small in statement.body
-        if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name)
+        if type(small) is cst.AnnAssign and type(small.target) is cst.Name
     ]
     return inherited + tuple(f for f in own if f not in inherited)
 
@@ -210,15 +210,15 @@ def annotation(machine: Machine, node: cst.BaseExpression) -> Value:
     """The value an annotation promises; Unknown where it says nothing of tensor data."""
     if type(node) is cst.Name:
         return NONE if node.value == "None" else _plain(_peek(machine, node))
-    if isinstance(node, cst.SimpleString):
+    if type(node) is cst.SimpleString:
         text = node.evaluated_value
         try:
             node = cst.parse_expression(text if isinstance(text, str) else "None")
         except cst.ParserSyntaxError:
             return UNKNOWN
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+    if type(node) is cst.BinaryOperation and type(node.operator) is cst.BitOr:
         return _union([annotation(machine, node.left), annotation(machine, node.right)])
-    if isinstance(node, cst.Subscript):
+    if type(node) is cst.Subscript:
         return _generic(machine, node)
     return _plain(_peek(machine, node))
 
@@ -261,7 +261,7 @@ def _plain(value: Value) -> Value:
 def _generic(machine: Machine, node: cst.Subscript) -> Value:
     base = _peek(machine, node.value)
     name = base.qualname.rpartition(".")[2] if isinstance(base, External) else ""
-    inner = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+    inner = [e.slice.value for e in node.slice if type(e.slice) is cst.Index]
     if name == "Optional" and inner:
         return _union([annotation(machine, inner[0]), NONE])
     if name == "Union":

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+import libcst as cst
+
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
 from graphdoctor.model import Finding, ScannedFile, Severity
@@ -17,7 +19,6 @@ from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.suppress import suppressions
-from graphdoctor.source.walk import walk
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
@@ -133,7 +134,7 @@ class Analysis:
                         found.append(finding)
         judged = None
         if complete and suppressions(text):
-            judged = frozenset(source.location(node).line for node in walk(source.tree) if id(node) in statements)
+            judged = frozenset(source.location(node).line for node in statements)
         for edited in editors:
             edited.forget_written()
         project.forget(source)
@@ -142,8 +143,8 @@ class Analysis:
         module.dissolve()
         return FileResult(scanned, tuple(found), judged, helpers, paths)
 
-    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[int]]:
-        """What the rules say of one file, and the statements that they saw, by id."""
+    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode]]:
+        """What the rules say of one file, and the statements that they saw."""
         audience = _Audience(self._checks, trouble)
         machine = Machine(self._project, audience, _OUTSIDE, self._shared)
         with _contained(trouble):

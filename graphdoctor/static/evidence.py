@@ -40,12 +40,12 @@ def _terms(node: cst.BaseExpression | None) -> Iterator[str]:
 
 def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
     first = node.args[0].value if node.args and not node.args[0].star else None
-    if not isinstance(first, cst.Name):
+    if type(first) is not cst.Name:
         return
     root = node.func
-    while isinstance(root, cst.Attribute):
+    while type(root) is cst.Attribute:
         root = root.value
-    if isinstance(root, cst.Name) and isinstance(node.func, cst.Attribute):
+    if type(root) is cst.Name and type(node.func) is cst.Attribute:
         if root.value in ("torch", "F"):
             if node.func.attr.value not in (
                 "arange",
@@ -66,7 +66,7 @@ def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
                 found.add(first.value)
         elif root.value == "self" and len(node.args) == 1 and node.func.attr.value in _LAYERS:
             found.add(first.value)
-    elif isinstance(node.func, cst.Name) and node.func.value in ("range", "str"):
+    elif type(node.func) is cst.Name and node.func.value in ("range", "str"):
         against.add(first.value)
 
 

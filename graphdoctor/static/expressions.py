@@ -126,9 +126,9 @@ def _concatenated(machine: Machine, node: cst.ConcatenatedString) -> Value:
 def _formatted(machine: Machine, node: cst.FormattedString) -> Value:
     deferred = False
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringExpression):
+        if type(part) is cst.FormattedStringExpression:
             for inner in part.format_spec or ():
-                if isinstance(inner, cst.FormattedStringExpression):
+                if type(inner) is cst.FormattedStringExpression:
                     evaluate(machine, inner.expression)
             value = evaluate(machine, part.expression)
             deferred = deferred or is_sure_tensor(value) or isinstance(value, Deferred)
@@ -287,7 +287,7 @@ def _lambda(machine: Machine, node: cst.Lambda) -> Value:
 
 def _named(machine: Machine, node: cst.NamedExpr) -> Value:
     value = evaluate(machine, node.value)
-    if isinstance(node.target, cst.Name):
+    if type(node.target) is cst.Name:
         machine.frame.scope.assign(node.target.value, value)
     return value
 
@@ -339,7 +339,7 @@ def _comprehension(machine: Machine, node: cst.ListComp | cst.SetComp | cst.Gene
         frame.scope = outer
     collected, exact = made.collected, made.exact
     kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
-    if isinstance(node, cst.DictComp):
+    if type(node) is cst.DictComp:
         pairs = [c.items for c in collected if isinstance(c, Seq) and c.items]
         if exact and all(isinstance(k, Const) for k, _ in pairs):
             return Mapping(tuple((k.value, v) for k, v in pairs if isinstance(k, Const)))

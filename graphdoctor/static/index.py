@@ -126,8 +126,12 @@ class FunctionInfo:
         """True when calling it makes a generator."""
         if isinstance(self.node, cst.Lambda) or not self.module.has_generators:
             return False
+        source = self.module.source
+        place = source.location(self.node)
+        if not any("yield" in line for line in source.lines[place.line - 1 : place.end_line]):
+            return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
-        return any(isinstance(child, cst.Yield) for child in walk(self.body, stop=inner))
+        return any(type(child) is cst.Yield for child in walk(self.body, stop=inner))
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:

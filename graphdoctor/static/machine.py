@@ -172,7 +172,7 @@ class Machine:
         self.reached: dict[int, dict[str, set[type]]] = {}
         #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
         #: functions.
-        self.judged: set[int] = set()
+        self.judged: set[cst.CSTNode] = set()
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_missing: set[int] = set()
@@ -218,7 +218,7 @@ class Machine:
         """Note that the rules see what happens in ``statement``."""
         frame = self.frame
         if frame.module is self.main and not frame.muted and (frame.compiled or frame.function is None):
-            self.judged.add(id(statement))
+            self.judged.add(statement)
 
     def site(self) -> Site:
         """Where the interpreter stands."""

@@ -75,7 +75,7 @@ def _annotated(machine: Machine, node: cst.AnnAssign) -> bool:
         if value is UNKNOWN:
             value = definitions.annotation(machine, node.annotation.annotation)
         assignments.assign(machine, node.target, value)
-    elif machine.frame.scope.kind == "class" and isinstance(node.target, cst.Name):
+    elif machine.frame.scope.kind == "class" and type(node.target) is cst.Name:
         machine.frame.scope.names.setdefault(node.target.value, UNKNOWN)
     return True
 
@@ -92,7 +92,7 @@ def _augmented(machine: Machine, node: cst.AugAssign) -> bool:
     before = expressions.evaluate(machine, node.target)
     value = expressions.evaluate(machine, node.value)
     after = operators.binary(machine, node, operator, before, value)
-    if isinstance(node.target, cst.Attribute):
+    if type(node.target) is cst.Attribute:
         attributes.write_attribute(
             machine, node.target, expressions.evaluate(machine, node.target.value), after, augmented=True
         )
@@ -111,7 +111,7 @@ def _raise(machine: Machine, node: cst.Raise) -> bool:
     with machine.path(muted=True):
         if node.exc is not None:
             expressions.evaluate(machine, node.exc)
-            made = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
+            made = node.exc.func if type(node.exc) is cst.Call else node.exc
             blocks.fail(machine, expressions.evaluate(machine, made))
     return False
 
@@ -137,9 +137,9 @@ def _break(machine: Machine, node: cst.BaseSmallStatement) -> bool:
 def _del(machine: Machine, node: cst.Del) -> bool:
     target = node.target
     for item in [e.value for e in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]:
-        if isinstance(item, cst.Name):
+        if type(item) is cst.Name:
             machine.frame.scope.names.pop(item.value, None)
-        elif isinstance(item, cst.Subscript):
+        elif type(item) is cst.Subscript:
             receiver = expressions.evaluate(machine, item.value)
             index = expressions.index_values(machine, item)
             machine.emit(Subscript, item, receiver=receiver, index=index, mode="delete")

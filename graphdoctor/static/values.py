@@ -301,6 +301,8 @@ def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 def as_arguments(value: Value) -> Value:
     """``value`` with the tensors in it as inputs of a graph, not results in it."""
+    if type(value) not in _HOLDERS:
+        return value
     if isinstance(value, Tensor):
         return value if value.argument else replace(value, argument=True, constant=False)
     if isinstance(value, Either):
@@ -312,6 +314,10 @@ def as_arguments(value: Value) -> Value:
         rest = None if value.rest is None else as_arguments(value.rest)
         return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)
     return value
+
+
+#: What tensors are or are in.
+_HOLDERS = frozenset((Tensor, Either, Seq, Mapping))
 
 
 def without_text(value: Value) -> Value:
