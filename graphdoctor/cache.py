@@ -48,29 +48,34 @@ class Cache:
         self._folder = folder / "static"
         self._asked = asked
         self._digests: dict[str, str] = {}
+        self._shown: dict[str, str | None] = {}
 
     def recall(self, file: Path, path: str, path_of: PathOf) -> FileResult | None:
-        """The result for ``file``, shown as ``path``; None where there is none that still holds.
+        """The result for ``file``, a resolved path shown as ``path``; None where there is none that still holds.
 
-        ``path_of`` says how the scan shows other files, as it does for the static pass.
+        ``path_of`` says how the scan shows other files, as it does for the static pass, the same for all of one cache.
         """
         try:
             entry = json.loads(zlib.decompress(self._entry(file, path).read_bytes()))
             if any(self._digest(name) != digest for name, digest in entry["looked_at"].items()):
                 return None
-            if any(path_of(Path(name)) != shown for name, shown in entry["shown"].items()):
+            if any(self._path(name, path_of) != shown for name, shown in entry["shown"].items()):
                 return None
             return _result(entry)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
             return None
 
     def keep(self, file: Path, path: str, result: FileResult, path_of: PathOf) -> None:
-        """Keep what was found in ``file``. Nothing is kept of a file that could not be analysed as a whole."""
+        """Keep what was found in ``file``, a resolved path; nothing where it could not be analysed as a whole."""
         if result.scanned.status != "scanned" or result.scanned.reason is not None:
             return
         entry = {
             "looked_at": {name: self._digest(name) for name in sorted(result.looked_at)},
-            "shown": {n: path_of(Path(n)) for n in sorted(result.looked_at) if self._digest(n) and n != str(file)},
+            "shown": {
+                name: self._path(name, path_of)
+                for name in sorted(result.looked_at)
+                if self._digest(name) and name != str(file)
+            },
             "scanned": dataclasses.asdict(result.scanned),
             "findings": [dataclasses.asdict(finding) for finding in result.findings],
             "judged": None if result.judged is None else sorted(result.judged),
@@ -92,12 +97,18 @@ class Cache:
             _write(mark, b"")
 
     def _entry(self, file: Path, path: str) -> Path:
-        name = hashlib.blake2b("\0".join((self._asked_of, str(file.resolve()), path)).encode(), digest_size=16)
+        name = hashlib.blake2b("\0".join((self._asked_of, str(file), path)).encode(), digest_size=16)
         return self._folder / name.hexdigest()[:2] / name.hexdigest()[2:]
 
     @cached_property
     def _asked_of(self) -> str:
         return "\0".join((*self._asked, *_program()))
+
+    def _path(self, name: str, path_of: PathOf) -> str | None:
+        """How the scan shows the file ``name``, which many others import."""
+        if name not in self._shown:
+            self._shown[name] = path_of(Path(name))
+        return self._shown[name]
 
     def _digest(self, file: str) -> str:
         """What tells whether ``file`` holds what it held; empty where there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,14 @@ class Work:
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     followed: Mapping[str, Path] = field(default_factory=dict)
 
+    @cached_property
+    def resolved(self) -> dict[Path, Path]:
+        """The files without links in their paths, each asked for once."""
+        return {file: file.resolve() for file, _ in self.files}
+
     def path_of(self) -> PathOf:
         """How the scan shows a file; None where its findings are not wanted."""
-        shown = {file.resolve(): path for file, path in self.files}
+        shown = {self.resolved[file]: path for file, path in self.files}
         return lambda file: shown[file] if file in shown else self.helper(file)
 
 
@@ -56,7 +62,7 @@ def static_pass(
     # Texts that are not on disk are not what an entry is about, and installed packages change without their files.
     if cache is not None and not work.unsaved and not work.followed:
         for one in work.files:
-            found = cache.recall(*one, path_of)
+            found = cache.recall(work.resolved[one[0]], one[1], path_of)
             if found is not None:
                 known[one] = found
     else:
@@ -65,7 +71,7 @@ def static_pass(
     if missing:
         for one, result in _analysed(work, missing, rules(), jobs):
             if cache is not None:
-                cache.keep(*one, result, path_of)
+                cache.keep(work.resolved[one[0]], one[1], result, path_of)
             # Hundreds of names a file, which only the cache asks for.
             known[one] = replace(result, looked_at=frozenset())
             progress(len(known))
