@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from graphdoctor.static import definitions, expressions, iterate
@@ -48,6 +50,19 @@ def passed(machine: Machine, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]
         else:
             args.append(value)
     return tuple(args), kwargs
+
+
+def say_nothing(args: Sequence[cst.Arg]) -> bool:
+    """Whether arguments are only names and numbers and what is computed of them: nothing happens when they are read."""
+    return all(_is_plain(arg.value) for arg in args)
+
+
+def _is_plain(node: cst.BaseExpression) -> bool:
+    while type(node) is cst.Attribute:
+        node = node.value
+    if type(node) is cst.BinaryOperation:
+        return _is_plain(node.left) and _is_plain(node.right)
+    return type(node) in (cst.Name, cst.Integer, cst.Float, cst.SimpleString)
 
 
 def bound(machine: Machine, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:

@@ -63,6 +63,8 @@ def call(machine: Machine, node: cst.Call) -> Value:
             callee = factories.called_module(machine, node, func) or callee
         if type(callee) is Unknown:
             return _call_unknown(machine, node, func, used)
+    if not machine.frame.compiled and torch_calls.is_layer(callee) and arguments.say_nothing(node.args):
+        return TorchModule(callee.qualname)
     args, kwargs = arguments.passed(machine, node)
     if not isinstance(callee, Either):
         return apply(machine, node, callee, args, kwargs, used)

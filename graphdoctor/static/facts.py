@@ -5,6 +5,8 @@ Checked on torch 2.13.0. What *breaks* is not here: that is the rules' business.
 
 from __future__ import annotations
 
+from functools import cache
+
 
 def words(text: str) -> frozenset[str]:
     """The words of ``text``."""
@@ -230,6 +232,7 @@ MARKS_DYNAMIC = frozenset((
 MODULE_BASE_NAMES = ("Module", "PreTrainedModel", "ModelMixin", "LightningModule", "GradientCheckpointingLayer")
 
 
+@cache
 def is_torch_module(qualname: str) -> bool:
     """True for a class of torch that is an nn.Module, by where it lives and how it is spelled."""
     if not qualname.startswith("torch.nn."):

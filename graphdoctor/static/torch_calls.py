@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -269,6 +270,15 @@ def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kw
     return None
 
 
+def is_layer(value: Value) -> TypeGuard[External]:
+    """Whether ``value`` is a class of torch's layers that hold none of their arguments."""
+    return (
+        type(value) is External
+        and facts.is_torch_module(value.qualname)
+        and not value.qualname.endswith(("ModuleList", "Sequential", "ModuleDict"))
+    )
+
+
 def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
     name = qualname.rpartition(".")[2]
     if name == "ModuleList":
@@ -285,8 +295,6 @@ def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
         )
     if name in ("ModuleDict", "ParameterDict"):
         return TorchModule(qualname, args[0] if args else Mapping((), UNKNOWN))
-    if name == "Module":
-        return TorchModule(qualname)
     return TorchModule(qualname)
 
 

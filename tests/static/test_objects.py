@@ -96,3 +96,30 @@ NAMED = """
 )
 def test_a_passed_object_may_be_of_a_subclass_with_another_name(events, test, reached):
     assert bool(items(events(NAMED.format(test=test)))) is reached
+
+
+LAYER = """
+        import torch
+        from torch import nn
+
+        def width(net):
+            net.loud = True
+            return 8
+
+        class Net(nn.Module):
+            loud = False
+
+            def __init__(self, config):
+                super().__init__()
+                self.proj = nn.Linear({width}, config.out * 2 + 1, bias=False)
+
+            def forward(self, x):
+                if self.loud:
+                    x.sum().item()
+                return self.proj(x)
+"""
+
+
+@pytest.mark.parametrize(("width", "reached"), [("width(self)", True), ("config.width", False)])
+def test_what_sizes_of_layers_call_is_followed(events, width, reached):
+    assert bool(items(events(LAYER.format(width=width)))) is reached
