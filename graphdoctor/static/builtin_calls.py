@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.static import attributes, calls, conditions, iterate, operators
-from graphdoctor.static.events import Convert, SetAttr, Specialise, Truth
+from graphdoctor.static.events import Convert, Decide, SetAttr, Specialise, Truth
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     NONE,
@@ -22,6 +22,7 @@ from graphdoctor.static.values import (
     Tensor,
     Value,
     holds_tensor,
+    is_read,
     is_sure_tensor,
     is_tensor,
     join,
@@ -85,13 +86,13 @@ def _cast(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...
             return calls.call_method(machine, node, value, method, ())
     if may_be_tensor(value) or (name == "str" and holds_tensor(value)):
         machine.emit(Convert, node, value=value, to=name, how=name)
-        return Py(name)
+        return operators.number_of(machine, value, name)
     if isinstance(value, Const) and isinstance(value.value, (bool, int, float, str)) and len(args) == 1:
         try:
             return Const(_CASTS[name](value.value))
         except (ValueError, OverflowError):
             return Py(name)
-    return Py(name, shape=isinstance(value, Py) and value.shape)
+    return Py(name, shape=isinstance(value, Py) and value.shape, read=name != "bool" and is_read(value))
 
 
 def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
@@ -106,6 +107,8 @@ def _collect(machine: Machine, node: cst.CSTNode, name: str, args: tuple[Value, 
             machine.emit(Truth, node, value=kept, context="comprehension", branch=None)
         return Seq("iterator", None, element)
     kind = {"sorted": "list", "reversed": "iterator", "iter": "iterator"}.get(name, name)
+    if name in ("set", "frozenset") and is_read(element):
+        machine.emit(Decide, node, how="set")
     if items is not None and name in ("set", "frozenset"):
         return set_of(name, items)
     if items is not None and name != "sorted":
@@ -153,6 +156,8 @@ def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs:
             return Seq("range", None, Py("int"))
     if machine.dynamic and any(isinstance(a, Py) and a.shape for a in args):
         machine.emit(Specialise, node, how="range")
+    if any(map(is_read, args)):
+        machine.emit(Decide, node, how="range")
     numbers = [a.value for a in args if isinstance(a, Const) and isinstance(a.value, int)]
     if len(numbers) == len(args):
         try:
@@ -181,7 +186,9 @@ def _extreme(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
         kinds = {
             type(v.value).__name__ if isinstance(v, Const) else v.kind for v in values if isinstance(v, (Const, Py))
         }
-        return Py(kinds.pop() if len(kinds) == 1 else "float", shape=any(isinstance(v, Py) and v.shape for v in values))
+        kind = kinds.pop() if len(kinds) == 1 else "float"
+        shape = any(isinstance(v, Py) and v.shape for v in values)
+        return Py(kind, shape=shape, read=any(map(is_read, values)))
     return UNKNOWN
 
 

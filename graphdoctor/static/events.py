@@ -177,6 +177,13 @@ class Specialise(Event):
 
 
 @dataclass(frozen=True)
+class Decide(Event):
+    """What is traced depends on a number that was read from tensor data. ``how`` names what asks for it."""
+
+    how: Literal["if", "range", "set", "repeat", "size"]
+
+
+@dataclass(frozen=True)
 class Iterate(Event):
     """A tensor is iterated of which data says how many rows it has."""
 

@@ -21,7 +21,7 @@ from graphdoctor.static import (
     operators,
     subscripts,
 )
-from graphdoctor.static.events import Convert, ReadGlobal, Truth
+from graphdoctor.static.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.index import Scope
 from graphdoctor.static.machine import Budget, Machine
 from graphdoctor.static.values import (
@@ -41,6 +41,7 @@ from graphdoctor.static.values import (
     TorchModule,
     Value,
     holds_tensor,
+    is_read,
     is_sure_tensor,
     join,
     may_be_tensor,
@@ -64,6 +65,9 @@ def truth(
 
     if may_be_tensor(value):
         machine.emit(Truth, node, value=value, context=context, branch=branch)
+    elif context != "assert" and is_read(value):
+        # An assert is checked when the graph runs.
+        machine.emit(Decide, node, how="if")
     verdicts: set[bool | None] = set()
     for option in options(value):
         if isinstance(option, Const):

@@ -72,4 +72,6 @@ def _elements(machine: Machine, node: cst.CSTNode | None, value: Value, count: i
         return None, Py("int", shape=True)
     if isinstance(value, Const) and isinstance(value.value, str):
         return None, Py("str")
+    if isinstance(value, Py) and value.read:
+        return None if count is None else [value] * count, value
     return None, UNKNOWN

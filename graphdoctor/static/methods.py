@@ -102,12 +102,12 @@ def _tensor(
     if name == "__contains__":
         machine.emit(Truth, node, value=receiver, context="in", branch=None)
         return Py("bool")
-    if name == "item":
-        return Py({"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number"))
-    if name == "tolist":
-        return (
-            Py("number") if receiver.ndim == 0 else Seq("list", None, Py("number") if receiver.ndim == 1 else UNKNOWN)
-        )
+    if name in ("item", "tolist"):
+        kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number")
+        number = operators.number_of(machine, receiver, kind)
+        if name == "item" or receiver.ndim == 0:
+            return number
+        return Seq("list", None, number if receiver.ndim == 1 or number.read else UNKNOWN)
     if name in ("numpy", "__array__"):
         return Tensor(receiver.dtype, receiver.ndim, numpy=True, sure=receiver.sure, unbacked=receiver.unbacked)
     if name == "size":

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static import calls, expressions
-from graphdoctor.static.events import Convert, Specialise, Truth
+from graphdoctor.static.events import Convert, Decide, Specialise, Truth
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -23,9 +23,11 @@ from graphdoctor.static.values import (
     Unknown,
     Value,
     holds_tensor,
+    is_read,
     join,
     may_be_tensor,
     options,
+    tensor_of,
 )  # fmt: skip
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -68,6 +70,16 @@ def use(machine: Machine, node: cst.CSTNode, value: Value, how: str) -> None:
         machine.emit(Convert, node, value=value, to="use", how=how)
 
 
+def number_of(machine: Machine, value: Value, kind: str) -> Py:
+    """What ``item``, ``int`` or the like reads from the tensor ``value``.
+
+    A flag has two values at most, and numpy's numbers end the graph in any case: of these no more is said.
+    """
+    tensor = tensor_of(value)
+    symbol = machine.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
+    return Py(kind, read=symbol and kind in ("int", "float", "number"))
+
+
 def binary(machine: Machine, node: cst.CSTNode, name: str, left: Value, right: Value) -> Value:
     """``left <name> right`` for the libcst operator class ``name``."""
     use(machine, node, left, name)
@@ -94,6 +106,9 @@ def _binary(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) 
         return tensor_result(left, right, _dtype(name, a, b))
     if isinstance(a, Const) and isinstance(b, Const):
         return _fold(name, a.value, b.value)
+    read = is_read(a) or is_read(b)
+    if read and name == "Multiply" and (isinstance(a, Seq) or isinstance(b, Seq)):
+        machine.emit(Decide, node, how="repeat")
     if isinstance(a, Seq):
         return _sequence(name, a, b)
     if isinstance(b, Seq) and name == "Multiply":
@@ -101,6 +116,8 @@ def _binary(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) 
     if isinstance(a, Mapping) and isinstance(b, Mapping) and name == "BitOr":
         merged = dict(a.items) | dict(b.items)
         return Mapping(tuple(merged.items()), a.rest if b.rest is None else b.rest)
+    if read:
+        return Py("number", read=True)
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     kinds = {_kind(a), _kind(b)}
@@ -242,6 +259,8 @@ def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Val
         tensor = _first_compared(a, b)
         if tensor is not None:
             machine.emit(Truth, node, value=tensor, context="call", branch=None)
+    if (is_read(a) or is_read(b)) and {_kind(a), _kind(b)}.isdisjoint(("NoneType", "str")):
+        return Py("bool", read=True)
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     return Py("bool", sample=_sampled(name, a, b))

@@ -23,6 +23,7 @@ from graphdoctor.static.values import (
     Tensor,
     TorchModule,
     Value,
+    is_read,
     join,
     may_be_tensor,
     options,
@@ -84,7 +85,7 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
         return receiver
     if isinstance(receiver, Py) and receiver.kind == "size":
         return Py("size") if isinstance(first, Returned) else Py("int", shape=True)
-    return UNKNOWN
+    return receiver if is_read(receiver) else UNKNOWN
 
 
 def _unbacked(receiver: Tensor, first: Value) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from graphdoctor.static import calls, facts, iterate
-from graphdoctor.static.events import Convert
+from graphdoctor.static.events import Convert, Decide
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -22,6 +22,7 @@ from graphdoctor.static.values import (
     Tensor,
     TorchModule,
     Value,
+    is_read,
     join,
     may_be_tensor,
     options,
@@ -164,6 +165,9 @@ def read_numbers(
         if any(isinstance(v, Tensor) for v in walk(value, 2))
         and not (name == "split" and isinstance(value, Tensor) and value.numpy)
     ]
+    asks = name == "interpolate" and (kwargs.get("antialias") == Const(True) or kwargs.get("mode") == Const("area"))
+    if asks and any(is_read(v) for value in wanted for v in walk(value, 1)):
+        machine.emit(Decide, node, how="size")
     if tensors:
         # An input of the graph may be a size where a result may not.
         results = [t for t in tensors if not all(o.argument for o in options(t) if isinstance(o, Tensor))]

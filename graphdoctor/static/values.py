@@ -86,6 +86,9 @@ class Py(Value):
     sample: int | None = None
     #: For a dtype: "bool", "int", "float" or "complex".
     family: str | None = None
+    #: A number that compiled code read from tensor data (``item``, ``tolist``), or a list of such numbers: kept as a
+    #: symbol, of which nobody may ask what it is.
+    read: bool = False
 
 
 @dataclass(frozen=True)
@@ -347,6 +350,11 @@ def keep(value: Value, test: Callable[[Value], bool]) -> Value:
 def is_tensor(value: Value) -> bool:
     """True when every alternative is tensor data."""
     return all(isinstance(o, Tensor) for o in options(value))
+
+
+def is_read(value: Value) -> bool:
+    """True when every alternative is a number that was read from tensor data."""
+    return all(isinstance(o, Py) and o.read for o in options(value))
 
 
 def is_sure_tensor(value: Value) -> bool:

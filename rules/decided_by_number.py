@@ -1,0 +1,139 @@
+"""A number that was read from a tensor decides what is traced.
+
+What: After `n = x.max().item()`, `int(x.max())` or `for n in sizes.tolist()`: `if n > 3`, `range(n)`, `set` of such
+numbers, `[0] * n`, `F.interpolate` with `antialias=True` to such a size.
+
+Why: By default the graph ends where the number is read, and what follows is compiled for the number, so again for
+others, until the limit of recompiles is reached. With `fullgraph=True` the number is kept as a symbol, and compiling
+fails here, where the trace has to know it.
+
+Fix: Give the number to the function as an argument, or decide without it: on the tensor with `torch.where`, by masks in
+place of lengths, by a loop over what is fixed.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.source.walk import walk
+from graphdoctor.static.events import Decide
+from graphdoctor.static.rule import Hit
+
+from ._shared import code
+
+CODE = "GD217"
+NAME = "decided-by-number"
+SEVERITY = "error"
+GB_IDS = ("GB0124", "GB0033")
+TORCH = ">=2.6"
+
+WORDING = {
+    "if": "the truth of {} depends on",
+    "range": "how often the loop over {} runs depends on",
+    "set": "how many elements {} has depends on",
+    "repeat": "how long {} is depends on",
+    "size": "{} checks",
+}
+
+#: What reads a number from a tensor.
+READERS = ("item", "tolist", "int", "float")
+
+BREAKS = (
+    """\
+def f(x):
+    n = x.max().item()  # GB0124
+    if n > 3:  # flagged
+        x = x / n
+    return x
+""",
+    """\
+def f(x):
+    for n in x[0].long().tolist():  # GB0033
+        for _ in range(n):  # flagged
+            x = x + 1
+    return x
+""",
+    """\
+def f(x):
+    lengths = [n + 1 for n in x.long().sum(1).tolist()]  # GB0033
+    return x * len(set(lengths))  # flagged
+""",
+    """\
+def f(x):
+    n = int(x.max()) + 1  # GB0124
+    return x + sum([2] * n)  # flagged
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    height = int(x.max()) + 2  # GB0124
+    return F.interpolate(x[None, None], size=(height, 4), mode="bilinear", antialias=True)  # flagged
+""",
+)
+
+CLEAN = (
+    """\
+def f(x):
+    for n in range(x.shape[0]):
+        x = x + n
+    return x if x.shape[1] > 4 else -x
+""",
+    """\
+import torch
+
+
+def f(x):
+    return torch.where(x.max() > 3, x / x.max(), x)
+""",
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.interpolate(x[None, None], size=(len(x) + 1, 4), mode="bilinear", antialias=True)
+""",
+    """\
+def f(x, n=3):
+    return x + sum([2] * n) if n > 2 else x
+""",
+    """\
+import torch
+
+RATES = [float(rate) for rate in torch.linspace(0, 0.5, 4)]
+
+
+def f(x):
+    for rate in RATES:
+        if rate > 0.2:
+            x = x * rate
+    return x
+""",
+    """\
+def f(x):
+    lengths = [len(row) + 1 for row in x]
+    return x * len(set(lengths))
+""",
+)
+
+
+def check_decide(event: Decide) -> Hit | None:
+    if any(_reads(node) for node in walk(event.node)):
+        # Said where it is read.
+        return None
+    return Hit(
+        event,
+        f"{WORDING[event.how].format(code(event))} a number read from a tensor: compiled anew for other numbers, and "
+        "with `fullgraph=True` not at all",
+        "pass the number in, or decide on the tensor (`torch.where`, masks, a loop over what is fixed)",
+        # By default nothing breaks here, so it is said only of what every trace comes by.
+        "possible" if event.site.conditional else "certain",
+    )
+
+
+def _reads(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return isinstance(name, cst.Name) and name.value in READERS
