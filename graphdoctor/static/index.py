@@ -16,7 +16,7 @@ from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.asked import Asked
 from graphdoctor.static.facts import MODULE_BASE_NAMES
-from graphdoctor.static.values import Class, External, Value, without_text
+from graphdoctor.static.values import Class, External, Value, without_numbers, without_text
 
 
 @dataclass(eq=False)
@@ -180,9 +180,14 @@ class ClassInfo:
         return found
 
     def promised(self, name: str) -> Value | None:
-        """The class attribute ``name`` of an object of this class or of a subclass: another name or table there."""
+        """The class attribute ``name`` of an object of this class or of a subclass: another name or table there.
+
+        A field holds its default, or another number.
+        """
         found = self._find(name, None)
         found = None if found is None else without_text(found)
+        if found is not None and name in self.fields:
+            found = without_numbers(found)
         if self.asked.log is not None:
             self.asked.log.append((self, "promised", (name,), found))
         return found

@@ -334,6 +334,17 @@ def _without_text(value: Value) -> Value:
     return Mapping((), UNKNOWN) if type(value) is Mapping else value
 
 
+def without_numbers(value: Value) -> Value:
+    """``value``, but for the numbers and flags in it just that they are some."""
+    return join(*(_without_number(option) for option in options(value)))
+
+
+def _without_number(value: Value) -> Value:
+    if type(value) is Const and type(value.value) in (int, float, bool):
+        return Py(type(value.value).__name__)
+    return value
+
+
 def set_of(kind: str, items: Sequence[Value]) -> Seq:
     """A set of ``items``: equal constants count once, and of other values it is not known whether they are equal."""
     if all(isinstance(item, Const) for item in items):

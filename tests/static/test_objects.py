@@ -123,3 +123,36 @@ LAYER = """
 @pytest.mark.parametrize(("width", "reached"), [("width(self)", True), ("config.width", False)])
 def test_what_sizes_of_layers_call_is_followed(events, width, reached):
     assert bool(items(events(LAYER.format(width=width)))) is reached
+
+
+SIZED = """
+        from dataclasses import dataclass
+        from torch import nn
+
+        @dataclass
+        class Config:
+            extra: int = 0
+            limit = 0
+
+        class Net(nn.Module):
+            def __init__(self, config{annotation}):
+                super().__init__()
+                self.extra, self.limit = config.extra, config.limit
+
+            def forward(self, x):
+                if self.{name} == 0:
+                    return x
+                return x[x > self.extra].sum().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "name", "reached"),
+    [
+        pytest.param(": Config", "extra", True, id="of-a-field-of-what-is-passed"),
+        pytest.param(": Config", "limit", False, id="of-what-is-no-field"),
+        pytest.param("=Config()", "extra", False, id="of-what-is-made-here"),
+    ],
+)
+def test_the_number_of_a_field_of_a_passed_object_may_be_another(events, annotation, name, reached):
+    assert bool(items(events(SIZED.format(annotation=annotation, name=name)))) is reached
