@@ -155,7 +155,11 @@ def _sequence(name: str, a: Seq, b: Value) -> Value:
         if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:
             return Seq(a.kind, a.items * b.value)
         return Seq(a.kind, None, join(*a.items) if a.items else a.element)
-    return Seq(a.kind, None, join(*a.items) if a.items else a.element)
+    items = a.items or (a.element,)
+    if name == "Add" and any(map(may_be_tensor, items)) and not all(map(may_be_tensor, items)):
+        # Of ``(tensor, sizes) + unknown`` it is not known any more which is where.
+        return Seq(a.kind, None, UNKNOWN)
+    return Seq(a.kind, None, join(*items))
 
 
 def _dunder(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:

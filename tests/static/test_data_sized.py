@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.events import Iterate, Subscript
+from graphdoctor.static.events import Convert, Iterate, Subscript
 from graphdoctor.static.values import Seq, Tensor, options
 
 
@@ -55,3 +55,16 @@ def test_columns_of_unpacked_rows_are_lists_of_tensors(events):
     found = run(events, "rows, columns = zip(*x.long())\nx[rows, columns] = 0\nreturn x")
     parts = [part for e in found if isinstance(e, Subscript) for part in e.index]
     assert [isinstance(p, Seq) and isinstance(p.element, Tensor) for p in parts] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("held", "index", "read"),
+    [
+        pytest.param("(x, (2, 2)) + other()", "held[1]", False, id="tensor-and-sizes-and-something-unknown"),
+        pytest.param("((2, 2), x.argmax()) + (other(),)", "held[0]", False, id="sizes-and-tensor-and-one-unknown"),
+        pytest.param("(x.argmax(), x.argmin()) + other()", "held[:2]", True, id="tensors-and-something-unknown"),
+    ],
+)
+def test_what_is_where_in_a_tuple_after_something_unknown_is_added(events, held, index, read):
+    found = run(events, f"held = {held}\nheight, width = {index}\nreturn x.view(height, width)")
+    assert any(isinstance(e, Convert) for e in found) is read
