@@ -2,7 +2,7 @@
 
 What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
 `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()`; the same tensor
-given twice to an `autograd.Function`.
+given twice to an `autograd.Function`; `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
@@ -29,7 +29,10 @@ from ._shared import certainty, code, consequence
 CODE = "GD501"
 NAME = "autograd-in-graph"
 SEVERITY = "error"
-GB_IDS = ("GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297")
+GB_IDS = (
+    "GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297",
+    "GB0225",
+)  # fmt: skip
 TORCH = ">=2.6"
 
 #: The name of a call of what a class derived from ``torch.autograd.Function`` does.
@@ -42,8 +45,35 @@ METHODS = {
     "detach_": "use `detach()`, which is traced",
 }
 FUNCTIONS = ("torch.autograd.grad", "torch.autograd.backward")
+#: What makes tensors that may ask for a gradient.
+FACTORIES = frozenset(
+    f"torch.{name}{suffix}"
+    for name in ("zeros", "ones", "empty", "full", "rand", "randn", "tensor", "arange", "linspace", "eye")
+    for suffix in ("", "_like")
+)
 
 BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.zeros_like(x, requires_grad=True)  # GB0225
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        start = torch.zeros(8, requires_grad=self.training)  # GB0225
+        return x + start
+
+
+def graphdoctor_target():
+    return Net().train(), (torch.rand(4, 8),)
+""",
     """\
 import torch
 
@@ -182,6 +212,20 @@ import torch
 
 
 def f(x):
+    return x + torch.ones(8, requires_grad=False) + x.new_zeros(8, requires_grad=True)
+""",
+    """\
+import torch
+
+
+def f(x, start=torch.zeros(8, requires_grad=True)):
+    return x + start
+""",
+    """\
+import torch
+
+
+def f(x):
     return torch.func.grad(lambda t: t.square().sum())(x)
 """,
     """\
@@ -314,7 +358,7 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return name in FUNCTIONS or name == _APPLY or name.rpartition(".")[2] in METHODS
+    return name in FUNCTIONS or name in FACTORIES or name == _APPLY or name.rpartition(".")[2] in METHODS
 
 
 def check_call(event: Call) -> Hit | None:
@@ -322,6 +366,9 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
     if event.qualname == _APPLY:
         return _same_twice(event)
+    if event.qualname in FACTORIES:
+        wants = _wants_gradient(event)
+        return _hit(event, "make it outside the compiled function, or without a gradient") if wants else None
     package, _, name = event.qualname.rpartition(".")
     if name not in METHODS or event.receiver is None:
         return None
@@ -374,6 +421,14 @@ def _same_twice(event: Call) -> Hit | None:
         f"give it once, or `{twice}.clone()` the second time",
         "likely",
     )
+
+
+def _wants_gradient(event: Call) -> bool:
+    """``requires_grad=True``, or ``requires_grad=self.training``, which is so in training."""
+    given = event.node.args if isinstance(event.node, cst.Call) else ()
+    asked = next((a.value for a in given if a.keyword is not None and a.keyword.value == "requires_grad"), None)
+    training = isinstance(asked, cst.Attribute) and asked.attr.value == "training"
+    return training or event.kwargs.get("requires_grad") == Const(True)
 
 
 def _turns_off(event: Call) -> bool:
