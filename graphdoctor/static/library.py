@@ -181,10 +181,16 @@ def _numpy(machine: Machine, qualname: str, args: tuple[Value, ...], kwargs: Kwa
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.
         return args[0].items[0]
-    if scalar and len(args) == 1 and isinstance(args[0], Const) and machine.frame.compiled:
+    if scalar and len(args) == 1 and _is_constant(args[0]) and machine.frame.compiled:
         # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
         return Py("float")
     return Tensor(dtype, ndim, numpy=True)
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether a trace knows the number ``value``: it is none of a shape or of tensor data."""
+    number = isinstance(value, Py) and value.kind in ("int", "float") and not (value.shape or value.read)
+    return number or isinstance(value, Const)
 
 
 def call_returned(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.events import Decide
+from graphdoctor.static.events import Convert, Decide
 
 
 def decided(events, body: str, before: str = "") -> list[str]:
@@ -51,3 +51,32 @@ def test_numbers_read_outside_compiled_code_are_not(events):
 
 def test_a_number_that_may_also_be_a_plain_one_is_not(events):
     assert decided(events, "n = x.max().item() if other() else 3\nif n > 1:\n    x = x + 1\nreturn x") == []
+
+
+BOUND = """
+        import numpy as np
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, bound: float):
+                super().__init__()
+                self.bound = bound
+
+            def forward(self, x: torch.Tensor):
+                limit = np.log({number})
+                return x.new_empty(8).uniform_(-limit, limit) + x
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "array"),
+    [
+        pytest.param("self.bound", False, id="number-of-the-module"),
+        pytest.param("x.max().item()", True, id="number-read-from-data"),
+        pytest.param("x", True, id="tensor"),
+    ],
+)
+def test_numpy_of_a_number_that_a_trace_knows_is_a_number(events, number, array):
+    found = events(BOUND.format(number=number))
+    assert any(isinstance(e, Convert) and e.how == "uniform_" for e in found) is array
