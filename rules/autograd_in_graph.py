@@ -15,6 +15,8 @@ For derivatives inside the model use `torch.func.grad`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from graphdoctor.fixes.choose import first_fit
@@ -367,8 +369,7 @@ def check_call(event: Call) -> Hit | None:
     if event.qualname == _APPLY:
         return _same_twice(event)
     if event.qualname in FACTORIES:
-        wants = _wants_gradient(event)
-        return _hit(event, "make it outside the compiled function, or without a gradient") if wants else None
+        return _with_gradient(event)
     package, _, name = event.qualname.rpartition(".")
     if name not in METHODS or event.receiver is None:
         return None
@@ -423,12 +424,15 @@ def _same_twice(event: Call) -> Hit | None:
     )
 
 
-def _wants_gradient(event: Call) -> bool:
-    """``requires_grad=True``, or ``requires_grad=self.training``, which is so in training."""
+def _with_gradient(event: Call) -> Hit | None:
+    """``requires_grad=True``; of ``requires_grad=self.training`` nobody knows in which mode the model is compiled."""
     given = event.node.args if isinstance(event.node, cst.Call) else ()
     asked = next((a.value for a in given if a.keyword is not None and a.keyword.value == "requires_grad"), None)
     training = isinstance(asked, cst.Attribute) and asked.attr.value == "training"
-    return training or event.kwargs.get("requires_grad") == Const(True)
+    if not training and event.kwargs.get("requires_grad") != Const(True):
+        return None
+    hit = _hit(event, "make it outside the compiled function, or without a gradient")
+    return replace(hit, confidence="possible") if training else hit
 
 
 def _turns_off(event: Call) -> bool:
