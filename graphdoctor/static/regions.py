@@ -275,7 +275,8 @@ def assumed_arguments(machine: Machine, function: Function) -> dict[str, Value]:
     if function.bound is not None:
         params = params[1:]
     names = [p.name.value for p in params]
-    tensors, numbers = uses(info.body)
+    # Only what is not annotated is judged by its use.
+    tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
     by_custom: set[str] = set()
     if info.name == "forward":
         heard = machine.reached.get(id(info), {})
