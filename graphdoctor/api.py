@@ -146,10 +146,10 @@ def _scan(
         findings = (*findings, *installed.findings)
         sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
     if runs:
-        from graphdoctor.diagnosis.join import join, rule_texts
+        from graphdoctor.diagnosis.join import join, of_fullgraph, rule_texts
         from graphdoctor.static import catalog
 
-        findings = join(findings, runs, rule_texts(catalog.rules()))
+        findings = join(findings, runs, rule_texts(catalog.rules()), of_fullgraph(rules.loaded.rules))
     if options.third_party_fixes:
         from graphdoctor.third_party import confirmed
 

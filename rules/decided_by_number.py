@@ -26,6 +26,7 @@ NAME = "decided-by-number"
 SEVERITY = "error"
 GB_IDS = ("GB0124", "GB0033")
 TORCH = ">=2.6"
+FULLGRAPH = True
 
 WORDING = {
     "if": "the truth of {} depends on",

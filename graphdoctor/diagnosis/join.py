@@ -41,11 +41,21 @@ def rule_texts(rules: Iterable[Rule]) -> dict[str, RuleText]:
     return {gb_id: texts[0] for gb_id, texts in owners.items() if len(texts) == 1}
 
 
-def join(findings: Sequence[Finding], runs: Sequence[DynamicRun], rules: Mapping[str, RuleText]) -> tuple[Finding, ...]:
+def of_fullgraph(rules: Iterable[Rule]) -> frozenset[str]:
+    """The codes of those rules whose findings break nothing by default, only with ``fullgraph=True``."""
+    return frozenset(rule.code for rule in rules if rule.fullgraph)
+
+
+def join(
+    findings: Sequence[Finding],
+    runs: Sequence[DynamicRun],
+    rules: Mapping[str, RuleText],
+    fullgraph: frozenset[str] = frozenset(),
+) -> tuple[Finding, ...]:
     """``findings`` with their status, and one more for each break that none of them expected.
 
     ``rules`` maps a graph-break id to the rule that alone owns it. Findings of rules without graph-break ids (usage,
-    recompiles) stay "static-only".
+    recompiles) stay "static-only". Those of the rules ``fullgraph`` are judged by ``fullgraph=True``.
     """
     if not runs:
         return tuple(findings)
@@ -59,7 +69,7 @@ def join(findings: Sequence[Finding], runs: Sequence[DynamicRun], rules: Mapping
             extra.append(_unexpected(site, rules))
         else:
             seen.setdefault(id(match), []).append(site)
-    traced = _Traced(runs, found)
+    traced = _Traced(runs, found, fullgraph)
     joined = [_confirm(f, seen[id(f)]) if id(f) in seen else traced.judge(f) for f in findings]
     return (*joined, *extra)
 
@@ -169,7 +179,9 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
 class _Traced:
     """What the runs show about lines at which nothing broke."""
 
-    def __init__(self, runs: Sequence[DynamicRun], found: Sequence[Site]) -> None:
+    def __init__(self, runs: Sequence[DynamicRun], found: Sequence[Site], fullgraph: frozenset[str]) -> None:
+        self.fullgraph = fullgraph
+        self.verdicts = [run.fullgraph for run in runs]
         self.all_ok = all(run.outcome == "ok" for run in runs)
         self.all_compiled = all(run.graphs > 0 for run in runs)
         self.executed = [run.executed for run in runs]
@@ -188,6 +200,12 @@ class _Traced:
         ran = [bool(lines and not lines.isdisjoint(range(place.line, place.end_line + 1))) for lines in watched]
         if not any(ran):
             return replace(finding, status="not-reached")
+        if finding.rule in self.fullgraph:
+            if any(v.path == place.path and v.line and _contains(place, v.line, None) for v in self.verdicts):
+                return replace(finding, status="confirmed", confidence="certain")
+            if not all(v.passes for v in self.verdicts):
+                # Compiling ended before, or was not tried.
+                return finding
         if all(ran) and self.all_compiled and not self._is_doubtful(finding):
             return replace(finding, status="refuted", severity="info")
         return finding

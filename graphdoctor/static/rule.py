@@ -11,6 +11,8 @@ A rule module has, read from top to bottom:
   returns a ``Hit`` or None;
 * optionally ``watches(name)``: whether a call of the dotted name may be a hit at all, so that ``check_call`` is asked
   only then; most calls concern two of sixty rules;
+* optionally ``FULLGRAPH = True``: by default nothing breaks where it says; with ``fullgraph=True`` compiling fails
+  there;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
 """
 
@@ -82,6 +84,7 @@ class Rule:
     checks: dict[str, Callable[[Any], Hit | None]] = field(default_factory=dict)
     fix: Callable[[Hit, Any], FixPlan | Refusal] | None = None
     watches: Callable[[str], bool] | None = None
+    fullgraph: bool = False
 
 
 def load(module: ModuleType) -> Rule:
@@ -103,6 +106,7 @@ def load(module: ModuleType) -> Rule:
             checks={name[len("check_") :]: fn for name, fn in vars(module).items() if name.startswith("check_")},
             fix=getattr(module, "fix", None),
             watches=getattr(module, "watches", None),
+            fullgraph=getattr(module, "FULLGRAPH", False),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from graphdoctor.diagnosis.join import RuleText, join
+from graphdoctor.run_model import FullGraph
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
 
@@ -35,6 +36,21 @@ def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> Non
     joined = join([other, build.finding()], [build.run(build.brk())], RULES)
     # Behind a break for another reason the rest of the function may never have been traced.
     assert [f.status for f in joined] == ["static-only", "confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"),
+    [
+        pytest.param(FullGraph(True), "refuted", id="passes"),
+        pytest.param(FullGraph(False, "UserError", "m.py", 5), "confirmed", id="fails-there"),
+        pytest.param(FullGraph(False, "UserError", "m.py", 4), "static-only", id="fails-before"),
+        pytest.param(FullGraph(None), "static-only", id="not-tried"),
+    ],
+)
+def test_what_breaks_with_fullgraph_only_is_judged_by_it(build: Any, verdict: FullGraph, status: str) -> None:
+    finding = build.finding(rule="GD217", gb_ids=("GB0124",))
+    (found,) = join([finding], [build.run(fullgraph=verdict)], RULES, frozenset({"GD217"}))
+    assert found.status == status
 
 
 def test_multi_line_ranges_and_inner_columns(build: Any) -> None:
