@@ -118,7 +118,9 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
     found = receiver.attrs.get(name)
     if found is not None:
         return found
-    found = receiver.info.lookup(name) if receiver.info.is_module else receiver.info.promised(name)
+    # A module is what its own file makes of it, whatever is said of subclasses.
+    promised = receiver.promised and not receiver.info.is_module
+    found = receiver.info.promised(name) if promised else receiver.info.lookup(name)
     if found is not None:
         results: list[Value] = []
         for option in options(found):
@@ -132,7 +134,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
                 results.append(calls.bind(option, receiver))
         return join(*results)
     if name == "__class__":
-        return Class(receiver.info, exact=receiver.info.is_module)
+        return Class(receiver.info, exact=not promised)
     if name == "__dict__":
         return Mapping(tuple(receiver.attrs.items()))
     if receiver.info.is_module:

@@ -274,7 +274,9 @@ def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
 
 def _type(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     value = args[0] if args else UNKNOWN
-    return Class(value.info, exact=value.info.is_module) if isinstance(value, Instance) else UNKNOWN
+    if not isinstance(value, Instance):
+        return UNKNOWN
+    return Class(value.info, exact=value.info.is_module or not value.promised)
 
 
 def _dict(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:

@@ -68,7 +68,9 @@ def _compile(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
 
 
 def _copied(value: Value) -> Value:
-    return Instance(value.info, dict(value.attrs)) if isinstance(value, Instance) else value
+    if not isinstance(value, Instance):
+        return value
+    return Instance(value.info, dict(value.attrs), promised=value.promised)
 
 
 def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:

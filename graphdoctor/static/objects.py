@@ -25,7 +25,8 @@ def instantiate(
     known = machine.summaries.find(key, machine.frame) if key is not None else None
     if known is not None:
         return known
-    instance = Instance(info, shared=machine.main is None, many=key is not None)
+    foreign = info.module is not machine.main
+    instance = Instance(info, shared=machine.main is None, many=key is not None, promised=foreign)
     if key is not None:
         machine.summaries.keep(key, machine.frame, instance)
     init = None if _made_by_dataclass(info) else info.lookup("__init__")

@@ -57,7 +57,7 @@ class _Outcome:
     result: Hashable
     #: What the objects hold afterwards, and the classes of those that are new.
     contents: tuple[_Held | None, ...]
-    made: tuple[tuple[ClassInfo, bool, bool], ...]
+    made: tuple[tuple[ClassInfo, bool, bool, bool], ...]
     hits: tuple[Any, ...]
     restarts: bool
 
@@ -122,7 +122,7 @@ class Call:
         return None
 
     def _tell(self, outcome: _Outcome) -> Value:
-        objects = [*self._state.objects, *(Instance(c, shared=shared, many=m) for c, shared, m in outcome.made)]
+        objects = [*self._state.objects, *(Instance(made, {}, *flags) for made, *flags in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
                 instance.attrs = {name: _thawed(value, objects) for name, value in held.attributes}
@@ -197,7 +197,7 @@ class _State:
         found: list[_Held] = []
         for value in self.objects:
             attributes = tuple((name, self.frozen(held)) for name, held in value.attrs.items())
-            found.append(_Held(attributes, value.shared, value.many))
+            found.append(_Held(attributes, value.shared, value.many, value.promised))
         return tuple(found)
 
     def take_classes(self) -> Hashable:
@@ -208,11 +208,11 @@ class _State:
         numbers = tuple(self.classes.index(value.info) for value in self.objects)
         return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
 
-    def made(self, first: int) -> list[tuple[ClassInfo, bool, bool]]:
+    def made(self, first: int) -> list[tuple[ClassInfo, bool, bool, bool]]:
         """Of what the objects from ``first`` on are made. Raises _Alone where that is a class of the arguments."""
         if any(value.info in self.classes for value in self.objects[first:]):
             raise _Alone
-        return [(value.info, value.shared, value.many) for value in self.objects[first:]]
+        return [(value.info, value.shared, value.many, value.promised) for value in self.objects[first:]]
 
     def lookups(self, log: Sequence[Lookup | None]) -> tuple[tuple[int, str, tuple[Any, ...], Any], ...]:
         """What was asked of the classes of the arguments."""
@@ -227,6 +227,7 @@ class _Held:
     attributes: tuple[tuple[str, Any], ...]
     shared: bool
     many: bool
+    promised: bool
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,9 @@ def _kind(value: Value, deep: bool) -> Hashable:
 
 def _object(value: Instance, deep: bool) -> Hashable:
     if not value.attrs:
-        return "object", value.info
+        return "object", value.info, value.promised
     if not deep or value.info.is_module or len(value.attrs) > _MOST_ATTRIBUTES:
         return value
     if any(isinstance(held, (Instance, Either, Seq, Mapping)) for held in value.attrs.values()):
         return value
-    return ("object", value.info, *sorted(value.attrs.items()))
+    return ("object", value.info, value.promised, *sorted(value.attrs.items()))

@@ -167,7 +167,7 @@ class Function(Value):
 
 @dataclass(frozen=True)
 class Class(Value):
-    """A class of the scanned code; not ``exact``: or a subclass of it, such as that of an object that is passed."""
+    """A class of the scanned code; not ``exact``: or a subclass of it, as that of a promised object may be."""
 
     info: ClassInfo
     exact: bool = True
@@ -189,6 +189,8 @@ class Instance(Value):
     shared: bool = False
     #: Stands for all objects that are made of such arguments: what is stored in one of them, others do not have.
     many: bool = False
+    #: Known by an annotation, or of an imported class: which names and tables its class holds is not taken for a fact.
+    promised: bool = False
 
 
 @dataclass(frozen=True)

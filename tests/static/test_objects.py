@@ -92,6 +92,7 @@ NAMED = """
         pytest.param("self.config.kind", True, id="of-what-is-passed"),
         pytest.param("type(self.config).kind", True, id="of-its-class"),
         pytest.param("Config.kind", False, id="of-a-class-by-name"),
+        pytest.param("Config().kind", False, id="of-what-is-made-here"),
     ],
 )
 def test_a_passed_object_may_be_of_a_subclass_with_another_name(events, test, reached):
