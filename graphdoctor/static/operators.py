@@ -252,8 +252,12 @@ def compare(machine: Machine, node: cst.Comparison, name: str, left: Value, righ
 def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         other = b if isinstance(a, Tensor) else a
-        if other == Const(None) or isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
+        if isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
             return Py("bool")
+        if other == Const(None):
+            # Who compares with a field that is None by default sets it: ``ids == config.image_token``.
+            literal = any(isinstance(n, cst.Name) and n.value == "None" for n in _operands(node))
+            return Py("bool") if literal else Tensor("bool", sure=False)
         return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _rich(machine, node, name, a, b)
@@ -268,6 +272,10 @@ def _compare(machine: Machine, node: cst.Comparison, name: str, a: Value, b: Val
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return UNKNOWN
     return Py("bool", sample=_sampled(name, a, b))
+
+
+def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:
+    return (node.left, *(target.comparator for target in node.comparisons))
 
 
 #: The special method of each comparison, and the one of the right operand that stands in for it.

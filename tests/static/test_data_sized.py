@@ -68,3 +68,34 @@ def test_columns_of_unpacked_rows_are_lists_of_tensors(events):
 def test_what_is_where_in_a_tuple_after_something_unknown_is_added(events, held, index, read):
     found = run(events, f"held = {held}\nheight, width = {index}\nreturn x.view(height, width)")
     assert any(isinstance(e, Convert) for e in found) is read
+
+
+PLACED = """
+        from dataclasses import dataclass
+        import torch
+        from torch import nn
+
+        @dataclass
+        class Config:
+            token: int | None = None
+
+        class Net(nn.Module):
+            def __init__(self, config: Config):
+                super().__init__()
+                self.config = config
+
+            def forward(self, ids: torch.LongTensor):
+                return ids[(ids {test}).unsqueeze(-1)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "mask"),
+    [
+        pytest.param("== self.config.token", True, id="a-field-that-its-user-sets"),
+        pytest.param("!= None", False, id="none-itself"),
+    ],
+)
+def test_a_tensor_compared_with_a_field_that_is_none_by_default_is_a_mask(events, test, mask):
+    (selected,) = (e for e in events(PLACED.format(test=test)) if type(e) is Subscript)
+    assert (isinstance(selected.index[0], Tensor) and selected.index[0].dtype == "bool") is mask
