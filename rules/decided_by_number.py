@@ -1,11 +1,11 @@
-"""A number that was read from a tensor decides what is traced.
+"""A number that was read from a tensor, or a size that depends on data, decides what is traced.
 
-What: After `n = x.max().item()`, `int(x.max())` or `for n in sizes.tolist()`: `if n > 3`, `range(n)`, `set` of such
-numbers, `[0] * n`, `F.interpolate` with `antialias=True` to such a size.
+What: After `n = x.max().item()`, `int(x.max())`, `for n in sizes.tolist()` or `n = len(mask.nonzero())`: `if n > 3`,
+`range(n)`, `set` of such numbers, `[0] * n`, `F.interpolate` with `antialias=True` to such a size.
 
-Why: By default the graph ends where the number is read, and what follows is compiled for the number, so again for
-others, until the limit of recompiles is reached. With `fullgraph=True` the number is kept as a symbol, and compiling
-fails here, where the trace has to know it.
+Why: By default the graph ends where the number is read or the size arises, and what follows is compiled for the
+number, so again for others, until the limit of recompiles is reached. With `fullgraph=True` the number is kept as a
+symbol, and compiling fails here, where the trace has to know it.
 
 Fix: Give the number to the function as an argument, or decide without it: on the tensor with `torch.where`, by masks in
 place of lengths, by a loop over what is fixed.
@@ -24,7 +24,7 @@ from ._shared import code
 CODE = "GD217"
 NAME = "decided-by-number"
 SEVERITY = "error"
-GB_IDS = ("GB0124", "GB0033")
+GB_IDS = ("GB0124", "GB0033", "GB0036")
 TORCH = ">=2.6"
 FULLGRAPH = True
 
@@ -72,6 +72,13 @@ def f(x):
     height = int(x.max()) + 2  # GB0124
     return F.interpolate(x[None, None], size=(height, 4), mode="bilinear", antialias=True)  # flagged
 """,
+    """\
+def f(x):
+    found = (x > 0.5).nonzero()  # GB0036
+    if found.size(0) == 0:  # flagged
+        return x
+    return x[found[:, 0]]
+""",
 )
 
 CLEAN = (
@@ -116,6 +123,11 @@ def f(x):
     lengths = [len(row) + 1 for row in x]
     return x * len(set(lengths))
 """,
+    """\
+def f(x):
+    chosen = x * (x > 0.5)
+    return x if chosen.size(0) == 0 else x[:, 0]
+""",
 )
 
 
@@ -125,8 +137,8 @@ def check_decide(event: Decide) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{WORDING[event.how].format(code(event))} a number read from a tensor: compiled anew for other numbers, and "
-        "with `fullgraph=True` not at all",
+        f"{WORDING[event.how].format(code(event))} a number that only data tells: compiled anew for other "
+        "numbers, and with `fullgraph=True` not at all",
         "pass the number in, or decide on the tensor (`torch.where`, masks, a loop over what is fixed)",
         # By default nothing breaks here, so it is said only of what every trace comes by.
         "possible" if event.site.conditional else "certain",

@@ -90,7 +90,7 @@ def tensor_attribute(machine: Machine, node: cst.CSTNode, receiver: Tensor, name
         if receiver.sizes is not None:
             return Seq("size", tuple(Py("int", shape=True, sample=size) for size in receiver.sizes))
         if receiver.ndim is not None:
-            return Seq("size", (Py("int", shape=True),) * receiver.ndim)
+            return Seq("size", (rows_of(receiver), *(Py("int", shape=True),) * receiver.ndim)[: receiver.ndim])
         return Seq("size", None, Py("int", shape=True))
     if name == "dtype":
         return Py("dtype", family=receiver.dtype)
@@ -111,6 +111,12 @@ def tensor_attribute(machine: Machine, node: cst.CSTNode, receiver: Tensor, name
         machine.emit(GetAttr, node, receiver=receiver, name=name)
         return Py(facts.TENSOR_META[name])
     return Method(receiver, name)
+
+
+def rows_of(tensor: Tensor) -> Py:
+    """How many rows ``tensor`` has. Where data says it, that is a number read from data."""
+    sample = tensor.sizes[0] if tensor.sizes else None
+    return Py("int", shape=True, sample=sample, read=tensor.unbacked)
 
 
 def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, name: str) -> Value:

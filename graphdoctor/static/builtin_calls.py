@@ -145,7 +145,7 @@ def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
     if isinstance(value, Instance) and value.info.lookup("__len__") is not None:
         return calls.call_method(machine, node, value, "__len__", ())
     if isinstance(value, Tensor):
-        return Py("int", shape=True, sample=value.sizes[0] if value.sizes else None)
+        return attributes.rows_of(value)
     return Py("int", shape=may_be_tensor(value))
 
 

@@ -110,6 +110,8 @@ def _tensor(
         return Seq("list", None, number if receiver.ndim == 1 or number.read else UNKNOWN)
     if name in ("numpy", "__array__"):
         return Tensor(receiver.dtype, receiver.ndim, numpy=True, sure=receiver.sure, unbacked=receiver.unbacked)
+    if (receiver.unbacked and name in ("numel", "nelement")) or (name == "size" and args == (Const(0),)):
+        return attributes.rows_of(receiver)
     if name == "size":
         shape = attributes.read_attribute(machine, node, receiver, "shape")
         return subscripts.sequence_item(machine, node, shape, args[0]) if args else shape
@@ -143,7 +145,7 @@ def _tensor(
         )
         return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
     torch_calls.read_numbers(machine, node, f"torch.Tensor.{name}", args, kwargs, method=True)
-    result = torch_calls.tensor_call(name, (receiver, *args), kwargs, function=False)
+    result = torch_calls.tensor_call(machine, name, (receiver, *args), kwargs, function=False)
     if receiver.numpy and isinstance(result, Tensor):
         return Tensor(result.dtype, result.ndim, numpy=True, sure=result.sure, unbacked=result.unbacked)
     return result

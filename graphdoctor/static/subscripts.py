@@ -47,7 +47,7 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
             numpy=receiver.numpy,
             sure=receiver.sure,
             sparse=receiver.sparse,
-            unbacked=_unbacked(receiver, first),
+            unbacked=_unbacked(machine, receiver, first),
         )
     if isinstance(receiver, Missing):
         if machine.is_first_use(receiver):
@@ -88,9 +88,9 @@ def _item(machine: Machine, node: cst.Subscript, receiver: Value, index: tuple[V
     return receiver if is_read(receiver) else UNKNOWN
 
 
-def _unbacked(receiver: Tensor, first: Value) -> bool:
+def _unbacked(machine: Machine, receiver: Tensor, first: Value) -> bool:
     """Whether data says how many rows ``receiver[first, ...]`` has: a mask selects them, or all rows are kept."""
-    mask = isinstance(first, Tensor) and first.dtype == "bool"
+    mask = isinstance(first, Tensor) and first.dtype == "bool" and machine.frame.compiled
     return mask or (receiver.unbacked and isinstance(first, Returned))
 
 

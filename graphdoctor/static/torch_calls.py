@@ -82,7 +82,7 @@ def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[V
         if name in facts.TORCH_PYTHON:
             return Returned(qualname) if facts.TORCH_PYTHON[name] == "object" else Py(facts.TORCH_PYTHON[name])
         read_numbers(machine, node, qualname, args, kwargs)
-        return tensor_call(name, args, kwargs, function=True)
+        return tensor_call(machine, name, args, kwargs, function=True)
     if qualname.startswith(facts.TENSOR_NAMESPACES):
         read_numbers(machine, node, qualname, args, kwargs)
         if name == "matrix_rank":
@@ -93,7 +93,7 @@ def call_torch(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[V
             and "return_indices" in kwargs
         ):
             return Seq("tuple", (Tensor("float"), Tensor("int")))
-        return tensor_call(name, args, kwargs, function=True)
+        return tensor_call(machine, name, args, kwargs, function=True)
     if qualname == "torch.nn.utils.clip_grad_norm_":
         return Tensor("float", 0)
     if package in ("torch.cuda", "torch.backends.cuda", "torch.distributed", "torch.mps", "torch.xpu"):
@@ -178,7 +178,7 @@ def _first_tensor(value: Value) -> Value:
     return value if may_be_tensor(value) else next(v for v in walk(value, 2) if isinstance(v, Tensor))
 
 
-def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bool) -> Value:
+def tensor_call(machine: Machine, name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bool) -> Value:
     """The result of a torch function or tensor method ``name``; ``args[0]`` is the tensor."""
     operand = tensor_of(args[0]) if args else None
     if operand is None:
@@ -196,7 +196,7 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
     if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
         return Seq("tuple", None, Tensor(dtype, sure=sure))
     if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
-        return Seq("tuple", None, Tensor("int", 1, unbacked=True))
+        return Seq("tuple", None, Tensor("int", 1, unbacked=machine.frame.compiled))
     if name in ("qr", "triplet") or name == "unravel_index":
         return Seq("tuple", None, Tensor(dtype))
     constant = operand is None and name in facts.NUMBER_OPS
@@ -204,6 +204,8 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
     ndim = 0 if constant else len(sizes) if sizes is not None else None
     if name in facts.ONE_DIMENSIONAL:
         ndim = 1
+    elif name in ("nonzero", "argwhere"):
+        ndim = 2
     if name in facts.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
     elif operand is not None and name in facts.SAME_SHAPE_OPS:
@@ -213,7 +215,10 @@ def tensor_call(name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bo
     dense = name in ("to_dense", "mm", "matmul")
     sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
     keeps = operand is not None and operand.unbacked and (name in facts.SAME_SHAPE_OPS or name in facts.KEEP_ROWS)
-    unbacked = name in facts.DATA_SIZED or keeps
+    if name in ("view", "reshape") and len(args) > 1 and isinstance(args[1], Const):
+        # The first size is given, or made of all of them.
+        keeps = keeps and args[1] == Const(-1)
+    unbacked = keeps or (name in facts.DATA_SIZED and machine.frame.compiled)
     return Tensor(dtype, ndim, sure=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
 
 

@@ -45,7 +45,7 @@ class Tensor(Value):
     constant: bool = False
     #: The sizes, where a literal says them: ``torch.rand(4, 8)``.
     sizes: tuple[int, ...] | None = None
-    #: How many rows it has depends on data, as with what ``nonzero`` gives: an unbacked size.
+    #: How many rows it has depends on data, as with what ``nonzero`` gives in compiled code: an unbacked size.
     unbacked: bool = False
 
 

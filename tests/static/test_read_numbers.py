@@ -23,6 +23,10 @@ def decided(events, body: str, before: str = "") -> list[str]:
         ("rows = x.long().tolist()\nfor i in range(rows[0][1]):\n    x = x + i", "range"),
         ("x = x + len(frozenset(n + 2 for n in x.sum(1).tolist()))", "set"),
         ("n = x.argmax().item()\nx = x + sum([1] * n)", "repeat"),
+        ("x = x + 1 if (x > 0).nonzero().size(0) > 1 else x", "if"),
+        ("for _ in range(torch.where(x > 0)[0].shape[0]):\n    x = x + 1", "range"),
+        ("x = x + 1 if len(x[x > 0].sqrt()) else x", "if"),
+        ("x = x + 1 if x.nonzero().numel() > 4 else x", "if"),
     ],
 )
 def test_what_asks_for_a_number_read_from_data_is_seen(events, body, how):
@@ -38,6 +42,9 @@ def test_what_asks_for_a_number_read_from_data_is_seen(events, body, how):
         "n = x.numpy().max().item()\nx = x + 1 if n > 1 else x",
         "n = torch.tensor(3).item()\nx = x + 1 if n > 1 else x",
         "n = x.shape[0] if other() else 2\nx = x + 1 if n > 2 else x",
+        "x = x + 1 if x.nonzero().size(1) > 1 else x",
+        "x = x + 1 if len(x[x > 0].view(4, -1)) > 1 else x",
+        "assert len(x.nonzero()) > 1",
     ],
 )
 def test_other_numbers_are_not(events, body):
@@ -47,6 +54,11 @@ def test_other_numbers_are_not(events, body):
 def test_numbers_read_outside_compiled_code_are_not(events):
     body = "if RATES[0] > 0.1:\n    x = x + 1\nreturn x"
     assert decided(events, body, "RATES = torch.linspace(0, 1, 4).tolist()\n") == []
+
+
+def test_sizes_of_what_was_selected_outside_compiled_code_are_not(events):
+    body = "if len(CHOSEN) > 1:\n    x = x + 1\nreturn x"
+    assert decided(events, body, "CHOSEN = torch.arange(4).nonzero()\n") == []
 
 
 def test_a_number_that_may_also_be_a_plain_one_is_not(events):
