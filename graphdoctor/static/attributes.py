@@ -132,8 +132,9 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
         for option in options(found):
             if isinstance(option, Function) and option.info.markers & {"property", "cached_property", "getter"}:
                 if "cached_property" in option.info.markers:
-                    # Of a module in use, the first call read it.
-                    with machine.path(untaken=receiver.info.is_module and not machine.fresh):
+                    # Of a module in use, and of what it was made with, the first call read it.
+                    used = receiver.info.is_module or receiver.many
+                    with machine.path(untaken=used and not machine.fresh):
                         machine.emit(GetAttr, node, receiver=Returned("functools.cached_property"), name=name)
                 results.append(calls.call_function(machine, node, replace(option, bound=receiver), (), {}))
             else:

@@ -187,7 +187,8 @@ class Instance(Value):
     attrs: dict[str, Value] = field(default_factory=dict)
     #: Made by an imported module, which other files import too: what one of them stores in it is not kept.
     shared: bool = False
-    #: Stands for all objects that are made of such arguments: what is stored in one of them, others do not have.
+    #: Made outside compiled code, and stands for all objects that are made of such arguments: what is stored in one of
+    #: them, others do not have.
     many: bool = False
     #: Known by an annotation, or of an imported class: which names and tables its class holds is not taken for a fact.
     promised: bool = False

@@ -80,3 +80,39 @@ def test_a_cached_property_of_a_module_in_use_was_read_before(events):
     sample = "\n\n    def graphdoctor_target():\n        return Net(), (torch.rand(4),)\n"
     assert [e.site.untaken for e in events(source) if isinstance(e, GetAttr)] == [True]
     assert [e.site.untaken for e in events(source + sample) if isinstance(e, GetAttr)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        pytest.param("self.words", True, id="made-with-the-module"),
+        pytest.param("Words(x.ndim)", False, id="made-in-compiled-code"),
+    ],
+)
+def test_so_was_that_of_an_object_which_it_holds(events, words, read):
+    source = """
+    import functools
+
+    import torch
+    import torch.nn as nn
+
+
+    class Words:
+        def __init__(self, count):
+            self.count = count
+
+        @functools.cached_property
+        def scale(self):
+            return 2.0 * self.count
+
+
+    class Net(nn.Module):
+        def __init__(self, count: int):
+            super().__init__()
+            self.words = Words(count)
+
+        def forward(self, x):
+            return x * {words}.scale
+    """
+    found = [e for e in events(source.replace("{words}", words)) if isinstance(e, GetAttr) and e.name == "scale"]
+    assert [e.site.untaken for e in found] == [read]
