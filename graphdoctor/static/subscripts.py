@@ -155,6 +155,9 @@ def _ndim(receiver: Tensor, index: tuple[Value, ...]) -> int | None:
             ndim -= 1
         elif isinstance(part, Const) and part.value is None:
             ndim += 1
+        elif len(index) == 1 and isinstance(part, Tensor) and part.dtype == "bool" and part.ndim:
+            # The sizes that a mask selects from become one.
+            ndim -= part.ndim - 1
         elif not isinstance(part, (Returned, Const)):
             return None
     return max(ndim, 0)

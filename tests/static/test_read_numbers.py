@@ -27,6 +27,7 @@ def decided(events, body: str, before: str = "") -> list[str]:
         ("for _ in range(torch.where(x > 0)[0].shape[0]):\n    x = x + 1", "range"),
         ("x = x + 1 if len(x[x > 0].sqrt()) else x", "if"),
         ("x = x + 1 if x.nonzero().numel() > 4 else x", "if"),
+        ("x = x + 1 if x[x > 0].shape[0] > 4 else x", "if"),
     ],
 )
 def test_what_asks_for_a_number_read_from_data_is_seen(events, body, how):
