@@ -42,7 +42,10 @@ def _repair(finding: Finding) -> Action:
 def _effect(finding: Finding) -> str:
     if finding.status not in ("confirmed", "dynamic-only"):
         return "removes what the source suggests; a run will tell"
-    breaks = f"removes {plural(max(finding.events, 1), 'graph break event')}"
+    if not finding.events:
+        # Nothing broke there by default.
+        return "lets fullgraph=True get past it"
+    breaks = f"removes {plural(finding.events, 'graph break event')}"
     return f"{breaks} and lets {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
 
 

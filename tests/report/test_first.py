@@ -20,6 +20,12 @@ def test_effects_are_counted(rich: Diagnosis) -> None:
     assert recompile.effect == "recompiles: 8 compilations, 2 with the remedy (measured)"
 
 
+def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> None:
+    confirmed = next(f for f in rich.findings if f.status == "confirmed")
+    (action,) = first_actions(replace(rich, findings=(replace(confirmed, events=0),), dynamic=None))
+    assert action.effect == "lets fullgraph=True get past it"
+
+
 def test_at_most_five(rich: Diagnosis) -> None:
     assert len(first_actions(replace(rich, findings=rich.findings * 9))) == 5
 
