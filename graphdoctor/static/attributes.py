@@ -124,9 +124,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
     found = receiver.attrs.get(name)
     if found is not None:
         return found
-    # A module is what its own file makes of it, whatever is said of subclasses.
-    promised = receiver.promised and not receiver.info.is_module
-    found = receiver.info.promised(name) if promised else receiver.info.lookup(name)
+    found = receiver.info.promised(name) if receiver.promised else receiver.info.lookup(name)
     if found is not None:
         results: list[Value] = []
         for option in options(found):
@@ -141,7 +139,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
                 results.append(calls.bind(option, receiver))
         return join(*results)
     if name == "__class__":
-        return Class(receiver.info, exact=not promised)
+        return Class(receiver.info, exact=not receiver.promised)
     if name == "__dict__":
         return Mapping(tuple(receiver.attrs.items()))
     if receiver.info.is_module:

@@ -274,9 +274,7 @@ def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
 
 def _type(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     value = args[0] if args else UNKNOWN
-    if not isinstance(value, Instance):
-        return UNKNOWN
-    return Class(value.info, exact=value.info.is_module or not value.promised)
+    return Class(value.info, exact=not value.promised) if isinstance(value, Instance) else UNKNOWN
 
 
 def _dict(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:

@@ -241,7 +241,7 @@ _TENSOR_TYPES = {
 def _plain(value: Value) -> Value:
     if isinstance(value, Class):
         # What its attributes hold is looked up when it is asked for.
-        return Instance(value.info, promised=True)
+        return Instance(value.info, promised=not value.info.is_module)
     if not isinstance(value, External):
         return UNKNOWN
     package, _, name = value.qualname.rpartition(".")

@@ -25,7 +25,7 @@ def instantiate(
     known = machine.summaries.find(key, machine.frame) if key is not None else None
     if known is not None:
         return known
-    foreign = info.module is not machine.main
+    foreign = info.module is not machine.main and not info.is_module
     instance = Instance(info, shared=machine.main is None, many=key is not None, promised=foreign)
     if key is not None:
         machine.summaries.keep(key, machine.frame, instance)

@@ -190,7 +190,8 @@ class Instance(Value):
     #: Made outside compiled code, and stands for all objects that are made of such arguments: what is stored in one of
     #: them, others do not have.
     many: bool = False
-    #: Known by an annotation, or of an imported class: which names and tables its class holds is not taken for a fact.
+    #: Known by an annotation, or of an imported class, and no module: which names and tables its class holds is not
+    #: taken for a fact.
     promised: bool = False
 
 
