@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -14,6 +15,11 @@ import pytest
 
 # Several processes share the cores; threads of torch that wait for work would only take them from each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Shells start what runs in the background, as a job of CI may, with Ctrl-C ignored, and processes inherit that. Some
+# tests interrupt the processes they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 
