@@ -100,7 +100,8 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return name.rpartition(".")[0] in ("torch", "torch.Tensor", "numpy", "numpy.ndarray")
+    package, _, last = name.rpartition(".")
+    return (last in FUNCTIONS or last == "where") and package in ("torch", "torch.Tensor", "numpy", "numpy.ndarray")
 
 
 def check_call(event: Call) -> Hit | None:

@@ -152,6 +152,10 @@ def f(x):
 )
 
 
+def watches(name: str) -> bool:
+    return not name.startswith("builtins.") and not name.endswith(".forward")
+
+
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     sets_state = name in FUNCTIONS and (

@@ -123,6 +123,10 @@ class Net(nn.Module):
 )
 
 
+def watches(name: str) -> bool:
+    return not name.startswith(("builtins.", "torch.Tensor."))
+
+
 def check_call(event: Call) -> Hit | None:
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
     if not _is_recurrent(event.qualname) and not any(map(_is_recurrent, called)):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from operator import attrgetter
+from typing import Any
 
 import libcst as cst
 
@@ -43,11 +45,21 @@ class _Nodes(dict[type, bool]):
 _IS_NODE = _Nodes()
 
 
+@cache
+def _below(kind: type) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
+    """What gives the values of the fields of a node in which others may stand."""
+    names = [f.name for f in dataclasses.fields(kind) if f.type in (str, "str")]
+    names = [name for name in fields(kind) if name not in names]
+    if not names:
+        return lambda node: ()
+    # With one name only, attrgetter gives no tuple.
+    return (lambda node: (getattr(node, names[0]),)) if len(names) == 1 else attrgetter(*names)
+
+
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below ``node`` that carry meaning, in source order."""
     found = []
-    for name in fields(type(node)):
-        value = getattr(node, name)
+    for value in _below(type(node))(node):
         kind = type(value)
         if kind is list or kind is tuple:
             found += [item for item in value if _IS_NODE[type(item)]]

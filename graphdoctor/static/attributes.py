@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from graphdoctor.static import calls, facts, imports, operators
@@ -56,9 +54,9 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
     if isinstance(receiver, Class):
         found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
         if found is None:
-            return Method(receiver, name)
+            return Py("str") if name in ("__name__", "__qualname__", "__module__") else Method(receiver, name)
         if isinstance(found, Function) and "classmethod" in found.info.markers:
-            return replace(found, bound=receiver)
+            return found.to(receiver)
         return found
     if isinstance(receiver, Super):
         return _super_attribute(receiver, name)
@@ -134,7 +132,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
                     used = receiver.info.is_module or receiver.many
                     with machine.path(untaken=used and not machine.fresh):
                         machine.emit(GetAttr, node, receiver=Returned("functools.cached_property"), name=name)
-                results.append(calls.call_function(machine, node, replace(option, bound=receiver), (), {}))
+                results.append(calls.call_function(machine, node, option.to(receiver), (), {}))
             else:
                 results.append(calls.bind(option, receiver))
         return join(*results)
@@ -149,7 +147,7 @@ def instance_attribute(machine: Machine, node: cst.CSTNode, receiver: Instance, 
             return Method(receiver, name)
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
-        return calls.call_function(machine, node, replace(getter, bound=receiver), (Const(name),), {})
+        return calls.call_function(machine, node, getter.to(receiver), (Const(name),), {})
     if receiver.info.externals:
         return Method(receiver, name)
     return UNKNOWN
@@ -227,7 +225,7 @@ def write_attribute(machine: Machine, node: cst.Attribute, receiver: Value, valu
         if isinstance(option, Instance):
             setter = option.info.lookup(f"{name}.setter")
             if isinstance(setter, Function):
-                calls.call_function(machine, node, replace(setter, bound=option), (value,), {})
+                calls.call_function(machine, node, setter.to(option), (value,), {})
             if option.shared and machine.main is not None:
                 continue
             before = option.attrs.get(name)

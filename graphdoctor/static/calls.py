@@ -219,8 +219,8 @@ def bind(value: Value, receiver: Value) -> Value:
         if "staticmethod" in value.info.markers:
             return value
         if "classmethod" in value.info.markers:
-            return replace(value, bound=Class(receiver.info) if isinstance(receiver, Instance) else receiver)
-        return replace(value, bound=receiver) if value.info.owner is not None else value
+            return value.to(Class(receiver.info) if isinstance(receiver, Instance) else receiver)
+        return value.to(receiver) if value.info.owner is not None else value
     if isinstance(value, Compiled):
         return Compiled(bind(value.target, receiver))
     return value

@@ -105,7 +105,7 @@ class Analysis:
             text, encoding = project.read(file)
             lines = text.count("\n") + bool(text and not text.endswith("\n"))
             tree = syntax.check(text)
-            if "torch" not in text and "lightning" not in text and "transformers" not in text:
+            if not any(word in text for word in _WORDS):
                 return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
             source = SourceModule(path, file, text, encoding, tree)
         except SourceError as error:
@@ -164,6 +164,9 @@ def _module(source: SourceModule) -> ModuleInfo:
     return ModuleInfo(source, name, package, Scope("module"))
 
 
+#: A file without any of them compiles nothing. A model's base may come from another file, which imports torch.
+_WORDS = ("torch", "lightning", "transformers", "def forward")
+
 #: What a rule does with an event of the class that it looks at.
 _Check = tuple[Rule, Callable[[Any], Any]]
 
@@ -175,15 +178,15 @@ class _Checks:
         self._active = active
         self._known: dict[type[Event] | str, list[_Check]] = {}
 
-    def of(self, event: Event) -> list[_Check]:
-        """The checks for ``event``; for a call those that watch its name."""
-        key = event.qualname if isinstance(event, Call) else type(event)
+    def of(self, kind: type[Event], qualname: str = "") -> list[_Check]:
+        """The checks for an event of this class; for a call those that watch its name."""
+        key = qualname if kind is Call else kind
         found = self._known.get(key)
         if found is None:
-            name = type(event).__name__.lower()
+            name = kind.__name__.lower()
             found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
-            if isinstance(event, Call):
-                found = [(rule, asked) for rule, check in found if (asked := _watching(rule, check, event.qualname))]
+            if kind is Call:
+                found = [(rule, asked) for rule, check in found if (asked := _watching(rule, check, qualname))]
             self._known[key] = found
         return found
 
@@ -211,12 +214,15 @@ class _Audience(Sink):
         self.hits: list[tuple[Rule, Hit]] = []
         self.compiles: list[Event] = []
 
+    def wants(self, kind: type[Event], qualname: str) -> bool:
+        return kind is Compile or bool(self._checks.of(kind, qualname))
+
     def hear(self, event: Event) -> bool:
         ends = False
         if isinstance(event, Compile):
             self.others += 1
             self.compiles.append(event)
-        for rule, check in self._checks.of(event):
+        for rule, check in self._checks.of(type(event), getattr(event, "qualname", "")):
             try:
                 hit = check(event)
                 if hit is None or rule.code in self._broken:

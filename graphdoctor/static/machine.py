@@ -12,7 +12,7 @@ import libcst as cst
 
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
-from graphdoctor.static.shared import Shared
+from graphdoctor.static.shared import Outcomes, Shared
 from graphdoctor.static.summaries import Summaries
 from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join, kinds
 
@@ -127,6 +127,10 @@ class Sink:
         self.hits: list[Any] = []
         self.others = 0
 
+    def wants(self, kind: type[Event], qualname: str) -> bool:
+        """Whether it would do anything about an event of this class, a call of this name."""
+        return False
+
     def hear(self, event: Event) -> bool:
         """Hear an event; whether the graph ends there."""
         return False
@@ -159,6 +163,8 @@ class Machine:
         self.frame: Frame
         #: What calls into other modules came to in other files, and what listens to what they ask of classes.
         self.shared = shared if shared is not None else Shared()
+        #: What constructors of imported modules came to for objects of classes of the scanned file.
+        self.outcomes: Outcomes = {}
         self.asked = project.asked
         self.summaries = Summaries(self.asked)
         #: How often the graph ended so far, and what is known of calls in which it does.
@@ -211,6 +217,8 @@ class Machine:
         frame = self.frame
         if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
             return
+        if not self.sink.wants(kind, fields.get("qualname", "")):
+            return
         if self.sink.hear(kind(node=node, site=self.site(), **fields)):
             self.restart()
 
@@ -242,7 +250,7 @@ class Machine:
 
     def build(self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Returned:
         """The object that a library call makes. Outside regions it is remembered what is done with it."""
-        if self.frame.compiled or self.frame.muted or self.main is None:
+        if self.frame.compiled or self.frame.muted or self.frame.module is not self.main:
             return Returned(qualname)
         known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
         if known > len(self.builds):

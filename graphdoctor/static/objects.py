@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from graphdoctor.static import calls
@@ -31,7 +29,7 @@ def instantiate(
         machine.summaries.keep(key, machine.frame, instance)
     init = None if _made_by_dataclass(info) else info.lookup("__init__")
     if isinstance(init, Function):
-        calls.call_function(machine, node, replace(init, bound=instance), args, kwargs)
+        calls.call_function(machine, node, init.to(instance), args, kwargs)
     elif info.fields:
         for position, name in enumerate(info.fields):
             given = args[position] if position < len(args) else kwargs.get(name)
@@ -40,7 +38,7 @@ def instantiate(
         post = info.lookup("__post_init__")
         # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
         if isinstance(post, Function) and post.info.module is info.module:
-            calls.call_function(machine, node, replace(post, bound=instance), (), {})
+            calls.call_function(machine, node, post.to(instance), (), {})
     if info.is_module and machine.frame.compiled:
         machine.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
     _children(info, instance, args)

@@ -6,8 +6,6 @@ In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
 from graphdoctor.static import arguments, calls, definitions, imports, objects
@@ -173,7 +171,7 @@ def entry_function(target: Value) -> Function | None:
                 if isinstance(option, Compiled):
                     option = options(option.target)[0]
                 if isinstance(option, Function):
-                    return replace(option, bound=target)
+                    return option.to(target)
     return None
 
 

@@ -24,6 +24,7 @@ from graphdoctor.static.values import (
     Imported,
     Instance,
     Mapping,
+    Method,
     Py,
     Returned,
     Seq,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from graphdoctor.static.machine import Machine
 
 #: Calls of fewer steps are interpreted anew sooner than they are compared.
-_FEWEST_STEPS = 100
+_FEWEST_STEPS = 40
 #: Objects that arguments may hold, and outcomes that are kept for the same arguments.
 _MOST_OBJECTS = 40
 _MOST_OUTCOMES = 12
@@ -62,34 +63,43 @@ class _Outcome:
     restarts: bool
 
 
+#: By function and arguments.
+Outcomes = dict[Hashable, list[_Outcome]]
+
+
 @dataclass
 class Shared:
-    """The outcomes of calls, by function and arguments."""
+    """The outcomes of calls that other files may make; what concerns classes of one file is kept with its machine."""
 
-    _known: dict[Hashable, list[_Outcome]] = field(default_factory=dict)
+    _known: Outcomes = field(default_factory=dict)
 
     def begin(self, machine: Machine, function: Function, names: dict[str, Value]) -> Call | None:
         """The call from the file that is scanned, if others may make the same one."""
         info, frame, main = function.info, machine.frame, machine.main
         if main is None or info.module is main or frame.module is not main or machine.asked.log is not None:
             return None
-        if not frame.compiled or frame.muted or frame.trying or frame.whole_frame or len(machine.frames) > _DEEPEST:
+        builds = not frame.compiled and info.name == "__init__"
+        if not (frame.compiled or builds) or frame.muted or frame.trying or frame.whole_frame:
+            return None
+        if len(machine.frames) > _DEEPEST:
             return None
         if not _of_module(function) or any(active.module is not main for active in machine.active):
             return None
-        state = _State(main)
+        state = _State(main, builds)
         try:
             arguments = tuple((name, state.frozen(value)) for name, value in names.items())
             contents = state.contents()
-            flags = frame.conditional, frame.untaken, machine.fresh, machine.dynamic
+            flags = builds, frame.conditional, frame.untaken, machine.fresh, machine.dynamic
             key = info, arguments, contents, state.take_classes(), flags
-            known = self._known.get(key, ())
+            outcomes = machine.outcomes if state.of_file else self._known
+            known = outcomes.get(key, ())
         except (_Alone, TypeError):
             return None
-        return Call(machine, state, contents, known, partial(self._keep, key))
+        return Call(machine, state, contents, known, partial(_keep, outcomes, key))
 
-    def _keep(self, key: Hashable, outcome: _Outcome) -> None:
-        self._known.setdefault(key, []).append(outcome)
+
+def _keep(outcomes: Outcomes, key: Hashable, outcome: _Outcome) -> None:
+    outcomes.setdefault(key, []).append(outcome)
 
 
 class Call:
@@ -111,7 +121,7 @@ class Call:
         self._steps = machine.steps
         self._restarts = machine.restarts
         self._first = len(machine.sink.hits)
-        self._others = machine.sink.others, len(machine.used_missing)
+        self._others = self._noted()
 
     def told(self) -> Value | None:
         """What the call gives, where it was made before."""
@@ -132,13 +142,17 @@ class Call:
         result: Value = _thawed(outcome.result, objects)
         return result
 
+    def _noted(self) -> tuple[int, ...]:
+        """How much was noted so far that an outcome does not hold."""
+        machine = self._machine
+        return machine.sink.others, len(machine.used_missing), len(machine.builds)
+
     def keep(self, result: Value) -> None:
         """Keep what the call came to, if all is known that was asked for it."""
         machine, state = self._machine, self._state
         log = machine.asked.since(0) or ()
         quick = machine.steps - self._steps < _FEWEST_STEPS
-        noted = (machine.sink.others, len(machine.used_missing)) != self._others
-        if quick or noted or None in log or len(self._known) >= _MOST_OUTCOMES:
+        if quick or self._noted() != self._others or None in log or len(self._known) >= _MOST_OUTCOMES:
             return
         try:
             frozen = state.frozen(result)
@@ -155,8 +169,12 @@ class Call:
 class _State:
     """Objects that values hold, numbered as they are met, so that other objects can take their places."""
 
-    def __init__(self, main: ModuleInfo) -> None:
+    def __init__(self, main: ModuleInfo, builds: bool) -> None:
         self._main = main
+        #: The call is one of a constructor, whose objects may be of classes of the file.
+        self._builds = builds
+        #: Some are.
+        self.of_file = False
         self.objects: list[Instance] = []
         #: The classes of the arguments.
         self.classes: list[ClassInfo] = []
@@ -174,6 +192,8 @@ class _State:
             return _Frozen(Mapping, (tuple((k, self.frozen(v)) for k, v in value.items), rest))
         if isinstance(value, Either):
             return _Frozen(Either, (tuple(map(self.frozen, value.options)),))
+        if isinstance(value, Method):
+            return _Frozen(Method, (self.frozen(value.receiver), value.name))
         if isinstance(value, Instance):
             return _Frozen(Instance, self._number(value))
         if isinstance(value, Function) and value.bound is None and _of_module(value):
@@ -187,7 +207,9 @@ class _State:
         for number, known in enumerate(self.objects):
             if known is value:
                 return number
-        if value.info.module is self._main or len(self.objects) >= _MOST_OBJECTS:
+        if value.info.module is self._main:
+            self.of_file = True
+        if len(self.objects) >= _MOST_OBJECTS or (self.of_file and not self._builds):
             raise _Alone
         self.objects.append(value)
         return len(self.objects) - 1

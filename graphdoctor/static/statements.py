@@ -108,10 +108,9 @@ def _return(machine: Machine, node: cst.Return) -> bool:
 
 def _raise(machine: Machine, node: cst.Raise) -> bool:
     # The error path: its message may read tensor data, but a trace gets here only when the program fails.
-    with machine.path(muted=True):
-        if node.exc is not None:
-            expressions.evaluate(machine, node.exc)
-            made = node.exc.func if type(node.exc) is cst.Call else node.exc
+    if node.exc is not None:
+        made = node.exc.func if type(node.exc) is cst.Call else node.exc
+        with machine.path(muted=True):
             blocks.fail(machine, expressions.evaluate(machine, made))
     return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -164,6 +165,10 @@ class Function(Value):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Function) and other.info is self.info and other.bound is self.bound
 
+    def to(self, receiver: Value) -> Function:
+        """It as a method of ``receiver``."""
+        return Function(self.info, receiver, self.cells)
+
 
 @dataclass(frozen=True)
 class Class(Value):
@@ -258,36 +263,38 @@ def kinds(value: Value) -> frozenset[type]:
 
 def options(value: Value) -> tuple[Value, ...]:
     """The alternatives of ``value``: one for everything but ``Either``."""
-    return value.options if isinstance(value, Either) else (value,)
+    return value.options if type(value) is Either else (value,)
 
 
-def join(*values: Value, limit: int = 6) -> Value:
-    """The value that is one of ``values``; beyond ``limit`` alternatives of different kinds it is Unknown."""
+#: Of values with more alternatives nothing is known.
+_MOST_OPTIONS = 6
+
+
+def join(*values: Value) -> Value:
+    """The value that is one of ``values``."""
     first = values[0]
-    if all(value is first for value in values):
-        return first
-    seen: list[Value] = []
+    seen = list(options(first))
     for value in values:
-        for option in options(value):
-            if option not in seen:
-                seen.append(option)
-    if len(seen) == 1:
-        return seen[0]
-    tensors = [o for o in seen if isinstance(o, Tensor)]
-    if len(tensors) > 1:
-        merged = tensors[0]
-        for other in tensors[1:]:
-            merged = merge_tensors(merged, other)
+        if value is not first:
+            for option in options(value):
+                if option not in seen:
+                    seen.append(option)
+    if len(seen) == len(options(first)):
+        return first
+    found = [type(option) for option in seen]
+    if found.count(Tensor) > 1:
+        merged = reduce(merge_tensors, [o for o in seen if isinstance(o, Tensor)])
         seen = [merged] + [o for o in seen if not isinstance(o, Tensor)]
-    if sum(isinstance(o, Py) for o in seen) > 1:
+    if found.count(Py) > 1:
         seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, Py) else o for o in seen))
-    constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
-    if len(constants) > 3:
-        names = {type(o.value).__name__ for o in constants}
-        seen = [o for o in seen if o not in constants] + [Py(names.pop() if len(names) == 1 else "object")]
+    if found.count(Const) > 3:
+        constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
+        if len(constants) > 3:
+            names = {type(o.value).__name__ for o in constants}
+            seen = [o for o in seen if o not in constants] + [Py(names.pop() if len(names) == 1 else "object")]
     if len(seen) == 1:
         return seen[0]
-    return Either(tuple(seen)) if len(seen) <= limit else UNKNOWN
+    return Either(tuple(seen)) if len(seen) <= _MOST_OPTIONS else UNKNOWN
 
 
 def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
@@ -311,16 +318,21 @@ def as_arguments(value: Value) -> Value:
     if type(value) not in _HOLDERS:
         return value
     if isinstance(value, Tensor):
-        return value if value.argument else replace(value, argument=True, constant=False)
+        return value if value.argument else _as_argument(value)
     if isinstance(value, Either):
-        return join(*(as_arguments(option) for option in value.options))
+        return join(*[as_arguments(option) for option in value.options])
     if isinstance(value, Seq):
-        items = None if value.items is None else tuple(as_arguments(item) for item in value.items)
-        return replace(value, items=items, element=as_arguments(value.element))
+        items = None if value.items is None else tuple([as_arguments(item) for item in value.items])
+        return Seq(value.kind, items, as_arguments(value.element))
     if isinstance(value, Mapping):
         rest = None if value.rest is None else as_arguments(value.rest)
         return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)
     return value
+
+
+@cache
+def _as_argument(tensor: Tensor) -> Tensor:
+    return replace(tensor, argument=True, constant=False)
 
 
 #: What tensors are or are in.
@@ -364,12 +376,14 @@ def keep(value: Value, test: Callable[[Value], bool]) -> Value:
 
 def is_tensor(value: Value) -> bool:
     """True when every alternative is tensor data."""
-    return all(isinstance(o, Tensor) for o in options(value))
+    return type(value) is Tensor or all(type(o) is Tensor for o in options(value))
 
 
 def is_read(value: Value) -> bool:
     """True when every alternative is a number that was read from tensor data."""
-    return all(isinstance(o, Py) and o.read for o in options(value))
+    if type(value) is Either:
+        return all(type(o) is Py and o.read for o in value.options)
+    return type(value) is Py and value.read
 
 
 def is_sure_tensor(value: Value) -> bool:
@@ -379,7 +393,7 @@ def is_sure_tensor(value: Value) -> bool:
 
 def may_be_tensor(value: Value) -> bool:
     """True when some alternative is tensor data."""
-    return any(isinstance(o, Tensor) for o in options(value))
+    return type(value) is Tensor or (type(value) is Either and any(type(o) is Tensor for o in value.options))
 
 
 def tensor_of(value: Value) -> Tensor | None:

@@ -32,6 +32,9 @@ def events(tmp_path: Path) -> Interpret:
         compiles: list[Event] = []
 
         class Recorder(Sink):
+            def wants(self, kind: type[Event], qualname: str) -> bool:
+                return True
+
             def hear(self, event: Event) -> bool:
                 if isinstance(event, Compile):
                     compiles.append(event)

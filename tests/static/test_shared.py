@@ -140,3 +140,51 @@ def test_short_calls_are_not_kept(tmp_path: Path) -> None:
     helper.write_text("class Cache:\n    rows = None\n\n\ndef help_out(config, x, cache):\n    return x + 1\n")
     first, second = steps(files)
     assert first == second
+
+
+SIZES = "\n".join(f"        self.size_{n} = {n} * {n} + {n}" for n in range(20))
+BASE_MODEL = f"""
+import torch.nn as nn
+
+class Model(nn.Module):
+    loud = False
+
+    def __init__(self):
+        super().__init__()
+        self.name = type(self).__name__
+{SIZES}
+        self.says = "much" if self.loud else None
+"""
+ONE_MODEL = """
+class {name}(Model):
+    loud = {loud}
+
+    def forward(self, x):
+        if self.says is not None:
+            print("{name}")
+        return x
+"""
+
+
+def family(folder: Path, **loud: bool) -> Path:
+    """A file with classes of these names whose base has the constructor, in another file."""
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "__init__.py").touch()
+    (folder / "pkg" / "base.py").write_text(BASE_MODEL)
+    classes = [ONE_MODEL.format(name=name, loud=value) for name, value in loud.items()]
+    file = folder / "pkg" / "models.py"
+    file.write_text("from pkg.base import Model\n" + "\n".join(classes))
+    return file
+
+
+def test_a_constructor_is_told_again_for_the_next_class_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (one,), (two,) = (steps([family(tmp_path / "one", A=False)]), steps([family(tmp_path / "two", A=False, B=False)]))
+    assert two < one * 1.5
+
+
+def test_each_class_has_what_its_own_constructor_gives_it(tmp_path: Path) -> None:
+    file = family(tmp_path, Quiet=False, Loud=True, Silent=False, Noisy=True)
+    lines = file.read_text().splitlines()
+    assert [lines[line - 1].strip() for _, line, _, _ in findings([file])[0]] == ['print("Loud")', 'print("Noisy")']
