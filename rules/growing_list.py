@@ -127,12 +127,12 @@ def _emptied(tree: cst.Module) -> frozenset[str | None]:
     emptied: set[str | None] = set()
     bound: set[str | None] = set()
     for node in walk(tree):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SHORTENERS:
+        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in SHORTENERS:
             emptied.add(_last_name(node.func.value))
-        elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
+        elif type(node) is cst.AssignTarget or type(node) is cst.AnnAssign:
             name = _last_name(node.target)
             (emptied if name in bound else bound).add(name)
-        elif isinstance(node, cst.Del):
+        elif type(node) is cst.Del:
             emptied.update(_last_name(inner) for inner in walk(node))
     return frozenset(emptied)
 

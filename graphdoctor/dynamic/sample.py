@@ -14,6 +14,8 @@ def declares_sample(text: str) -> str | None:
     "example_input_array" and "dummy_inputs": a class that sets or defines the attribute. None also for a text that
     does not parse.
     """
+    if not any(name in text for name in ("graphdoctor_target", "get_inputs", *_ATTRIBUTES)):
+        return None
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -93,7 +93,8 @@ class Builder:
 
     def _follows_colon(self, node: ast.stmt) -> bool:
         """Whether ``node`` stands on the line of the colon before it, which a backslash may break."""
-        before = self._lines[node.lineno - 1].encode()[: node.col_offset]
+        # The column counts bytes. A character of several before it is none of the indentation.
+        before = self._lines[node.lineno - 1][: node.col_offset]
         return bool(before.strip()) or (node.lineno > 1 and self._lines[node.lineno - 2].endswith("\\"))
 
     def _line(self, body: list[ast.stmt]) -> Any:

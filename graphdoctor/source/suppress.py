@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 #: Matches a comment that silences everything.
 EVERYTHING = "*"
@@ -41,8 +42,12 @@ class Suppression:
         return self.last is None or self.first <= line <= self.last
 
 
+@lru_cache(maxsize=1_000)
 def suppressions(text: str) -> tuple[Suppression, ...]:
-    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out."""
+    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out.
+
+    A scan asks for those of a file up to three times.
+    """
     lowered = text.lower()
     if "noqa" not in lowered and "graphdoctor:" not in lowered:
         return ()

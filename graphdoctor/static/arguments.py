@@ -131,7 +131,16 @@ def annotated_value(machine: Machine, info: FunctionInfo, node: cst.BaseExpressi
         frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
         with machine.call(frame):
             known = definitions.annotation(machine, node)
-        # A name that is not bound yet may be later; an object may be changed, so each call has its own.
-        if known is not UNKNOWN and not any(isinstance(part, Instance) for part in walk(known)):
+        # A name that is not bound yet may be later.
+        if known is not UNKNOWN and all(type(part) is Instance or not _has_object(part) for part in options(known)):
             info.promises[id(node)] = known
-    return known
+    return join(*map(_of_its_own, options(known)))
+
+
+def _has_object(value: Value) -> bool:
+    return any(isinstance(part, Instance) for part in walk(value))
+
+
+def _of_its_own(promised: Value) -> Value:
+    """What is promised; an object may be changed, so each call has its own."""
+    return Instance(promised.info, promised=promised.promised) if type(promised) is Instance else promised

@@ -58,22 +58,26 @@ def _covers(path: _Path, frame: Frame) -> bool:
 
 def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:
     """What the result of a call depends on; None where it cannot be told."""
-    arguments = tuple((name, _kind(value, not compiled)) for name, value in names.items())
-    # The objects, not their ids: those of a function that is gone may be given to another.
-    return _hashable((info, function.cells, arguments, compiled))
+    try:
+        arguments = tuple([(name, _kind(value, not compiled)) for name, value in names.items()])
+        # The objects, not their ids: those of a function that is gone may be given to another.
+        return _hashed((info, function.cells, arguments, compiled))
+    except TypeError:
+        return None
 
 
 def object_key(info: ClassInfo, args: tuple[Value, ...], kwargs: Names[str, Value]) -> Hashable | None:
     """What an object that is made outside compiled code depends on; None where it cannot be told."""
-    arguments = tuple(_kind(a, True) for a in args), tuple((k, _kind(v, True)) for k, v in kwargs.items())
-    return _hashable((info, arguments))
-
-
-def _hashable(key: Hashable) -> Hashable | None:
     try:
-        hash(key)
+        arguments = tuple(_kind(a, True) for a in args), tuple((k, _kind(v, True)) for k, v in kwargs.items())
+        return _hashed((info, arguments))
     except TypeError:
         return None
+
+
+def _hashed(key: Hashable) -> Hashable:
+    """``key``. Raises TypeError where it holds what has no hash."""
+    hash(key)
     return key
 
 
@@ -83,7 +87,8 @@ def _kind(value: Value, deep: bool) -> Hashable:
     if kind is Instance:
         return _object(value, deep)  # type: ignore[arg-type]
     if kind is Either:
-        return ("|", *(_kind(option, deep) for option in value.options))  # type: ignore[attr-defined]
+        # By which path each of them came does not matter.
+        return "|", frozenset([_kind(option, deep) for option in value.options])  # type: ignore[attr-defined]
     if kind is Seq and value.items is not None:  # type: ignore[attr-defined]
         return (value.kind, *(_kind(item, deep) for item in value.items))  # type: ignore[attr-defined]
     if kind is Mapping:
