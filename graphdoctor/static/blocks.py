@@ -16,11 +16,11 @@ from graphdoctor.static import (
     definitions,
     expressions,
     facts,
-    iterate,
+    loops,
     once,
     statements,
 )
-from graphdoctor.static.events import Define, Enter, Specialise
+from graphdoctor.static.events import Define, Enter
 from graphdoctor.static.machine import Machine, Names, merge
 from graphdoctor.static.values import (
     UNKNOWN,
@@ -29,7 +29,6 @@ from graphdoctor.static.values import (
     Instance,
     Returned,
     Seq,
-    Tensor,
     Value,
     may_be_tensor,
     options,
@@ -96,65 +95,6 @@ def _leaves(block: cst.BaseSuite | None) -> bool:
     """True when the block ends the function."""
     last = block.body[-1] if block is not None and block.body else None
     return type(last) is cst.SimpleStatementLine and type(last.body[-1]) in (cst.Return, cst.Raise)
-
-
-def _loop(machine: Machine, node: cst.For | cst.While, bind: list[Value | None], sure: bool = False) -> bool:
-    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next).
-
-    ``sure`` where each round surely runs, unless one before it ended the loop.
-    """
-    frame = machine.frame
-    saved, frame.exits = frame.exits, []
-    outer, frame.loops = frame.loops, (*frame.loops, node)
-    rounds = bind if bind != [None] else [None, None]
-    started: tuple[Value | None, Names] | None = None
-    with machine.path(whole_frame=True):
-        for value in rounds:
-            before = machine.snapshot()
-            if (value, before) == started:
-                # This round would do what the one before it did.
-                continue
-            started = value, before
-            if type(node) is cst.For and value is not None:
-                assignments.assign(machine, node.target, value)
-            if type(node) is cst.While:
-                conditions.ask(machine, node.test, "while", node)
-                conditions.narrow(machine, node.test, positive=True)
-            falls = statements.run_block(machine, node.body)
-            ends = [machine.snapshot()] if falls else []
-            if not sure or not (ends or frame.exits):
-                ends.append(before)
-            machine.restore(merge(*ends, *frame.exits))
-            frame.exits = []
-    frame.exits, frame.loops = saved, outer
-    if node.orelse is not None:
-        return statements.run_block(machine, node.orelse.body)
-    return True
-
-
-def _for(machine: Machine, node: cst.For) -> bool:
-    restarts = machine.restarts
-    over = expressions.evaluate(machine, node.iter)
-    if machine.dynamic and isinstance(over, Tensor):
-        machine.emit(Specialise, node.iter, how="iterate")
-    items, element = iterate.elements(machine, node.iter, over)
-    machine.resume(restarts)
-    if items is not None and not items:
-        return node.orelse is None or statements.run_block(machine, node.orelse.body)
-    if items is not None and len(items) <= 8:
-        return _loop(machine, node, list(items), sure=True)
-    return _loop(machine, node, [element, element])
-
-
-def _while(machine: Machine, node: cst.While) -> bool:
-    falls = _loop(machine, node, [None])
-    endless = type(node.test) is cst.Name and node.test.value == "True"
-    return falls and not (endless and not _has_break(node.body))
-
-
-def _has_break(block: cst.BaseSuite) -> bool:
-    inner = (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
-    return any(type(node) is cst.Break for node in walk(block, stop=inner))
 
 
 def _try(machine: Machine, node: cst.Try) -> bool:
@@ -288,7 +228,7 @@ def _class(machine: Machine, node: cst.ClassDef) -> bool:
 
 #: What runs each compound statement; each returns True when control can go on behind it.
 COMPOUND: dict[type, Callable[[Machine, Any], bool]] = {
-    cst.If: _if, cst.For: _for, cst.While: _while, cst.Try: _try,
+    cst.If: _if, cst.For: loops.run_for, cst.While: loops.run_while, cst.Try: _try,
     cst.TryStar: _try, cst.With: _with,
     cst.FunctionDef: _function, cst.ClassDef: _class, cst.Match: _match,
 }  # fmt: skip
