@@ -18,6 +18,7 @@ from graphdoctor.static import (
     statements,
     torch_calls,
 )
+from graphdoctor.static.dispatch import DEFAULT_OF_LOOKUP
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine, Names
@@ -296,7 +297,7 @@ def _interpret(machine: Machine, function: Function, names: Names) -> Value:
         statement=info.node,
         whole_frame=frame.whole_frame,
         conditional=frame.conditional,
-        untaken=frame.untaken,
+        untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
         muted=frame.muted,
         trying=frame.trying,
         compiled=frame.compiled,

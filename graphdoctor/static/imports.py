@@ -94,8 +94,21 @@ def resolve(machine: Machine, pending: Imported) -> Value:
 def lazy_member(machine: Machine, module: ModuleInfo, name: str) -> Value | None:
     """``name`` of a followed package that makes its names when they are asked for."""
     root = machine.project.followed.get(module.name.partition(".")[0])
-    if root is None:
-        return None
+    return None if root is None else _promised(machine, module, name, root)
+
+
+def decorator(machine: Machine, named: Value) -> Value:
+    """What the decorator ``named`` is, also where a package of the project makes its names when they are asked for.
+
+    Only decorators are looked up so: all that such packages promise would be most of the project.
+    """
+    base, _, name = named.qualname.rpartition(".") if isinstance(named, External) else ("", "", "")
+    module = load_module(machine, machine.frame.module, base) if base else None
+    found = None if module is None else _promised(machine, module, name, module.root)
+    return named if found is None else found
+
+
+def _promised(machine: Machine, module: ModuleInfo, name: str, root: Path) -> Value | None:
     place = promised(module.source.file, module.name, root).get(name)
     return resolve(machine, Imported(*place, module.key)) if place is not None else None
 

@@ -14,6 +14,7 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import read
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
+from graphdoctor.static import dispatch
 from graphdoctor.static.asked import Asked
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value, without_numbers, without_text
@@ -132,6 +133,11 @@ class FunctionInfo:
             return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
         return any(type(child) is cst.Yield for child in walk(self.body, stop=inner))
+
+    @cached_property
+    def looked_up(self) -> Mapping[str, str]:
+        """Of a decorator: what it makes the default of a lookup, see ``dispatch.looked_up``."""
+        return dispatch.looked_up(self.node, self.body) if isinstance(self.node, cst.FunctionDef) else {}
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:
