@@ -18,7 +18,7 @@ from graphdoctor.static import (
     statements,
     torch_calls,
 )
-from graphdoctor.static.dispatch import DEFAULT_OF_LOOKUP
+from graphdoctor.static.decorators import DEFAULT_OF_LOOKUP
 from graphdoctor.static.events import Build, Call, CompiledCall
 from graphdoctor.static.index import FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine, Names

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from graphdoctor.static import calls, dispatch, expressions, imports, statements
+from graphdoctor.static import calls, expressions, imports, statements
+from graphdoctor.static.decorators import DEFAULT_OF_LOOKUP, NOTHING, Effect
 from graphdoctor.static.events import Compile
 from graphdoctor.static.index import ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.machine import Machine
@@ -67,8 +68,11 @@ def define_function(machine: Machine, node: cst.FunctionDef) -> Value:
         name = _decorator_name(machine, decorator.decorator, value)
         if name is not None:
             markers.add("disable" if name in _DISABLE else name.rpartition(".")[2])
-        if "" in _defaults_of_lookup(machine, decorator.decorator, value):
-            markers.add(dispatch.DEFAULT_OF_LOOKUP)
+        applied = _effect(machine, decorator.decorator, value)
+        if applied.constant:
+            markers.add("assume_constant_result")
+        if "" in applied.defaults(frame.module.source.text):
+            markers.add(DEFAULT_OF_LOOKUP)
         wrappers.append((decorator.decorator, value))
     owner = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
@@ -132,19 +136,12 @@ def _decorate(machine: Machine, node: cst.BaseExpression, wrapper: Value, value:
     return value
 
 
-def _defaults_of_lookup(machine: Machine, node: cst.BaseExpression, value: Value) -> set[str]:
-    """What a decorator runs only where its lookup finds nothing else, see ``dispatch.looked_up``.
-
-    A file that names what the lookup asks for makes a choice of its own.
-    """
+def _effect(machine: Machine, node: cst.BaseExpression, value: Value) -> Effect:
+    """What the decorator ``node``, of which ``value`` is known, does to what it decorates."""
     if type(node) is cst.Call and isinstance(value, Returned):
-        node = node.func
-        value = expressions.evaluate(machine, node)
+        value = expressions.evaluate(machine, node.func)
     value = imports.decorator(machine, value)
-    if not isinstance(value, Function) or not value.info.looked_up:
-        return set()
-    text = machine.frame.module.source.text.replace(value.info.name, "")
-    return {name for name, asked in value.info.looked_up.items() if not dispatch.names(text, asked)}
+    return value.info.effect if isinstance(value, Function) else NOTHING
 
 
 def _defaults(machine: Machine, params: cst.Parameters) -> dict[str, Value]:
@@ -185,10 +182,10 @@ def define_class(machine: Machine, node: cst.ClassDef) -> Value:
     info.attrs = {k: v for k, v in scope.names.items() if k != "#class"}
     info.fields = _fields(info, node)
     for place, wrapper in zip(node.decorators, decorators, strict=True):
-        for name in _defaults_of_lookup(machine, place.decorator, wrapper):
+        for name in _effect(machine, place.decorator, wrapper).defaults(frame.module.source.text):
             method = info.attrs.get(name)
             if isinstance(method, Function):
-                method.info.markers |= {dispatch.DEFAULT_OF_LOOKUP}
+                method.info.markers |= {DEFAULT_OF_LOOKUP}
         if wrapper == External("torch.compile"):
             machine.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
     return value

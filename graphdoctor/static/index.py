@@ -14,8 +14,8 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import read
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
-from graphdoctor.static import dispatch
 from graphdoctor.static.asked import Asked
+from graphdoctor.static.decorators import NOTHING, Effect, effect
 from graphdoctor.static.facts import MODULE_BASE_NAMES
 from graphdoctor.static.values import Class, External, Value, without_numbers, without_text
 
@@ -135,9 +135,9 @@ class FunctionInfo:
         return any(type(child) is cst.Yield for child in walk(self.body, stop=inner))
 
     @cached_property
-    def looked_up(self) -> Mapping[str, str]:
-        """Of a decorator: what it makes the default of a lookup, see ``dispatch.looked_up``."""
-        return dispatch.looked_up(self.node, self.body) if isinstance(self.node, cst.FunctionDef) else {}
+    def effect(self) -> Effect:
+        """What it does where it is a decorator."""
+        return effect(self.node, self.body) if isinstance(self.node, cst.FunctionDef) else NOTHING
 
     @cached_property
     def body(self) -> cst.BaseSuite | cst.BaseExpression:

@@ -1,4 +1,4 @@
-"""What is found in a function that runs only where the lookup of its decorator finds nothing else."""
+"""What decorators of other modules do to what they decorate."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def traced(fn):
     return wrapper
 
 
+def constant(fn):
+    setattr(fn, "_dynamo_marked_constant", True)
+    return fn
+
+
 def bound(fn):
     def wrapper(self, *args):
         run = functools.partial(self.config.kernel, fn)
@@ -64,7 +69,7 @@ def get_kernel(name, default):
 
 MODEL = """
 import torch.nn as nn
-from HOME import bound, chosen, chosen_method, traced
+from HOME import bound, chosen, chosen_method, constant, traced
 
 CLASS
 class Experts(nn.Module):
@@ -83,7 +88,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .table import bound, chosen, chosen_method, traced
+    from .table import bound, chosen, chosen_method, constant, traced
 else:
     sys.modules[__name__] = make_lazily(__name__)
 """
@@ -118,3 +123,14 @@ def test_a_decorator_of_a_package_that_makes_its_names_when_they_are_asked_for(e
     package.mkdir()
     (package / "__init__.py").write_text(LAZY)
     assert untaken(events, "@chosen()", home="kernels", kernels__table=TABLE) == [True]
+
+
+@pytest.mark.parametrize("mark", ["@constant", "@functools.lru_cache\n@constant"])
+@pytest.mark.parametrize("here", [True, False])
+def test_a_function_whose_result_is_marked_as_a_constant_is_not_looked_into(events, mark, here):
+    probe = f"{mark}\ndef probe() -> bool:\n    print(1)\n    return True\n"
+    use = "\ndef f(x: torch.Tensor):\n    return x.exp() if probe() else x.sin()\n\ntorch.compile(f)\n"
+    own = f"import functools\nimport torch\n{'from table import constant' if here else 'from probes import probe'}\n"
+    others = {} if here else {"probes": f"import functools\nfrom table import constant\n{probe}"}
+    found = events(own + (probe if here else "") + use, table=TABLE, **others)
+    assert [e.qualname for e in found if isinstance(e, Call)] == ["torch.Tensor.exp", "torch.Tensor.sin"]

@@ -1,13 +1,15 @@
-"""Decorators that look up what runs in place of what they decorate, which is only the default of that lookup.
+"""What decorators of other modules, whose bodies are not interpreted, do to what they decorate.
 
-``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``: unless a file says what the setting ``kind``
-is, it is not known whether ``original`` ever runs.
+Most change nothing that a trace sees. Some mark a function as one whose result is a constant. Some put a lookup before
+it, ``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``: unless a file says what the setting
+``kind`` is, it is not known whether ``original`` ever runs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -16,13 +18,47 @@ from graphdoctor.source.walk import walk
 #: Marks a function that runs only where the lookup of its decorator finds nothing else.
 DEFAULT_OF_LOOKUP = "default-of-lookup"
 
+#: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
+_CONSTANT = "_dynamo_marked_constant"
 
-def looked_up(decorator: cst.FunctionDef, body: cst.CSTNode) -> Mapping[str, str]:
-    """What ``decorator`` makes the default of a lookup: names of methods of a class, "" for a function it decorates.
 
-    Each with the attribute that the lookup asks for.
+@dataclass(frozen=True)
+class Effect:
+    """What the decorator ``name`` does.
+
+    ``lookups`` has what it makes the default of a lookup, names of methods of a class, or "" for a function that it
+    decorates, each with the attribute that the lookup asks for.
     """
+
+    name: str
+    constant: bool
+    lookups: Mapping[str, str]
+
+    def defaults(self, text: str) -> list[str]:
+        """What runs only where a lookup finds nothing else, if the file that is decorated holds ``text``.
+
+        A file that names what is asked for, ``_kind``, also in ``kind=`` or ``choose_kind``, makes its own choice.
+        """
+        elsewhere = text.replace(self.name, "") if self.lookups else ""
+        return [name for name, asked in self.lookups.items() if not _names(elsewhere, asked.strip("_"))]
+
+
+NOTHING = Effect("", False, {})
+
+
+def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
+    """What ``decorator`` does, as far as its ``body`` shows."""
     nodes = list(walk(body))
+    return Effect(decorator.name.value, any(map(_marks_constant, nodes)), _lookups(decorator, nodes))
+
+
+def _marks_constant(node: cst.CSTNode) -> bool:
+    if type(node) is cst.SimpleString:
+        return node.evaluated_value == _CONSTANT
+    return type(node) is cst.Attribute and node.attr.value == _CONSTANT
+
+
+def _lookups(decorator: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> dict[str, str]:
     originals = dict.fromkeys(_decorated(decorator, nodes), "")
     made: dict[str, cst.BaseExpression] = {}
     for node in nodes:
@@ -44,11 +80,6 @@ def looked_up(decorator: cst.FunctionDef, body: cst.CSTNode) -> Mapping[str, str
     return found
 
 
-def names(text: str, asked: str) -> bool:
-    """Whether ``text`` has the name of what a lookup asks for, ``_kind``, also in ``kind=`` or ``choose_kind``."""
-    return re.search(rf"(?<![a-zA-Z]){re.escape(asked.strip('_'))}(?![a-zA-Z])", text) is not None
-
-
 def _decorated(decorator: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> list[str]:
     """The names that a decorator, or the one that it makes, has for what it decorates."""
     makers = [decorator, *(node for node in nodes if type(node) is cst.FunctionDef and _makes_function(node))]
@@ -63,3 +94,7 @@ def _gets(func: cst.BaseExpression) -> bool:
     """Whether a call of ``func`` looks something up, as far as its name tells: ``table.get``, ``get_kernel``."""
     name = func.attr if type(func) is cst.Attribute else func
     return type(name) is cst.Name and name.value.startswith("get")
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![a-zA-Z]){re.escape(name)}(?![a-zA-Z])", text) is not None
