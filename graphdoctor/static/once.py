@@ -1,7 +1,8 @@
-"""Branches that run once: they fill in what their test finds missing, so later calls pass them by.
+"""Branches that run once: they fill in what their test finds missing, or clear the flag, so later calls pass them by.
 
-``if self.table is None: self.table = build()``: of a module in use it is not known whether the call that is compiled is
-its first. A sample that the file declares is a fresh module, and there the branch runs.
+``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``: of a module in use it is not
+known whether the call that is compiled is its first. A sample that the file declares is a fresh module, and there the
+branch runs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,26 @@ from graphdoctor.static.values import Function, Instance, options
 
 def runs_once(machine: Machine, node: cst.If) -> bool:
     """Whether the body of ``node`` changes attributes so that its test is false from then on."""
-    asked = [] if machine.fresh or not machine.frame.compiled else _asked(node.test)
-    return any(_fills(machine, node.body, receiver, name) for receiver, name in asked)
+    if machine.fresh or not machine.frame.compiled:
+        return False
+    if any(_fills(machine, node.body, receiver, name) for receiver, name in _asked(node.test)):
+        return True
+    return any(_clears(machine, node.body, receiver, name) for receiver, name in _flags(node.test))
+
+
+def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
+    """The attributes, each with its object's name, that must be true for ``test``."""
+    if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
+        return _flags(test.left) + _flags(test.right)
+    # Whether a module trains is for its user to say, again and again.
+    return [flag for flag in _attribute(test) if flag[1] != "training"]
+
+
+def _clears(machine: Machine, block: cst.BaseSuite, receiver: str, name: str) -> bool:
+    """Whether ``block`` makes ``receiver.name`` False, and nothing in the function makes it true."""
+    function = machine.frame.function
+    cleared = any(map(_is_false, _stores(block, receiver, name)))
+    return cleared and function is not None and all(map(_is_false, _stores(function.body, receiver, name)))
 
 
 def _fills(machine: Machine, block: cst.BaseSuite, receiver: str, name: str) -> bool:
@@ -90,3 +109,7 @@ def _counts(value: cst.BaseExpression, name: str) -> bool:
 
 def _is_none(node: cst.BaseExpression) -> bool:
     return type(node) is cst.Name and node.value == "None"
+
+
+def _is_false(value: cst.BaseExpression) -> bool:
+    return type(value) is cst.Name and value.value == "False"

@@ -17,6 +17,7 @@ class Net(nn.Module):
         self.table = None
         self.kind = "sparse"
         self.ready = False
+        self.first = True
 
     def forward(self, x):
         BODY
@@ -40,9 +41,10 @@ def untaken(events, body: str, after: str = "") -> list[bool]:
         "if self.kind == 'sparse' and x.shape[0] < 8:\n    print(1)\n    self.choose('full')",
         "if not self.ready:\n    print(1)\n    self.ready = True",
         "if not hasattr(self, 'seen'):\n    print(1)\n    self.seen = True",
+        "if self.first and x.shape[0] < 8:\n    print(1)\n    self.first = False",
     ],
 )
-def test_a_branch_that_fills_what_it_finds_missing_is_taken_by_the_first_call_only(events, body):
+def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
     assert untaken(events, body) == [True]
     assert untaken(events, body, SAMPLE) == [False], "the sample is a new module"
 
@@ -55,6 +57,7 @@ def test_a_branch_that_fills_what_it_finds_missing_is_taken_by_the_first_call_on
         "if not self.ready:\n    print(1)\n    self.ready = self.ready + 1",
         "if self.table is None:\n    print(1)\n    self.table = x.sum(0)\nself.table = None",
         "if self.training:\n    print(1)\n    self.training = False",
+        "if self.first:\n    print(1)\n    self.first = False\nself.first = x.shape[0] > 2",
     ],
 )
 def test_one_that_later_calls_may_take_again_is_not(events, body):
