@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from graphdoctor.model import Edit, Finding
-from graphdoctor.source.text import LINE_END
+from graphdoctor.source.text import LINE_END, line_starts
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,6 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
         if finding.fix is not None and finding.fix.edits:
             edits.setdefault(finding.location.path, []).extend(finding.fix.edits)
     return edits
-
-
-# Of a few texts: a file, and the parts of it that one fix changes.
-@lru_cache(maxsize=8)
-def line_starts(text: str) -> tuple[int, ...]:
-    """Where in ``text`` its lines begin."""
-    return (0, *(end.end() for end in LINE_END.finditer(text)))
 
 
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:

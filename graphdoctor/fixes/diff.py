@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from graphdoctor.fixes.apply import apply, line_starts
+from graphdoctor.fixes.apply import apply
 from graphdoctor.model import Edit
-from graphdoctor.source.text import LINE_END, split_lines
+from graphdoctor.source.text import LINE_END, line_starts, split_lines
 
 #: Unchanged lines shown around a change.
 _CONTEXT = 3
@@ -81,7 +81,7 @@ def _moved(line: str, old_by: int, new_by: int) -> str:
 
 
 def _with_ends(text: str) -> list[str]:
-    starts = [0, *(end.end() for end in LINE_END.finditer(text)), len(text)]
+    starts = [*line_starts(text), len(text)]
     return [text[start:end] for start, end in pairwise(starts) if start < end]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import libcst as cst
@@ -45,7 +45,7 @@ def as_written(found: Any, written: Written) -> Any:
             return written.of(found)
         except KeyError:
             raise Refuse("the code is part of adjacent strings") from None
-    if isinstance(found, (Hit, Event, Site)) and is_dataclass(found):
+    if isinstance(found, (Hit, Event, Site)):
         changed = {f.name: as_written(getattr(found, f.name), written) for f in fields(found)}
         return replace(found, **changed)
     if isinstance(found, (tuple, list)):

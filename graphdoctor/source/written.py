@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from graphdoctor.model import Location
-from graphdoctor.source.text import LINE_END
+from graphdoctor.source.text import LINE_END, line_starts
 from graphdoctor.source.walk import children, fields, walk
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Written:
     @cached_property
     def _ends(self) -> list[int]:
         """How far the text goes with each line, from a line 0 on."""
-        return [0, *(end.end() for end in LINE_END.finditer(self.text)), len(self.text)]
+        return [*line_starts(self.text), len(self.text)]
 
     def of(self, node: cst.CSTNode) -> cst.CSTNode:
         """The written node that stands where ``node`` does. Raises KeyError where there is none."""

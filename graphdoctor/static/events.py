@@ -5,18 +5,19 @@ Every event carries the libcst ``node`` that is the place, and the ``Site`` arou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
+from graphdoctor.static.frozen import frozen
 from graphdoctor.static.values import Value
 
 if TYPE_CHECKING:
     from graphdoctor.source.module import SourceModule
 
 
-@dataclass(frozen=True)
+@frozen
 class Site:
     """Where an event happens."""
 
@@ -35,7 +36,7 @@ class Site:
     untaken: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """Base of all events."""
 
@@ -43,7 +44,7 @@ class Event:
     site: Site
 
 
-@dataclass(frozen=True)
+@frozen
 class Call(Event):
     """A call that is not followed into scanned code.
 
@@ -60,7 +61,7 @@ class Call(Event):
     used: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class Truth(Event):
     """Python asks a value whether it is true. ``node`` is the expression that is asked, ``value`` what it is."""
 
@@ -70,7 +71,7 @@ class Truth(Event):
     branch: cst.CSTNode | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Assert(Event):
     """An assert statement; ``node`` is the statement."""
 
@@ -78,7 +79,7 @@ class Assert(Event):
     message: Value | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Convert(Event):
     """Tensor data becomes a Python value. ``node`` is the converting expression.
 
@@ -93,7 +94,7 @@ class Convert(Event):
     how: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Subscript(Event):
     """``receiver[index]`` on tensor data; ``mode`` is load, store, augment (``y[m] += 1``) or delete."""
 
@@ -102,7 +103,7 @@ class Subscript(Event):
     mode: Literal["load", "store", "augment", "delete"]
 
 
-@dataclass(frozen=True)
+@frozen
 class GetAttr(Event):
     """An attribute of tensor data or of an external object is read (not called)."""
 
@@ -110,7 +111,7 @@ class GetAttr(Event):
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetAttr(Event):
     """An attribute is written; ``augmented`` for ``self.n += 1``."""
 
@@ -120,7 +121,7 @@ class SetAttr(Event):
     augmented: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Enter(Event):
     """A ``with`` item is entered. ``qualname`` as in ``Call`` when it is external, else None."""
 
@@ -128,14 +129,14 @@ class Enter(Event):
     qualname: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Define(Event):
     """A class statement inside a compiled function."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Import(Event):
     """An import statement inside a compiled function; ``optional`` inside a try."""
 
@@ -143,7 +144,7 @@ class Import(Event):
     optional: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Compile(Event):
     """A use of ``torch.compile``: decorator, call or ``module.compile()``. Emitted outside regions too."""
 
@@ -154,7 +155,7 @@ class Compile(Event):
     used: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class CompiledCall(Event):
     """Code outside regions calls what ``torch.compile`` gave, in a loop."""
 
@@ -169,42 +170,42 @@ class CompiledCall(Event):
     dynamic: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Specialise(Event):
     """What is traced depends on the exact size of a tensor, in code compiled for sizes that vary."""
 
     how: Literal["range", "compare", "iterate"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Decide(Event):
     """What is traced depends on a number that was read from tensor data. ``how`` names what asks for it."""
 
     how: Literal["if", "range", "set", "repeat", "size"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Iterate(Event):
     """A tensor is iterated of which data says how many rows it has."""
 
     value: Value
 
 
-@dataclass(frozen=True)
+@frozen
 class Grow(Event):
     """A list that outlives the call gets another element; ``container`` is the expression that names it."""
 
     container: cst.BaseExpression
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadGlobal(Event):
     """A number bound at module level is read, which another function or a loop binds anew."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Build(Event):
     """An object of scanned or external code is made outside a region (module level, main, a training script)."""
 

@@ -14,6 +14,7 @@ import libcst as cst
 
 from graphdoctor.model import Confidence
 from graphdoctor.static.events import Event
+from graphdoctor.static.frozen import frozen
 
 #: A condition that a statement stands under: the text of the test, and whether it must hold.
 Condition = tuple[str, bool]
@@ -26,7 +27,7 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-@dataclass(frozen=True)
+@frozen
 class Thing:
     """What an expression is worth, as far as the lines of its scope show."""
 
@@ -80,7 +81,7 @@ class Step:
         return self.kwargs[name].value if name in self.kwargs else MISSING
 
 
-@dataclass(frozen=True)
+@frozen
 class Use(Event):
     """A call outside compiled code."""
 
@@ -96,7 +97,7 @@ class Use(Event):
         return self.log[: self.position]
 
 
-@dataclass(frozen=True)
+@frozen
 class Place(Event):
     """An object is stored in a container or another object: ``layers[0] = x``, ``self.net = x``."""
 
@@ -105,7 +106,7 @@ class Place(Event):
     path: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting(Event):
     """A setting of torch is assigned: ``torch._dynamo.config.optimize_ddp = "python_reducer"``."""
 
@@ -113,14 +114,14 @@ class Setting(Event):
     thing: Thing
 
 
-@dataclass(frozen=True)
+@frozen
 class Mention(Event):
     """A dotted name of torch is imported or read."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Timed(Event):
     """Two readings of a clock are subtracted; ``inside`` are the calls between them, ``before`` those before."""
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
+from graphdoctor.static.frozen import frozen
+
 if TYPE_CHECKING:
     from graphdoctor.static.index import ClassInfo, FunctionInfo
 
@@ -22,12 +24,12 @@ class Value:
     __slots__ = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Unknown(Value):
     """Nothing is known."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Tensor(Value):
     """Tensor data. ``sure`` is False where tensor-ness is assumed (an unannotated argument of ``forward``)."""
 
@@ -50,7 +52,7 @@ class Tensor(Value):
     unbacked: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Const(Value):
     """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis."""
 
@@ -63,7 +65,7 @@ class Const(Value):
         return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Missing(Const):
     """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
 
@@ -72,8 +74,12 @@ class Missing(Const):
 
     origin: int = 0
 
+    # It is the same constant as None.
+    __eq__ = Const.__eq__
+    __hash__ = Const.__hash__
 
-@dataclass(frozen=True)
+
+@frozen
 class Py(Value):
     """A Python value that is not tensor data and whose value is not known.
 
@@ -92,7 +98,7 @@ class Py(Value):
     read: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Deferred(Value):
     """Text or a hash made of tensor data: Dynamo makes it when the graph has run, so only storing it is traced."""
 
@@ -100,7 +106,7 @@ class Deferred(Value):
     kind: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Seq(Value):
     """A list, tuple, set, generator or iterator; ``items`` when each element is known, else ``element`` for all."""
 
@@ -109,7 +115,7 @@ class Seq(Value):
     element: Value = field(default_factory=Unknown)
 
 
-@dataclass(frozen=True)
+@frozen
 class Mapping(Value):
     """A dict, keyed by constant keys; ``rest`` stands for any other key."""
 
@@ -123,14 +129,14 @@ class Mapping(Value):
         return self.rest
 
 
-@dataclass(frozen=True)
+@frozen
 class External(Value):
     """Something imported from outside the scanned code, by dotted name: ``External("torch.nn.functional.relu")``."""
 
     qualname: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Imported(Value):
     """A name imported from another scanned module, looked up when it is first used: ``from .layers import Block``."""
 
@@ -140,7 +146,7 @@ class Imported(Value):
     importer: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Returned(Value):
     """An object made by calling something external that is not a tensor: ``Returned("logging.getLogger")``.
 
@@ -151,7 +157,7 @@ class Returned(Value):
     build: int = 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Function(Value):
     """A function of the scanned code; ``bound`` is its ``self``; ``cells`` the scopes it closes over."""
 
@@ -170,7 +176,7 @@ class Function(Value):
         return Function(self.info, receiver, self.cells)
 
 
-@dataclass(frozen=True)
+@frozen
 class Class(Value):
     """A class of the scanned code; not ``exact``: or a subclass of it, as that of a promised object may be."""
 
@@ -200,7 +206,7 @@ class Instance(Value):
     promised: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class TorchModule(Value):
     """An ``nn.Module`` of torch itself: ``TorchModule("torch.nn.Linear")``; containers keep their ``children``."""
 
@@ -210,7 +216,7 @@ class TorchModule(Value):
     hooks: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Partial(Value):
     """``functools.partial``, a bound method of a builtin, or a wrapper: ``function`` with leading arguments."""
 
@@ -219,7 +225,7 @@ class Partial(Value):
     kwargs: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Method(Value):
     """A method that is not scanned code: ``tensor.sum``, ``[].append``, ``logger.info``."""
 
@@ -227,14 +233,14 @@ class Method(Value):
     name: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Compiled(Value):
     """What ``torch.compile(target)`` gives: calling it runs ``target`` as a compiled region."""
 
     target: Value
 
 
-@dataclass(frozen=True)
+@frozen
 class Super(Value):
     """``super()``: attributes of ``instance`` looked up after ``after`` in the order of its bases."""
 
@@ -245,7 +251,7 @@ class Super(Value):
         return hash((id(self.instance), id(self.after)))
 
 
-@dataclass(frozen=True)
+@frozen
 class Either(Value):
     """One of several values, by the path taken: ``mask`` of ``mask=None``."""
 
