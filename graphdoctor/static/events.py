@@ -77,6 +77,8 @@ class Assert(Event):
 
     test: Value
     message: Value | None
+    #: In the backward of an ``autograd.Function``, or in what that calls.
+    backward: bool = False
 
 
 @frozen

@@ -365,11 +365,11 @@ def _container(
 
 
 def _autograd_function(machine: Machine, node: cst.CSTNode, receiver: Class, args: tuple[Value, ...]) -> Value:
-
     forward = receiver.info.lookup("forward")
     if not isinstance(forward, Function):
         return Tensor()
-    context = Returned("torch.autograd.function.FunctionCtx")
+    # What the forward stores in its context, the backward reads: Dynamo traces both.
+    context = Instance(receiver.info)
     params = len(forward.info.node.params.params)
     given = (context, *args) if params == len(args) + 1 else args
     result = calls.apply(machine, node, forward, given, {})

@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.static import assignments, attributes, blocks, conditions, definitions, expressions, imports, operators
 from graphdoctor.static.events import Assert, Import, Subscript
-from graphdoctor.static.machine import Machine
+from graphdoctor.static.machine import Frame, Machine
 from graphdoctor.static.values import (
     UNKNOWN,
     Const,
@@ -121,11 +121,19 @@ def _assert(machine: Machine, node: cst.Assert) -> bool:
     if node.msg is not None:
         with machine.path(muted=True):
             message = expressions.evaluate(machine, node.msg)
-    machine.emit(Assert, node, test=test, message=message)
+    machine.emit(Assert, node, test=test, message=message, backward=any(map(_is_backward, machine.frames)))
     if not may_be_tensor(test):
         expressions.truth(machine, node.test, test, "assert", node)
     conditions.narrow(machine, node.test, positive=True)
     return True
+
+
+def _is_backward(frame: Frame) -> bool:
+    """Whether ``frame`` is a call of the backward of an ``autograd.Function``."""
+    info = frame.function
+    if info is None or info.name != "backward" or info.owner is None:
+        return False
+    return info.owner.derives("torch.autograd.Function", "torch.autograd.function.Function")
 
 
 def _break(machine: Machine, node: cst.BaseSmallStatement) -> bool:

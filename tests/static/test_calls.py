@@ -191,6 +191,28 @@ def items(found):
             "Double.forward",
             id="autograd function",
         ),
+        pytest.param(
+            """
+        class Layer:
+            def slope_of(self, g):
+                return g * g.max().item()
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, v, layer):
+                ctx.layer = layer
+                return v * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return ctx.layer.slope_of(g), None
+
+        def f(x):
+            return Double.apply(x, Layer())
+        """,
+            "Layer.slope_of",
+            id="what the forward of an autograd function keeps for its backward",
+        ),
     ],
 )
 def test_a_call_is_followed(events, body, function):
