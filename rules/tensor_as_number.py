@@ -1,7 +1,8 @@
 """A tensor stands where torch or Python needs a number.
 
-What: Tensor data as a size, slice bound, index of a list, count of `range`, padding, number of chunks, `k` of
-`topk`, `p` of `dropout`, `alpha=`; a 0-d integer tensor computed in the function as an index, or a list of them.
+What: Tensor data as a size, slice bound, index of a list, count of `range`, length of a list (`[0] * n`), padding,
+number of chunks, `k` of `topk`, `p` of `dropout`, `alpha=`; a 0-d integer tensor computed in the function as an
+index, or a list of them.
 
 Why: Without a conversion in sight, the value is read on the host: the graph ends here, and on a GPU the
 device is waited for. Integer tensors kept in buffers do this to innocent-looking arithmetic.
@@ -28,7 +29,12 @@ SEVERITY = "error"
 GB_IDS = ("GB0033", "GB0124", "GB0059")
 TORCH = ">=2.6"
 
-ROLES = {"index": "an index or slice bound", "range": "a count of `range`", "size": "a number"}
+ROLES = {
+    "index": "an index or slice bound",
+    "range": "a count of `range`",
+    "repeat": "the length of a list",
+    "size": "a number",
+}
 
 #: Arguments that are floats: a tensor is read there even when it is an input of the function.
 FLOAT_ARGUMENTS = (
@@ -66,6 +72,13 @@ def f(x):
 def f(x):
     k = (x[0] > 0).sum()
     return x.topk(k, dim=-1).values  # GB0033
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x + torch.tensor([0] + [2] * (x > 0).sum()).sum()  # GB0033
 """,
     """\
 def f(x):
@@ -236,6 +249,24 @@ def f(x):
 import torch
 
 
+def f(x, n):
+    return x + len([0] * n + [1] * torch.tensor(3))
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.tensor(2))
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x + len(np.arange(4) * [1, 2, 3, 4])
+""",
+    """\
+import torch
+
+
 def f(x):
     return x[torch.arange(4)] + x[:, torch.tensor([1])]
 """,
@@ -267,9 +298,10 @@ def f(x):
 
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
-    if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and event.to == "size"):
+    known = event.to in ("size", "repeat")
+    if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and known):
         return None
-    if event.to == "size" and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
+    if known and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None
     return Hit(
         event,
@@ -316,6 +348,6 @@ def _symbolic(tensor: Tensor) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Subscript):
         return Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
-    if isinstance(hit.event, Convert) and hit.event.to == "range":
-        return Refusal("How often a loop runs has to be known, so recording the number does not help.")
+    if isinstance(hit.event, Convert) and hit.event.to in ("range", "repeat"):
+        return Refusal("How often a loop runs, or a list repeats, has to be known: recording the number does not help.")
     return first_fit(hit, editor, capture_numbers)

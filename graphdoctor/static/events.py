@@ -86,8 +86,8 @@ class Convert(Event):
     """Tensor data becomes a Python value. ``node`` is the converting expression.
 
     ``to``: "int", "float", "bool", "complex", "str", "repr", "format", "hash", "index" (slice bound, list index),
-    "range", "size" (an argument that must be a Python number), "math" (a math function), "iterate", "use" (of what was
-    deferred, such as ``len(f"{t}")``).
+    "range", "repeat" (how often a list is), "size" (an argument that must be a Python number), "math" (a math
+    function), "iterate", "use" (of what was deferred, such as ``len(f"{t}")``).
     ``how`` names the function or operator ("int", "range", "reshape").
     """
 

@@ -101,6 +101,8 @@ def _binary(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) 
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _dunder(machine, node, name, a, b)
     if isinstance(a, Tensor) or isinstance(b, Tensor):
+        if name == "Multiply" and _is_display(node):
+            return _repeated(machine, node, a, b)
         left = a if isinstance(a, Tensor) else None
         right = b if isinstance(b, Tensor) else None
         return tensor_result(left, right, _dtype(name, a, b))
@@ -160,6 +162,20 @@ def _sequence(name: str, a: Seq, b: Value) -> Value:
         # Of ``(tensor, sizes) + unknown`` it is not known any more which is where.
         return Seq(a.kind, None, UNKNOWN)
     return Seq(a.kind, None, join(*items))
+
+
+def _is_display(node: cst.CSTNode) -> bool:
+    """Whether an operand is written as a list: what else may be one may be a tensor, too."""
+    return type(node) is cst.BinaryOperation and any(type(o) in (cst.List, cst.Tuple) for o in (node.left, node.right))
+
+
+def _repeated(machine: Machine, node: cst.CSTNode, a: Value, b: Value) -> Value:
+    """``[x] * tensor``: as often as the tensor says; numpy multiplies each element."""
+    sequence, count = (a, b) if isinstance(a, Seq) else (b, a)
+    if not isinstance(sequence, Seq) or not isinstance(count, Tensor) or count.numpy:
+        return Tensor(numpy=True)
+    machine.emit(Convert, node, value=count, to="repeat", how="*")
+    return _sequence("Multiply", sequence, Py("int"))
 
 
 def _dunder(machine: Machine, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:

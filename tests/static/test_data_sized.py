@@ -99,3 +99,17 @@ PLACED = """
 def test_a_tensor_compared_with_a_field_that_is_none_by_default_is_a_mask(events, test, mask):
     (selected,) = (e for e in events(PLACED.format(test=test)) if type(e) is Subscript)
     assert (isinstance(selected.index[0], Tensor) and selected.index[0].dtype == "bool") is mask
+
+
+@pytest.mark.parametrize(
+    ("value", "repeats"),
+    [
+        pytest.param("[0] * (x > 1).sum()", 1, id="a list"),
+        pytest.param("(x > 1).sum() * (0, 1)", 1, id="a tuple, from the left"),
+        pytest.param("(other or [x]) * (x > 1).sum()", 0, id="what may be a tensor"),
+        pytest.param("[0] * (x > 1).sum().numpy()", 0, id="an array, which multiplies each element"),
+    ],
+)
+def test_a_list_that_is_repeated_as_often_as_a_tensor_says_is_seen(events, value, repeats):
+    found = run(events, f"return {value}")
+    assert len([e for e in found if isinstance(e, Convert) and e.to == "repeat"]) == repeats
