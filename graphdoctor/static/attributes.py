@@ -53,6 +53,8 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
         return external_attribute(machine, receiver, name)
     if isinstance(receiver, Class):
         found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
+        if found is None and name == "__name__":
+            return receiver.info.named() if receiver.exact else Py("str")
         if found is None:
             return Py("str") if name in ("__name__", "__qualname__", "__module__") else Method(receiver, name)
         if isinstance(found, Function) and "classmethod" in found.info.markers:

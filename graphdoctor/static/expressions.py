@@ -20,6 +20,7 @@ from graphdoctor.static import (
     iterate,
     operators,
     subscripts,
+    texts,
 )
 from graphdoctor.static.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.index import Scope
@@ -129,6 +130,7 @@ def _concatenated(machine: Machine, node: cst.ConcatenatedString) -> Value:
 
 def _formatted(machine: Machine, node: cst.FormattedString) -> Value:
     deferred = False
+    parts: list[Value] = []
     for part in node.parts:
         if type(part) is cst.FormattedStringExpression:
             for inner in part.format_spec or ():
@@ -138,7 +140,11 @@ def _formatted(machine: Machine, node: cst.FormattedString) -> Value:
             deferred = deferred or is_sure_tensor(value) or isinstance(value, Deferred)
             if holds_tensor(value) and part.conversion is not None:
                 machine.emit(Convert, part.expression, value=value, to="repr", how=f"!{part.conversion}")
-    return Deferred("str") if deferred else Py("str")
+            plain = part.conversion is None and not part.format_spec
+            parts.append(value if plain else Py("str"))
+        elif type(part) is cst.FormattedStringText:
+            parts.append(Const(part.value))
+    return Deferred("str") if deferred else texts.joined(Const(""), parts)
 
 
 def _tuple(machine: Machine, node: cst.Tuple | cst.List | cst.Set) -> Value:

@@ -17,7 +17,7 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.asked import Asked
 from graphdoctor.static.decorators import NOTHING, Effect, effect
 from graphdoctor.static.facts import MODULE_BASE_NAMES
-from graphdoctor.static.values import Class, External, Value, without_numbers, without_text
+from graphdoctor.static.values import Class, Const, External, Value, without_numbers, without_text
 
 
 @dataclass(eq=False)
@@ -183,6 +183,13 @@ class ClassInfo:
         found = self._find(name, after)
         if self.asked.log is not None:
             self.asked.log.append((self, "lookup", (name, after), found))
+        return found
+
+    def named(self) -> Const:
+        """Its ``__name__``."""
+        found = Const(self.name)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "named", (), found))
         return found
 
     def promised(self, name: str) -> Value | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static import builtin_calls, definitions, facts, iterate, torch_calls
+from graphdoctor.static import builtin_calls, definitions, facts, iterate, texts, torch_calls
 from graphdoctor.static.events import Call, Compile, Convert
 from graphdoctor.static.machine import Machine
 from graphdoctor.static.values import (
@@ -114,6 +114,8 @@ def _python(machine: Machine, node: cst.CSTNode, qualname: str, args: tuple[Valu
         return args[0]
     if package == "random" and name not in ("Random", "SystemRandom"):
         return Py("float" if name in ("random", "uniform", "gauss") else "object")
+    if qualname == "re.findall" and len(args) == 2 and not kwargs:
+        return texts.found(*args)
     if qualname == "os.environ.get" or qualname == "os.getenv":
         return Py("object")
     return machine.build(node, qualname, args, kwargs)

@@ -15,6 +15,7 @@ from graphdoctor.static import (
     iterate,
     operators,
     subscripts,
+    texts,
     torch_calls,
 )
 from graphdoctor.static.events import Call, Compile, Convert, Grow, Truth
@@ -72,7 +73,7 @@ def call_method(
     if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
         isinstance(receiver, Py) and receiver.kind == "str"
     ):
-        return _string(name, args)
+        return texts.joined(receiver, texts.parts(args[0])) if name == "join" and args else _string(name, args)
     if isinstance(receiver, Py):
         return Py("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
     return UNKNOWN
