@@ -20,6 +20,7 @@ from graphdoctor.static.values import (
     Mapping,
     Method,
     Missing,
+    NameOf,
     Partial,
     Py,
     Returned,
@@ -54,9 +55,9 @@ def _read(machine: Machine, node: cst.CSTNode, receiver: Value, name: str) -> Va
     if isinstance(receiver, Class):
         found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
         if found is None and name == "__name__":
-            return receiver.info.named() if receiver.exact else Py("str")
+            return NameOf("str", info=receiver.info) if receiver.exact else Py("str")
         if found is None:
-            return Py("str") if name in ("__name__", "__qualname__", "__module__") else Method(receiver, name)
+            return Method(receiver, name)
         if isinstance(found, Function) and "classmethod" in found.info.markers:
             return found.to(receiver)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.asked import Asked
 from graphdoctor.static.decorators import NOTHING, Effect, effect
 from graphdoctor.static.facts import MODULE_BASE_NAMES
-from graphdoctor.static.values import Class, Const, External, Value, without_numbers, without_text
+from graphdoctor.static.values import Class, External, Value, without_numbers, without_text
 
 
 @dataclass(eq=False)
@@ -185,11 +186,18 @@ class ClassInfo:
             self.asked.log.append((self, "lookup", (name, after), found))
         return found
 
-    def named(self) -> Const:
-        """Its ``__name__``."""
-        found = Const(self.name)
+    def is_one_of(self, names: tuple[object, ...]) -> bool:
+        """Whether its ``__name__`` is one of ``names``."""
+        found = self.name in names
         if self.asked.log is not None:
-            self.asked.log.append((self, "named", (), found))
+            self.asked.log.append((self, "is_one_of", (names,), found))
+        return found
+
+    def found_in_name(self, pattern: str) -> tuple[str, ...]:
+        """What ``re.findall(pattern, cls.__name__)`` gives."""
+        found = tuple(re.findall(pattern, self.name))
+        if self.asked.log is not None:
+            self.asked.log.append((self, "found_in_name", (pattern,), found))
         return found
 
     def promised(self, name: str) -> Value | None:

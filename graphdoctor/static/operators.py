@@ -17,6 +17,7 @@ from graphdoctor.static.values import (
     Deferred,
     Instance,
     Mapping,
+    NameOf,
     Py,
     Seq,
     Tensor,
@@ -368,12 +369,15 @@ def _contains(machine: Machine, node: cst.Comparison, left: Value, right: Value)
             and holds_tensor(option)
         ):
             machine.emit(Truth, node, value=left, context="in", branch=None)
-    if isinstance(left, Const) and isinstance(right, Mapping) and right.rest is None:
-        found = any(type(k) is type(left.value) and k == left.value for k, _ in right.items)
-        negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
-        return Const(found is not negative)
+    negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
+    if isinstance(right, Mapping) and right.rest is None:
+        keys = tuple(key for key, _ in right.items)
+        if isinstance(left, NameOf) and left.info is not None:
+            return Const(left.info.is_one_of(keys) is not negative)
+        if isinstance(left, Const):
+            found = any(type(k) is type(left.value) and k == left.value for k in keys)
+            return Const(found is not negative)
     items = right.items if isinstance(right, Seq) else None
     if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
-        negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
         return Const((left in items) is not negative)
     return Py("bool")

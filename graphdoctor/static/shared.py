@@ -25,6 +25,7 @@ from graphdoctor.static.values import (
     Instance,
     Mapping,
     Method,
+    NameOf,
     Py,
     Returned,
     Seq,
@@ -135,12 +136,24 @@ class Call:
         objects = [*self._state.objects, *(Instance(made, {}, *flags) for made, *flags in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
-                instance.attrs = {name: _thawed(value, objects) for name, value in held.attributes}
+                instance.attrs = {name: self._thawed(value, objects) for name, value in held.attributes}
         self._machine.sink.hits += outcome.hits
         if outcome.restarts:
             self._machine.restart()
-        result: Value = _thawed(outcome.result, objects)
+        result: Value = self._thawed(outcome.result, objects)
         return result
+
+    def _thawed(self, value: Any, objects: Sequence[Instance]) -> Any:
+        """What was frozen, with ``objects`` and the classes of the arguments in the places of those it held."""
+        if type(value) is tuple:
+            return tuple(self._thawed(item, objects) for item in value)
+        if type(value) is not _Frozen:
+            return value
+        if value.kind is Instance:
+            return objects[value.of]
+        if value.kind is NameOf:
+            return NameOf("str", info=self._state.classes[value.of])
+        return value.kind(*self._thawed(value.of, objects))
 
     def _noted(self) -> tuple[int, ...]:
         """How much was noted so far that an outcome does not hold."""
@@ -194,6 +207,8 @@ class _State:
             return _Frozen(Either, (tuple(map(self.frozen, value.options)),))
         if isinstance(value, Method):
             return _Frozen(Method, (self.frozen(value.receiver), value.name))
+        if isinstance(value, NameOf) and value.info in self.classes:
+            return _Frozen(NameOf, self.classes.index(value.info))
         if isinstance(value, Instance):
             return _Frozen(Instance, self._number(value))
         if isinstance(value, Function) and value.bound is None and _of_module(value):
@@ -254,21 +269,10 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Frozen:
-    """A container or an object, ``of`` its contents or its number."""
+    """A container, an object or the name of a class: ``of`` what it holds, or the number of the object or class."""
 
     kind: type
     of: Any
-
-
-def _thawed(value: Any, objects: Sequence[Instance]) -> Any:
-    """What was frozen, with ``objects`` in the places of those it held."""
-    if type(value) is tuple:
-        return tuple(_thawed(item, objects) for item in value)
-    if type(value) is not _Frozen:
-        return value
-    if value.kind is Instance:
-        return objects[value.of]
-    return value.kind(*_thawed(value.of, objects))
 
 
 def _of_module(function: Function) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from graphdoctor.static.values import Const, Mapping, Py, Seq, Value
+from graphdoctor.static.values import Const, Mapping, NameOf, Py, Seq, Value
 
+_SOME = Seq("list", None, Py("str"))
 #: One of some words: to search for it takes no longer than the texts are long, whoever wrote them.
 _WORDS = re.compile(r"\w+(\|\w+)*|\(\w+(\|\w+)*\)")
 
@@ -35,6 +36,8 @@ def parts(value: Value) -> Iterable[Value]:
 def found(pattern: Value, where: Value) -> Value:
     """``re.findall(pattern, where)``, where the pattern is one of some words."""
     searched, wanted = text(where), text(pattern)
-    if searched is None or wanted is None or not _WORDS.fullmatch(wanted):
-        return Seq("list", None, Py("str"))
-    return Seq("list", tuple(map(Const, re.findall(wanted, searched))))
+    if wanted is None or not _WORDS.fullmatch(wanted):
+        return _SOME
+    if isinstance(where, NameOf) and where.info is not None:
+        return Seq("list", tuple(map(Const, where.info.found_in_name(wanted))))
+    return _SOME if searched is None else Seq("list", tuple(map(Const, re.findall(wanted, searched))))

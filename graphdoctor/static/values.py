@@ -99,6 +99,13 @@ class Py(Value):
 
 
 @frozen
+class NameOf(Py):
+    """The ``__name__`` of a class of the scanned code. What is asked of it is asked of the class."""
+
+    info: ClassInfo | None = None
+
+
+@frozen
 class Deferred(Value):
     """Text or a hash made of tensor data: Dynamo makes it when the graph has run, so only storing it is traced."""
 
