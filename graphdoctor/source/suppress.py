@@ -44,12 +44,8 @@ class Suppression:
 
 @lru_cache(maxsize=1_000)
 def suppressions(text: str) -> tuple[Suppression, ...]:
-    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out.
-
-    A scan asks for those of a file up to three times.
-    """
-    lowered = text.lower()
-    if "noqa" not in lowered and "graphdoctor:" not in lowered:
+    """The silencing comments of a source text, in order; those behind what cannot be tokenized are left out."""
+    if not may_silence(text):
         return ()
     return tuple(
         suppression
@@ -57,6 +53,11 @@ def suppressions(text: str) -> tuple[Suppression, ...]:
         for comment in comments
         for suppression in _read(comment, first, last)
     )
+
+
+def may_silence(text: str) -> bool:
+    """Whether there is anything in ``text`` that silences, in a comment or not."""
+    return NOQA.search(text) is not None or _IGNORE.search(text) is not None
 
 
 def is_suppressed(code: str, name: str, line: int, silenced: Iterable[Suppression]) -> bool:

@@ -18,7 +18,7 @@ from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.module import SourceModule
-from graphdoctor.source.suppress import suppressions
+from graphdoctor.source.suppress import may_silence
 from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
@@ -133,7 +133,7 @@ class Analysis:
                     if finding is not None:
                         found.append(finding)
         judged = None
-        if complete and suppressions(text):
+        if complete and may_silence(text):
             judged = frozenset(source.location(node).line for node in statements)
         for edited in editors:
             edited.forget_written()
