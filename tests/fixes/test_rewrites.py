@@ -276,7 +276,7 @@ REFUSED = {
     "list_index": (HEAD + F + "    return x[:, x[0].argmax()]\n",
                    "An index that is computed in the graph breaks even when numbers are recorded."),
     "range": (HEAD + F + "    for step in range(x[0].argmax()):\n        x = x + step\n    return x\n",
-              "How often a loop runs has to be known, so recording the number does not help."),
+              "How often a loop runs, or a list repeats, has to be known: recording the number does not help."),
     "message": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
                 "The condition is no tensor: what has to change is the message, to a constant string."),
     "device_context": (HEAD + "def g(x):\n    return x + torch.ones(8)\n\n\n" + F
