@@ -2,7 +2,8 @@
 
 Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
 as its configuration. What the call comes to depends on the arguments, and of those classes only on what was looked up
-in them. So it is kept with what was looked up, and told again where all of that is the same.
+in them. So it is kept with what was looked up, and told again where all of that is the same. Constructors that the
+classes of one file inherit are told again within the file.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class Call:
         self._before = before
         self._known = known
         self._keep = keep
+        self._of_file = state.of_file
         self._steps = machine.steps
         self._restarts = machine.restarts
         self._first = len(machine.sink.hits)
@@ -172,6 +174,9 @@ class Call:
             contents = state.contents()
             made = tuple(state.made(len(self._before)))
         except (_Alone, TypeError):
+            return
+        if state.of_file != self._of_file:
+            # What it made is of a class of the file, which no other file may be told.
             return
         before = (*self._before, *(None for _ in made))
         changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
