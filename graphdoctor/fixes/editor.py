@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -14,6 +14,8 @@ from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
 from graphdoctor.source.walk import walk
+from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.values import Value
 
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120
@@ -23,12 +25,24 @@ EAGER_ONLY = "not torch.compiler.is_compiling()"
 class Editor(Lookup):
     """Makes edits of one module. The methods raise ``Refuse`` where an edit could change what the code means.
 
-    ``path`` is the one that the edits carry; it defaults to that of the module.
+    ``path`` is the one that the edits carry; it defaults to that of the module. ``recorded`` gives the values of
+    expressions; it is called when a fix first asks for one, because the file is interpreted once more for them.
     """
 
-    def __init__(self, module: SourceModule, path: str | None = None) -> None:
+    def __init__(
+        self, module: SourceModule, path: str | None = None, recorded: Callable[[], Recorder] = Recorder
+    ) -> None:
         super().__init__(module.written)
         self.path = path if path is not None else module.path
+        self._recorded = recorded
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return self._recorded()
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What the interpreter knows of the expression ``node``: UNKNOWN where it never evaluated it."""
+        return self._recorder.value(self.module.read(node))
 
     @property
     def newline(self) -> str:

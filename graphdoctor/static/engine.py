@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +24,7 @@ from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.machine import Budget, Machine, Sink
+from graphdoctor.static.recorder import Recorder
 from graphdoctor.static.regions import interpret
 from graphdoctor.static.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
 from graphdoctor.static.rule import Hit, Rule
@@ -124,12 +126,16 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
+        @cache
+        def recorded() -> Recorder:
+            return self._record(source)
+
         with deep_recursion():
             places, statements = self._hits(module, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
-                    finding = _finding(place, path_of, editors, trouble)
+                    finding = _finding(place, path_of, editors, recorded, trouble)
                     if finding is not None:
                         found.append(finding)
         judged = None
@@ -156,6 +162,17 @@ class Analysis:
             # A call that ran out of steps ends as one of which nothing is known.
             trouble.append(_TOO_LARGE)
         return audience.places(), machine.judged
+
+    def _record(self, source: SourceModule) -> Recorder:
+        """The values of the expressions of one file, which is interpreted once more for them."""
+        audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
+        # What other files told of calls is left out: a call that is replayed evaluates nothing.
+        machine = Machine(self._project, audience, _OUTSIDE)
+        machine.recorder = recorder
+        with _contained([]):
+            interpret(machine, module, audience.compiles, self._target)
+        module.dissolve()
+        return recorder
 
 
 def _module(source: SourceModule) -> ModuleInfo:
@@ -281,14 +298,18 @@ def _one_line(error: BaseException) -> str:
 
 
 def _finding(
-    place: _Place, path_of: PathOf, editors: dict[SourceModule, Editor | None], trouble: list[str]
+    place: _Place,
+    path_of: PathOf,
+    editors: dict[SourceModule, Editor | None],
+    recorded: Callable[[], Recorder],
+    trouble: list[str],
 ) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far."""
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
     if module not in editors:
         path = path_of(module.file.resolve())
-        editors[module] = None if path is None else Editor(module, path)
+        editors[module] = None if path is None else Editor(module, path, recorded)
     editor = editors[module]
     if editor is None:
         return None

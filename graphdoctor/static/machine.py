@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.static.events import Build, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.recorder import Recorder
 from graphdoctor.static.shared import Outcomes, Shared
 from graphdoctor.static.summaries import Summaries
 from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join, kinds
@@ -194,6 +195,8 @@ class Machine:
         self.build_numbers: dict[int, int] = {}
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
+        #: Keeps the values of expressions where a fix needs them.
+        self.recorder: Recorder | None = None
 
     @property
     def librarian(self) -> Machine:

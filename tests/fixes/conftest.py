@@ -18,6 +18,10 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static import events
+from graphdoctor.static.index import ModuleInfo, Project, Scope
+from graphdoctor.static.machine import Machine, Sink
+from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.regions import interpret
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import UNKNOWN, Tensor, Value
 
@@ -57,7 +61,7 @@ class Case:
 def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", value: Value = UNKNOWN) -> Case:
     """The case whose hit is the first node of ``kind`` with ``marker`` in its code."""
     module = SourceModule("model.py", Path("model.py"), source, "utf-8")
-    editor = Editor(module)
+    editor = Editor(module, recorded=lambda: recorded(module))
     nodes = (editor.module.of(n) for n in walk(module.tree) if isinstance(n, kind) and marker in editor.code(n))
     node = next(nodes)
     site = events.Site(module, "f", node, "", False, True)
@@ -69,6 +73,16 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     else:
         event = events.Call(node, site, "", (value,), {})
     return Case(source, editor, Hit(event, "message", "suggestion"))
+
+
+def recorded(module: SourceModule) -> Recorder:
+    """The values of the expressions in each function and model of ``module``, as if it were what is compiled."""
+    recorder = Recorder()
+    for name in [n.name.value for n in module.top.body if isinstance(n, (cst.FunctionDef, cst.ClassDef))]:
+        machine = Machine(Project(), Sink())
+        machine.recorder = recorder
+        interpret(machine, ModuleInfo(module, "model", "", Scope("module")), [], name)
+    return recorder
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ from graphdoctor.static.values import UNKNOWN, Tensor, TorchModule, Value
 ROOT = Path(__file__).parents[2]
 HOLE = "\0"
 
-F = "import torch\n\n\ndef f(x, y=None, *, n=2):\n"
+F = "import torch\n\n\ndef f(x: torch.Tensor, y=None, *, n=2):\n"
 NET = "import torch\n\n\nclass Net(torch.nn.Module):\n"
 INIT = NET + "    def __init__(self):\n        super().__init__()\n"
 FORWARD = "\n    def forward(self, x):\n"
@@ -131,7 +131,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     # Numbers that stay tensors.
     (rewrite_branch, "if x.sum() > int(x.mean()):\n    x = x + 1\nreturn x", (cst.If, ""), BOOL,
      "torch.where does not fit: int() cuts off the fraction, which the tensor would keep."),
-    (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
+    (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x: torch.Tensor):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
      (cst.If, ""), UNKNOWN, "torch.where does not fit: `allclose(x, x)` is not called as a function of torch or a method."),
     (keep_list, "return list(x)", CALL, UNKNOWN, "The list is not made by a plain call of tolist()."),
     (keep_truth, "with lock:\n    return x", (cst.With, ""), UNKNOWN, "What is asked for its truth is no expression."),
@@ -171,7 +171,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
      (cst.Attribute, "self.n"), UNKNOWN, "Line 11 needs `self.n` as a Python number."),
     # Defaults.
     (default_for_none, "return y", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
-    (default_for_none, "z = x.mean or y", (cst.Attribute, ""), UNKNOWN, "`x.mean` is no argument that is None by default."),
+    (default_for_none, "z = x.mean or y", (cst.Attribute, "x.mean"), UNKNOWN, "`x.mean` is no argument that is None by default."),
     (default_for_none, "return 2 * (y or x)", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
     (make_default, "return x.size()", CALL, UNKNOWN, "The test that leaves the default out is in another file."),
     # Classes and imports.
