@@ -48,11 +48,6 @@ def main(
     """Generate programs, fix them, and compare them with what they were."""
     checked = list(_all(programs, seed, inputs, jobs))
     click.echo(table(checked))
-    found = groups(checked)
-    for key, members in found.items():
-        click.echo(f"\n## {len(members)} of {', '.join(key)}\n")
-        for one in members[:show]:
-            click.echo(shown(reduced(one)))
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         for one in (c for c in checked if c.found):
@@ -60,6 +55,12 @@ def main(
             (keep / f"{one.fixed.program.name}.txt").write_text(shown(one) + "\n", encoding="utf-8")
     if json_file is not None:
         json_file.write_text(json.dumps([as_json(c) for c in checked if c.found], indent=1) + "\n", encoding="utf-8")
+    # Making programs smaller takes longest, and what was found is on disk by then.
+    found = groups(checked)
+    for key, members in found.items():
+        click.echo(f"\n## {len(members)} of {', '.join(key)}\n")
+        for one in members[:show]:
+            click.echo(shown(reduced(one)))
     if any(c.found for c in checked):
         raise SystemExit(1)
 

@@ -14,7 +14,7 @@ from benchmarks.fix_safety.observe import Call, Observation
 
 #: The kinds of difference, in the order in which the table shows them.
 KINDS = (
-    "exception", "value", "type or dtype", "shape", "requires_grad", "identity or aliasing", "gradient", "state",
+    "exception", "value", "type or dtype", "shape", "device", "requires_grad", "identity or aliasing", "gradient", "state",
     "random state", "output", "environment",
 )  # fmt: skip
 
@@ -82,8 +82,7 @@ def _notes(path: str, before: Note, after: Note) -> Iterator[Difference]:
             yield Difference(kind if identity else _kind_at(path, kind), path, shown(before), shown(after))
         return
     if type(before) is not type(after) or before.about != after.about:
-        is_shape = before.about[:2] == after.about[:2] and before.about[2] != after.about[2]
-        yield Difference("shape" if is_shape else "type or dtype", path, shown(before), shown(after))
+        yield Difference(_kind_of_about(before.about, after.about), path, shown(before), shown(after))
         return
     if isinstance(before, TensorNote) and isinstance(after, TensorNote):
         if before.requires_grad != after.requires_grad:
@@ -96,6 +95,12 @@ def _notes(path: str, before: Note, after: Note) -> Iterator[Difference]:
     if before.storage != after.storage:
         sides = _shares(before.storage, path), _shares(after.storage, path)
         yield Difference("identity or aliasing", path, *sides)
+
+
+def _kind_of_about(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """Which part differs of what is said of a tensor or an array: type, dtype, shape, device."""
+    number = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    return ("type or dtype", "type or dtype", "shape", "device")[min(number, 3)]
 
 
 def _shares(storage: str, path: str) -> str:
@@ -164,4 +169,6 @@ def shown(note: Any) -> str:
 
 
 def _values(tensor: torch.Tensor | None) -> str:
-    return "None" if tensor is None else str(tensor.tolist())[:120]
+    if tensor is None or tensor.is_meta:
+        return "None" if tensor is None else "without values"
+    return str(tensor.tolist())[:120]

@@ -29,6 +29,8 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), sli
 _PLAIN_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _ITERATORS = (type(iter([])), type(iter(())), type(iter(range(0))), type(reversed([])), type(iter({}.keys())))
 
+_FIXED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, *_PLAIN_TORCH)
+
 
 @dataclass(frozen=True)
 class TensorNote:
@@ -62,7 +64,7 @@ class Heap:
         self._module = module
         self._seen: dict[int, str] = {}
         self._storages: dict[int, str] = {}
-        self._alive: list[Any] = []
+        self._held: dict[str, Any] = {}
 
     def add(self, path: str, value: Any) -> None:
         """Note ``value`` and what can be reached from it under ``path``."""
@@ -76,7 +78,7 @@ class Heap:
                 self.table[where] = f"is {self._seen[id(current)]}"
                 continue
             self._seen[id(current)] = where
-            self._alive.append(current)
+            self._held[where] = current
             if isinstance(current, torch.Tensor):
                 self.tensors[where] = current
                 self.table[where] = self._tensor(where, current)
@@ -85,6 +87,10 @@ class Heap:
             else:
                 self.table[where] = self._label(current)
                 waiting += [(f"{where}{step}", part) for step, part in reversed(list(self._parts(current)))]
+
+    def objects(self) -> dict[str, Any]:
+        """The objects that can change, by their paths: whoever holds one sees what becomes of it."""
+        return {path: held for path, held in self._held.items() if not isinstance(held, _FIXED)}
 
     def _tensor(self, path: str, value: torch.Tensor) -> TensorNote:
         about = (type(value).__name__, str(value.dtype), str(tuple(value.shape)), str(value.device), str(value.layout))

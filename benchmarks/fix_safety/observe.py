@@ -70,6 +70,10 @@ def observe(program: Program, text: str, given: Input) -> Observation:
 
 def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
     environment = dict(os.environ)
+    state = Heap(module)
+    state.add("target", target)
+    state.add("globals", _globals(module))
+    earlier = {path: held for path, held in state.objects().items() if path != "globals"}
     with _Recorder() as recorder:
         try:
             result = target(*arguments)
@@ -84,6 +88,8 @@ def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
     states = random_states()
     heap = Heap(module)
     heap.add("arguments", arguments)
+    # A tensor that state held before the call is another thing than one that took its place.
+    heap.add("before", earlier)
     heap.add("target", target)
     heap.add("globals", _globals(module))
     heap.add("result", result)
