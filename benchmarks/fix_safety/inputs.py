@@ -149,9 +149,13 @@ def _role(rng: random.Random, role: str, before: Sequence[Spec]) -> Spec:
 #: The roles that arguments of programs have.
 ROLES = ("tensor", "scalar", "flag", "list", "either")
 
-_USUAL = tuple(
-    TensorSpec("float32", (2, 3), values, grad)
-    for values, grad in (("positive", True), ("negative", True), ("zeros", True), ("with NaN", True))
+_USUAL = (
+    TensorSpec("float32", (2, 3), "positive", True),
+    TensorSpec("float32", (2, 3), "negative", True, "non-leaf"),
+    TensorSpec("float32", (2, 3), "zeros"),
+    TensorSpec("float32", (2, 3), "with NaN", True, "non-leaf"),
+    TensorSpec("int64", (2, 3), "normal"),
+    TensorSpec("float32", (1,), "positive", True, "non-leaf"),
 )
 
 

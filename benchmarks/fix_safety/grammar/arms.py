@@ -78,12 +78,11 @@ _ANY_TYPE = (
     "abs({b})",
 )
 
-#: Shares of the kinds of pairs; the first gives what an honest program has.
-_PAIRS: tuple[tuple[float, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    (0.44, "", _PLAIN, _PLAIN), (0.58, "sharp arm", _SHARP, _PLAIN), (0.63, "sharp arm", _SHARP, _SHARP),
-    (0.70, "reduced arms", _REDUCED, _REDUCED), (0.73, "reduced arms", _REDUCED, _PYTHON), (0.81, "view arms", _VIEWS, _VIEWS),
-    (0.85, "view arms", _PLAIN, _VIEWS), (0.88, "other shape", _OTHER_SHAPE, _PLAIN), (0.92, "Python arms", _PYTHON, _PYTHON),
-    (0.95, "Python arms", _PLAIN, _PYTHON), (1.0, "called arm", _CALLED, _PLAIN),
+_ODD = (
+    (26, "sharp arm", _SHARP, _PLAIN), (8, "sharp arm", _SHARP, _SHARP), (12, "reduced arms", _REDUCED, _REDUCED),
+    (4, "reduced arms", _REDUCED, _PYTHON), (12, "view arms", _VIEWS, _VIEWS), (8, "view arms", _PLAIN, _VIEWS),
+    (6, "other shape", _OTHER_SHAPE, _PLAIN), (7, "Python arms", _PYTHON, _PYTHON), (5, "Python arms", _PLAIN, _PYTHON),
+    (12, "called arm", _CALLED, _PLAIN),
 )  # fmt: skip
 
 
@@ -92,9 +91,9 @@ def pair(draft: Draft, base: str, is_tensor: bool = True) -> tuple[str, str]:
     if not is_tensor and draft.chance(0.8):
         draft.features.add("arms of any type")
         return draft.fill(draft.pick(_ANY_TYPE), b=base), draft.fill(draft.pick(_ANY_TYPE), b=base)
-    drawn = draft.rng.random()
-    feature, first, second = next(row[1:] for row in _PAIRS if drawn < row[0])
-    if feature:
+    first, second = _PLAIN, _PLAIN
+    if draft.odd(0.55):
+        _, feature, first, second = draft.rng.choices(_ODD, [row[0] for row in _ODD])[0]
         draft.features.add(feature)
     arms = draft.fill(draft.pick(first), b=base), draft.fill(draft.pick(second), b=base)
     return arms if draft.chance(0.5) else arms[::-1]

@@ -14,19 +14,28 @@ _BEFORE = (
     "len(x)", "torch.zeros(3)", "x.int()", "x.max(-1)", "x > 0", "x.dtype", "x.numpy()", "np.float32(2.5)", "1j",
     "x if {flag} else 3", "{n} if {flag} else x", "float(x.sum())", "x.long().tolist()", "torch.nn.Parameter(torch.ones(3))",
 )  # fmt: skip
+#: What shows that a name holds a new tensor of floats, as far as source can.
+_SURE = (
+    "x.float()", "x * 1.0", "x.double()", "x.to(torch.float32)", "torch.relu(x.float())", "{layer}(x)", "x.float() + 1",
+    "torch.zeros(2, 3)", "x.float().clone()", "torch.zeros_like(x, dtype=torch.float32)", "F.relu(x)", "x.abs()", "x + 1",
+    "x * 2", "x.clone()", "x.detach().clone()", "F.softmax(x.float(), -1)", "torch.ones(3) * x", "x.float().mean(-1)", "x.sum()",
+)  # fmt: skip
 _TENSORS = 10
 
 
 def prepared(draft: Draft) -> tuple[list[str], str, bool]:
     """Lines that give a name a value, the name, and whether it holds a tensor for sure. Often it is the argument."""
-    if draft.chance(0.55):
+    name = draft.pick(("y", "tag", "out", "h"))
+    if draft.odd(0.35):
+        number = draft.rng.randrange(len(_BEFORE)) if draft.chance(0.7) else draft.rng.randrange(_TENSORS)
+        value = draft.fill(_BEFORE[number])
+        if number >= _TENSORS:
+            draft.features.add("names of any type")
+        return [f"{name} = {value}"], name, number < _TENSORS
+    if draft.chance(0.5):
         return [], "x", True
-    number = draft.rng.randrange(len(_BEFORE)) if draft.chance(0.6) else draft.rng.randrange(_TENSORS)
-    value = draft.fill(_BEFORE[number])
-    if number >= _TENSORS:
-        draft.features.add("names of any type")
-    name = draft.pick(("y", "tag", "out"))
-    return [f"{name} = {value}"], name, number < _TENSORS
+    draft.features.add("a new tensor")
+    return [f"{name} = {draft.fill(draft.pick(_SURE))}"], name, True
 
 
 def choice(draft: Draft) -> tuple[list[str], str]:

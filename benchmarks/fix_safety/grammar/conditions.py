@@ -60,19 +60,21 @@ _CHAINS = (
 _MEMBERS = ("3 in {b}", "{n} in {b}", "0 not in {b}", "{b}.sum() in (0, 1)", "{k} in {b}.tolist()", "{e} in {b}")
 
 
+_ODD = (
+    (15, "threshold", _THRESHOLDS), (15, "converted condition", _CONVERTED), (12, "broadcasting condition", _BROADCAST),
+    (22, "stateful condition", _STATEFUL), (20, "boolean operators", _BOOLEAN), (10, "chained comparison", _CHAINS),
+    (6, "membership", _MEMBERS),
+)  # fmt: skip
+
+
 def condition(draft: Draft, base: str, depth: int = 0) -> str:
-    """A condition on the tensor ``base``: an honest one in half of the cases."""
-    drawn = draft.rng.random()
-    table = (
-        (0.52, "", _HONEST), (0.60, "threshold", _THRESHOLDS), (0.68, "converted condition", _CONVERTED),
-        (0.74, "broadcasting condition", _BROADCAST), (0.84, "stateful condition", _STATEFUL),
-        (0.93, "boolean operators", _BOOLEAN), (0.97, "chained comparison", _CHAINS), (1.0, "membership", _MEMBERS),
-    )  # fmt: skip
-    feature, templates = next((feature, templates) for limit, feature, templates in table if drawn < limit)
-    if depth > 1 and feature == "boolean operators":
-        templates = _HONEST
-    if feature:
+    """A condition on the tensor ``base``, as people write it, or one that a rewrite may get wrong."""
+    templates = _HONEST
+    if draft.odd(0.5):
+        _, feature, templates = draft.rng.choices(_ODD, [row[0] for row in _ODD])[0]
         draft.features.add(feature)
+    elif depth == 0 and draft.chance(0.08):
+        templates = ("{c} and {d}", "{c} or {d}", "not {c}", "{flag} and {c}")
     template = draft.pick(templates)
     inner = {hole: condition(draft, base, depth + 1) for hole in "cd" if f"{{{hole}}}" in template}
     return draft.fill(template, b=base, **inner)

@@ -110,6 +110,15 @@ class Draft:
         self.arguments: dict[str, tuple[str, str]] = {"x": ("tensor", "")}
         self.features: set[str] = set()
         self._number = 0
+        # One odd thing in code that is otherwise as people write it says more than ten: where all is odd, nothing is fixed.
+        self._odd = rng.choice((0, 1, 1, 1, 2, 2, 9))
+
+    def odd(self, share: float) -> bool:
+        """Whether to leave the usual way here; a program does so only a few times."""
+        if self._odd == 0 or self.rng.random() >= share:
+            return False
+        self._odd -= 1
+        return True
 
     def pick(self, options: Sequence[T]) -> T:
         """One of ``options``."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import random
 
 from benchmarks.fix_safety.grammar import around, choices, host, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
+from benchmarks.fix_safety.inputs import inputs_for
+from benchmarks.fix_safety.observe import observe
 from benchmarks.fix_safety.program import Program
 
 #: How ``torch`` is named, or lost, where programs are not written as usual.
@@ -38,12 +39,20 @@ def program(seed: int, name: str = "", with_sample: bool = False) -> Program:
     """The program of a seed. ``with_sample`` declares a sample that the program can be run on."""
     rng = random.Random(seed)
     name = name or f"program_{seed}"
-    # A part in which nothing goes with the rest, such as a name that Python refuses, is drawn anew.
+    # A program that Python refuses, or that runs on no usual input, says nothing: the next one is drawn.
     for _ in range(50):
         made = _attempt(rng, name, with_sample)
-        if made is not None:
+        if made is not None and _runs(made):
             return made
-    raise ValueError(f"no program of seed {seed} can be compiled")
+    raise ValueError(f"no program of seed {seed} runs")
+
+
+def _runs(made: Program) -> bool:
+    for given in inputs_for(made.arguments, 0, 6):
+        seen = observe(made, made.text, given)
+        if not seen.failed and not seen.calls[0].exception:
+            return True
+    return False
 
 
 def _attempt(rng: random.Random, name: str, with_sample: bool) -> Program | None:
@@ -183,11 +192,3 @@ def _target(draft: Draft) -> str:
     called = "Net()" if draft.is_net else "f"
     return f"\n\ndef graphdoctor_target():\n    return {called}, ({', '.join(given)},)\n"
 
-
-def is_valid(text: str) -> bool:
-    """Whether Python can parse ``text``."""
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
