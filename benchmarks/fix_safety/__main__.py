@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.fix_safety.check import Checked, check
-from benchmarks.fix_safety.fixing import statically_fixed
+from benchmarks.fix_safety.check import Checked, check, check_verified
+from benchmarks.fix_safety.fixing import statically_fixed, verified_fixed
 from benchmarks.fix_safety.grammar.programs import program
 from benchmarks.fix_safety.reduce import reduced
 from benchmarks.fix_safety.report import as_json, groups, shown, table
@@ -47,7 +47,14 @@ def main(
 ) -> None:
     """Generate programs, fix them, and compare them with what they were."""
     checked = list(_all(programs, seed, inputs, jobs))
-    click.echo(table(checked))
+    if programs:
+        click.echo(table(checked))
+    if verified:
+        with_run = [check_verified(verified_fixed(program(seed + n, with_sample=True))) for n in range(verified)]
+        click.echo(
+            f"\nwith a run, which verifies fixes, compared on the sample and what is varied of it:\n{table(with_run)}"
+        )
+        checked += with_run
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         for one in (c for c in checked if c.found):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from zlib import crc32
 
 import torch
 
 from benchmarks.fix_safety.compare import Difference, differences
 from benchmarks.fix_safety.fixing import Fixed
-from benchmarks.fix_safety.inputs import Input, inputs_for
+from benchmarks.fix_safety.inputs import Input, inputs_for, inputs_of_sample
 from benchmarks.fix_safety.observe import observe
 
 
@@ -75,6 +75,8 @@ def check_on(fixed: Fixed, given: Sequence[Input], most: int = 1000) -> Checked:
         torch.set_num_threads(threads)
 
 
-def with_text(fixed: Fixed, text: str) -> Fixed:
-    """``fixed`` with another fixed text, for tests and for the reducer."""
-    return replace(fixed, text=text)
+def check_verified(fixed: Fixed) -> Checked:
+    """Compare a program that was fixed with a run, on its sample and on what verification varies of it."""
+    if fixed.text == fixed.program.text:
+        return Checked(fixed)
+    return check_on(fixed, inputs_of_sample(fixed.program.sample))

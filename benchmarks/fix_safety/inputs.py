@@ -86,7 +86,37 @@ class Alias:
         return tensor.detach() if self.how == "detached" else tensor[...]
 
 
-Spec = TensorSpec | Alias | Any
+@dataclass(frozen=True)
+class FromSample:
+    """An argument of the sample that a program declares, as ``code``, with its floats changed by one of ``CHANGES``."""
+
+    code: str
+    change: str = "as it is"
+    requires_grad: bool = False
+
+    def build(self) -> Any:
+        """The argument."""
+        value = eval(self.code, {"torch": torch})
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return CHANGES[self.change](value).detach().requires_grad_(self.requires_grad)
+
+
+#: What verification does with the floats of a sample (``graphdoctor/dynamic``), and what it says no fix depends on.
+CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "as it is": lambda t: t,
+    "negated": lambda t: -t,
+    "times 1000": lambda t: t * 1000,
+    "times 0.001": lambda t: t * 0.001,
+    "zeros": torch.zeros_like,
+    "ones": torch.ones_like,
+    "float64": lambda t: t.double(),
+    "NaN first": lambda t: torch.where(torch.arange(t.numel()).reshape(t.shape) == 0, torch.nan, t),
+    "infinity first": lambda t: torch.where(torch.arange(t.numel()).reshape(t.shape) == 0, torch.inf, t),
+}
+
+
+Spec = TensorSpec | Alias | FromSample | Any
 
 
 @dataclass(frozen=True)
@@ -103,7 +133,7 @@ class Input:
 def _arguments(specs: Sequence[Spec]) -> list[Any]:
     made: list[Any] = []
     for spec in specs:
-        if isinstance(spec, TensorSpec):
+        if isinstance(spec, (TensorSpec, FromSample)):
             made.append(spec.build())
         elif isinstance(spec, Alias):
             made.append(spec.of_tensor(made[spec.of]))
@@ -172,4 +202,14 @@ def inputs_for(arguments: Sequence[str], seed: int, count: int) -> list[Input]:
                 specs.append(_USUAL[number] if first else _role(rng, role, specs))
             calls.append(tuple(specs))
         made.append(Input(tuple(calls)))
+    return made
+
+
+def inputs_of_sample(sample: Sequence[str]) -> list[Input]:
+    """The sample, once and twice, with gradients and without, and what verification varies of it."""
+    made = []
+    for change in CHANGES:
+        for grad in (True, False):
+            call = tuple(FromSample(code, change, grad) for code in sample)
+            made.append(Input((call, call) if change == "as it is" else (call,)))
     return made

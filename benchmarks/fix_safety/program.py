@@ -17,3 +17,5 @@ class Program:
     entry: str
     arguments: tuple[str, ...]
     features: frozenset[str] = frozenset()
+    #: The code of the arguments in the sample that the program declares; empty where it declares none.
+    sample: tuple[str, ...] = ()

@@ -65,7 +65,9 @@ def test_every_hole_is_in_the_grammar() -> None:
 
 def compared(before: str, after: str, head: str = "", given: Input | None = None) -> Checked:
     """Two functions or modules, given as the lines of their bodies, on one input."""
-    texts = [f"{head}\n\ndef f(x, *more):\n" + "".join(f"    {line}\n" for line in b.split("\n")) for b in (before, after)]
+    texts = [
+        f"{head}\n\ndef f(x, *more):\n" + "".join(f"    {line}\n" for line in b.split("\n")) for b in (before, after)
+    ]
     return check_on(Fixed(Program("planted", texts[0], "f", ("tensor",)), texts[1]), [given or Input(((X,),))])
 
 
@@ -248,6 +250,12 @@ def test_a_difference_is_shown_in_a_smaller_program() -> None:
     (fixed,) = statically_fixed([Program("long", text, "f", ("tensor",))])
     assert fixed.rules == ("GD101",)
     # As if the guard had kept the second line from being printed.
-    wrong = Checked(fixed, 1, 1, Input(((X,),)), check_on(Fixed(fixed.program, fixed.text.replace("x.numel()", "0")), [Input(((X,),))]).found)
+    wrong = Checked(
+        fixed,
+        1,
+        1,
+        Input(((X,),)),
+        check_on(Fixed(fixed.program, fixed.text.replace("x.numel()", "0")), [Input(((X,),))]).found,
+    )
     assert wrong.kinds == ("output",)
     assert reduced(wrong).fixed.program.text == text

@@ -15,7 +15,7 @@ _AFTER = (
     "{y}.add_(1)", "{y} += 1", "{y}[0] = 5", "x.zero_()", "x.add_(1)", "{COUNTS}.append({y})", "same = {y} is x", "z = {y}; z += 1",
     "{y}.requires_grad_()", "kind = type({y}).__name__", "shape = getattr({y}, 'shape', None)", "own = {y}.data_ptr() == x.data_ptr()",
     "version = {y}._version", "leaf = {y}.is_leaf", "dtype = {y}.dtype", "{y} = {y} * 2", "{y} = {y} + x", "{y} = {y}.sum()", "{y}.retain_grad()",
-    "{y} = {y}.item()", "{y} = {y}.view(-1)", "{y}.mul_(2)", "x[0] = 7", "{y}.zero_()", "{y}.resize_(1)", "text = f'{{y}}'", "known = {y} == x",
+    "{y} = {y}.item()", "{y} = {y}.view(-1)", "{y}.mul_(2)", "x[0] = 7", "{y}.zero_()", "text = f'{{y}}'", "known = {y} == x",
     "{y}.detach_()", "{y}.data.add_(1)", "{y}.stamp = 1", "size = len({y})", "{y} = [{y}] * 2", "{y} = {y} @ {y}.T", "ok = isinstance({y}, torch.Tensor)",
     "{y} = {y} if {flag} else x", "{y} = {y} - {y}.detach()", "stride = {y}.stride()", "{y}.t_()", "{y} = torch.add({y}, 1, out={y})", "{y}.fill_(3)",
     "{y}[...] = {y} * 2", "parts = {y}.unbind(0)", "{y} = {y}.numpy()", "hash({y})", "{y} = torch.stack([{y}, {y}])", "{held}.add_(1)",

@@ -109,6 +109,7 @@ class Draft:
         self.methods: dict[str, str] = {}
         self.arguments: dict[str, tuple[str, str]] = {"x": ("tensor", "")}
         self.features: set[str] = set()
+        self.sample: list[str] = []
         self._number = 0
         # One odd thing in code that is otherwise as people write it says more than ten: where all is odd, nothing is fixed.
         self._odd = rng.choice((0, 1, 1, 1, 2, 2, 9))

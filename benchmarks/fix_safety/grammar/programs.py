@@ -65,7 +65,7 @@ def _attempt(rng: random.Random, name: str, with_sample: bool) -> Program | None
         return None
     arguments = tuple(role for role, _ in _ordered(draft))
     entry = "Net" if draft.is_net else "f"
-    return Program(name, text, entry, arguments, frozenset(draft.features))
+    return Program(name, text, entry, arguments, frozenset(draft.features), tuple(draft.sample))
 
 
 def _body(draft: Draft) -> list[str]:
@@ -188,7 +188,6 @@ def _target(draft: Draft) -> str:
         "list": "[1, 2]",
         "either": draft.pick(("2", "torch.ones(3)")),
     }
-    given = [samples[role] for role, _ in _ordered(draft)]
+    draft.sample = given = [samples[role] for role, _ in _ordered(draft)]
     called = "Net()" if draft.is_net else "f"
     return f"\n\ndef graphdoctor_target():\n    return {called}, ({', '.join(given)},)\n"
-
