@@ -4,42 +4,42 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from benchmarks.fix_safety.check import Checked, check_on
-from benchmarks.fix_safety.fixing import statically_fixed
+from benchmarks.fix_safety.fixing import Fixed, statically_fixed
 from benchmarks.fix_safety.program import Program
 
-#: Smaller programs that are tried for one difference; each costs a scan.
-_MOST = 120
+Fixer = Callable[[Sequence[Program]], Sequence[Fixed]]
+
+#: How often something is taken away, and how many ways to do so one scan tries.
+_ROUNDS, _WAYS = 12, 24
 
 
-def reduced(checked: Checked) -> Checked:
-    """The same kind of difference in a smaller program, on the same input."""
-    best, tried = checked, 0
-    shrinking = True
-    while shrinking and tried < _MOST:
-        shrinking = False
-        for text in _smaller(best.fixed.program.text):
-            tried += 1
-            smaller = _still(replace(best.fixed.program, text=text), checked)
-            if smaller is not None:
-                best, shrinking = smaller, True
-                break
-            if tried >= _MOST:
-                break
+def reduced(checked: Checked, fix: Fixer = statically_fixed) -> Checked:
+    """The same kind of difference in a smaller program, on the same input, where ``fix`` fixes as it did before."""
+    best = checked
+    for _ in range(_ROUNDS):
+        texts = list(islice(_smaller(best.fixed.program.text), _WAYS))
+        smaller = next(_still(best, texts, fix), None)
+        if smaller is None:
+            break
+        best = smaller
     return best
 
 
-def _still(program: Program, checked: Checked) -> Checked | None:
+def _still(checked: Checked, texts: Sequence[str], fix: Fixer) -> Iterator[Checked]:
+    """Of the programs with these texts, those that a fix of the same rule makes differ in the same way."""
     assert checked.given is not None
-    (fixed,) = statically_fixed([program])
-    if fixed.text == program.text:
-        return None
-    again = check_on(fixed, [checked.given])
-    same = set(again.kinds) & set(checked.kinds) and set(again.fixed.rules) & set(checked.fixed.rules)
-    return again if same else None
+    made = checked.fixed.program
+    programs = [replace(made, name=f"{made.name}_{number}", text=text) for number, text in enumerate(texts)]
+    for fixed in fix(programs) if programs else ():
+        if fixed.text != fixed.program.text and set(fixed.rules) & set(checked.fixed.rules):
+            again = check_on(fixed, [checked.given])
+            if set(again.kinds) & set(checked.kinds):
+                yield replace(again, fixed=replace(fixed, program=replace(fixed.program, name=made.name)))
 
 
 def _smaller(text: str) -> Iterator[str]:

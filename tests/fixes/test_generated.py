@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -245,17 +246,13 @@ def test_the_fixes_are_those_that_a_scan_writes(tmp_path: Path) -> None:
 
 
 def test_a_difference_is_shown_in_a_smaller_program() -> None:
-    lines = ["print(x.shape)", "keep = x * 1", "y = x + keep", "print(x.numel())", "return y"]
-    text = "import torch\n\n\ndef f(x):\n" + "".join(f"    {line}\n" for line in lines) + "\n\ntorch.compile(f)\n"
-    (fixed,) = statically_fixed([Program("long", text, "f", ("tensor",))])
-    assert fixed.rules == ("GD101",)
-    # As if the guard had kept the second line from being printed.
-    wrong = Checked(
-        fixed,
-        1,
-        1,
-        Input(((X,),)),
-        check_on(Fixed(fixed.program, fixed.text.replace("x.numel()", "0")), [Input(((X,),))]).found,
-    )
-    assert wrong.kinds == ("output",)
-    assert reduced(wrong).fixed.program.text == text
+    lines = ["print(x.shape)", "keep = x * 1", "if x.ndim:", "    y = x + keep", "    print(1)", "z = 3", "return y"]
+    text = "import torch\n\n\ndef f(x):\n" + "".join(f"    {line}\n" for line in lines)
+
+    def wrong_fix(programs: Sequence[Program]) -> list[Fixed]:
+        return [Fixed(one, one.text.replace("x + keep", "x - keep"), ("GD000",)) for one in programs]
+
+    (fixed,) = wrong_fix([Program("long", text, "f", ("tensor",))])
+    smaller = reduced(check_on(fixed, [Input(((X,),))]), wrong_fix)
+    assert smaller.kinds == ("gradient", "value")
+    assert smaller.fixed.program.text == "def f(x):\n    keep = x * 1\n    y = x + keep\n    return y\n"
