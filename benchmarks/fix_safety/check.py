@@ -16,7 +16,7 @@ from benchmarks.fix_safety.observe import observe
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of a program: on how many of the inputs the original ran, and the first input that shows a difference."""
+    """What came of a program: on how many inputs the original ran, and the first that shows a difference."""
 
     fixed: Fixed
     inputs: int = 0

@@ -14,8 +14,8 @@ from benchmarks.fix_safety.observe import Call, Observation
 
 #: The kinds of difference, in the order in which the table shows them.
 KINDS = (
-    "exception", "value", "type or dtype", "shape", "device", "requires_grad", "identity or aliasing", "gradient", "state",
-    "random state", "output", "environment",
+    "exception", "value", "type or dtype", "shape", "device", "requires_grad", "identity or aliasing", "gradient",
+    "state", "random state", "output", "environment",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The fixes that a scan writes, with the scan itself: programs go into a folder and come back as the command left them."""
+"""The fixes that a scan writes: programs go into a folder, and come back as the command left them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Observation:
 
 
 def observe(program: Program, text: str, given: Input) -> Observation:
-    """Load ``text``, a version of the program, and call it with the argument lists of ``given``, one after the other."""
+    """Load ``text``, a version of the program, and call it with each argument list of ``given``, in order."""
     with _quiet_process(), _seeded():
         module = types.ModuleType(program.name)
         try:

@@ -8,17 +8,19 @@ from benchmarks.fix_safety.grammar.draft import Draft
 
 #: What a name may hold before a choice assigns it again: not always a tensor, and not always a new one.
 _BEFORE = (
-    "x", "x * 1", "x.clone()", "x.view(-1)", "x.detach()", "x.abs()", "x[:1]", "x.sum()", "x.float()", "x.t()",
-    '"ok"', "3", "2.5", "[1, 2]", "None", "True", "{n}", "{number}", "{anything}", "{held}", "{o}", "{e}", "x.shape[0]",
+    "x", "x * 1", "x.clone()", "x.view(-1)", "x.detach()", "x.abs()", "x[:1]", "x.sum()", "x.float()", "x.t()", '"ok"',
+    "3", "2.5", "[1, 2]", "None", "True", "{n}", "{number}", "{anything}", "{held}", "{o}", "{e}", "x.shape[0]",
     "x.tolist()", "x.sum().item()", "(x,)", "{DICT}", "x.shape", "{ITEMS}", "x.numel()", "x.max().item()", "{layer}(x)",
     "len(x)", "torch.zeros(3)", "x.int()", "x.max(-1)", "x > 0", "x.dtype", "x.numpy()", "np.float32(2.5)", "1j",
-    "x if {flag} else 3", "{n} if {flag} else x", "float(x.sum())", "x.long().tolist()", "torch.nn.Parameter(torch.ones(3))",
+    "x if {flag} else 3", "{n} if {flag} else x", "float(x.sum())", "x.long().tolist()",
+    "torch.nn.Parameter(torch.ones(3))",
 )  # fmt: skip
 #: What shows that a name holds a new tensor of floats, as far as source can.
 _SURE = (
     "x.float()", "x * 1.0", "x.double()", "x.to(torch.float32)", "torch.relu(x.float())", "{layer}(x)", "x.float() + 1",
-    "torch.zeros(2, 3)", "x.float().clone()", "torch.zeros_like(x, dtype=torch.float32)", "F.relu(x)", "x.abs()", "x + 1",
-    "x * 2", "x.clone()", "x.detach().clone()", "F.softmax(x.float(), -1)", "torch.ones(3) * x", "x.float().mean(-1)", "x.sum()",
+    "torch.zeros(2, 3)", "x.float().clone()", "torch.zeros_like(x, dtype=torch.float32)", "F.relu(x)", "x.abs()",
+    "x + 1", "x * 2", "x.clone()", "x.detach().clone()", "F.softmax(x.float(), -1)", "torch.ones(3) * x",
+    "x.float().mean(-1)", "x.sum()",
 )  # fmt: skip
 _TENSORS = 10
 

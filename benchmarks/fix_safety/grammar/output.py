@@ -6,27 +6,30 @@ from benchmarks.fix_safety.grammar.conditions import condition
 from benchmarks.fix_safety.grammar.draft import Draft
 
 _PLAIN = (
-    "x.shape", '"step"', "x.sum()", "x.sum().item()", 'f"{x.float().mean():.3f}"', "len(x)", "{n}", "x.dtype", "{number}",
-    "x.mean(-1)", "x.tolist()", "float(x.sum())", "{anything}", "x.numel(), x.ndim", "x", "str(x.shape)", '"%s" % x.sum()',
-    "x.min(), x.max()", "torch.isnan(x).any()", "round(2.5)", "type(x)", "x.device", "repr(x.shape)", "x.requires_grad",
-    'f"{x.shape[0]} of {len(x)}"', '"{} {}".format(1, 2)', "x.detach().numpy()", "x.abs().max().item()",
+    "x.shape", '"step"', "x.sum()", "x.sum().item()", 'f"{x.float().mean():.3f}"', "len(x)", "{n}", "x.dtype",
+    "{number}", "x.mean(-1)", "x.tolist()", "float(x.sum())", "{anything}", "x.numel(), x.ndim", "x", "str(x.shape)",
+    '"%s" % x.sum()', "x.min(), x.max()", "torch.isnan(x).any()", "round(2.5)", "type(x)", "x.device", "repr(x.shape)",
+    "x.requires_grad", 'f"{x.shape[0]} of {len(x)}"', '"{} {}".format(1, 2)', "x.detach().numpy()",
+    "x.abs().max().item()",
 )  # fmt: skip
 _EFFECTS = (
     "next({IT})", "{helper}(x)", "{COUNTS}.append(1)", "{ITEMS}.pop()", "{QUEUE}.get()", "x.add_(1)", "{LOUD}.add(2)",
-    "torch.rand(1)", "random.random()", "{score}(x)", "{layer}(x)", "{DICT}.setdefault('c', 3)", "[{COUNTS}.append(i) for i in range(2)]",
-    "list({IT})", "sum({GENERATOR})", "str({LOUD})", "{LOUD}", 'f"{{LOUD}}"', "{LOUD}.value", "{TABLE}['k']", "{total}",
-    "np.random.rand()", "max({GENERATOR})", "sorted({IT})", "tuple({IT})", '"%s" % {LOUD}', "dict(zip({IT}, 'ab'))", "min({IT}, 3)",
-    "{DICT}.pop('a')", "{DICT}.popitem()", "x.uniform_()", "{remember}(x)", "set({GENERATOR})", "any({GENERATOR})", "all({IT})",
-    "{LOUD}.format(1)", "'{}'.format({LOUD})", "bool({LOUD})", "x.mul_(2).sum()", "len(list({IT}))", "torch.manual_seed(1)",
-    "{BUF}.write('a')", "{COUNTS}.extend([1])", "{COUNTS} + [1]", "{TABLE}['k'].append(1)", "3 in {IT}", "{ITEMS}.sort()",
-    "*{IT}", "*{GENERATOR}", "(lambda: {COUNTS}.append(2))()", "{b} is x", "not {LOUD}", "{LOUD} and 1",
-    "enumerate({IT})", "map({COUNTS}.append, [1])", "list(map({COUNTS}.append, [1, 2]))", "getattr({LOUD}, 'value')",
-    "1 in {GENERATOR}", "zip({IT}, [1])", "list(zip({IT}, [1]))", "(found := x.sum())", "os.environ.setdefault('GD_FIX', '1')",
-    "x.zero_()", "x.copy_(x * 2)", "x.resolve_conj().add_(1)", "setattr({LOUD}, 'shown', 9)", "vars({LOUD}).update(shown=7)",
+    "torch.rand(1)", "random.random()", "{score}(x)", "{layer}(x)", "{DICT}.setdefault('c', 3)",
+    "[{COUNTS}.append(i) for i in range(2)]", "list({IT})", "sum({GENERATOR})", "str({LOUD})", "{LOUD}", 'f"{{LOUD}}"',
+    "{LOUD}.value", "{TABLE}['k']", "{total}", "np.random.rand()", "max({GENERATOR})", "sorted({IT})", "tuple({IT})",
+    '"%s" % {LOUD}', "dict(zip({IT}, 'ab'))", "min({IT}, 3)", "{DICT}.pop('a')", "{DICT}.popitem()", "x.uniform_()",
+    "{remember}(x)", "set({GENERATOR})", "any({GENERATOR})", "all({IT})", "{LOUD}.format(1)", "'{}'.format({LOUD})",
+    "bool({LOUD})", "x.mul_(2).sum()", "len(list({IT}))", "torch.manual_seed(1)", "{BUF}.write('a')",
+    "{COUNTS}.extend([1])", "{COUNTS} + [1]", "{TABLE}['k'].append(1)", "3 in {IT}", "{ITEMS}.sort()", "*{IT}",
+    "*{GENERATOR}", "(lambda: {COUNTS}.append(2))()", "{b} is x", "not {LOUD}", "{LOUD} and 1", "enumerate({IT})",
+    "map({COUNTS}.append, [1])", "list(map({COUNTS}.append, [1, 2]))", "getattr({LOUD}, 'value')", "1 in {GENERATOR}",
+    "zip({IT}, [1])", "list(zip({IT}, [1]))", "(found := x.sum())", "os.environ.setdefault('GD_FIX', '1')", "x.zero_()",
+    "x.copy_(x * 2)", "x.resolve_conj().add_(1)", "setattr({LOUD}, 'shown', 9)", "vars({LOUD}).update(shown=7)",
     "x.requires_grad_()", "x.grad", "x.retain_grad()", "torch.set_grad_enabled(True)", "exec('COUNT = 5', globals())",
     "{COUNTS}.__iadd__([4])", "{ITEMS}.__setitem__(0, 9)", "reversed({ITEMS})", "isinstance({LOUD}, type)", "range(3)",
-    "torch.randn(2).sum()", "torch.nn.functional.dropout(x.float()).sum()", "x.float().bernoulli(0.5)", "torch.randperm(3)",
-    "{LOUD}.value if {flag} else 0", "[v for v in {IT}]", "(v for v in {IT})", "{**{TABLE}}", "sum(v for v in {IT})",
+    "torch.randn(2).sum()", "torch.nn.functional.dropout(x.float()).sum()", "x.float().bernoulli(0.5)",
+    "torch.randperm(3)", "{LOUD}.value if {flag} else 0", "[v for v in {IT}]", "(v for v in {IT})", "{**{TABLE}}",
+    "sum(v for v in {IT})",
 )  # fmt: skip
 _OPTIONS = (
     "end=''",
@@ -76,8 +79,9 @@ def call(draft: Draft) -> str:
         draft.need("import sys")
         return f"sys.{draft.pick(('stdout', 'stderr'))}.write(str(({values[0]},)))"
     return draft.fill(draft.pick((
-        "pprint.pprint({v})", "logging.info('%s', {v})", "sys.stdout.flush()", "logging.getLogger('a').info(str(({v},)))",
-        "warnings.simplefilter('ignore')", "{LOG}.log(20, 'x')", "{LOG}.isEnabledFor(10)",
+        "pprint.pprint({v})", "logging.info('%s', {v})", "sys.stdout.flush()",
+        "logging.getLogger('a').info(str(({v},)))", "warnings.simplefilter('ignore')", "{LOG}.log(20, 'x')",
+        "{LOG}.isEnabledFor(10)",
     )), v=values[0] if not values[0].startswith("*") else "x.shape")  # fmt: skip
 
 

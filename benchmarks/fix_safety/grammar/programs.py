@@ -149,8 +149,8 @@ def _renamed(draft: Draft, text: str) -> str:
     """The module without a global of the name torch, or with one that is something else."""
     if "import torch\n" not in text:
         return text
-    return text.replace("import torch\n", "import torch as th\n", 1).replace("torch.", "th.").replace("import th.", "import torch.").replace(
-        "from torch", "from torch").replace("from th.", "from torch.")  # fmt: skip
+    renamed = text.replace("import torch\n", "import torch as th\n", 1).replace("torch.", "th.")
+    return renamed.replace("import th.", "import torch.").replace("from th.", "from torch.")
 
 
 def _with_globals(lines: list[str]) -> list[str]:
