@@ -1,0 +1,91 @@
+"""Calls that only write for people to read: prints, log records, warnings. Compiled code may leave them out."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.handlers import unhandled
+from graphdoctor.source.walk import walk
+from graphdoctor.static.events import Call
+from graphdoctor.static.values import Const, External, options
+
+_LEVELS = "debug|info|warn|warning|error|critical|fatal|exception|log|success|trace"
+_PRINTING = re.compile(
+    r"builtins\.print|pprint\.pp(rint)?|(click|typer)\.s?echo|tqdm(\.\w+)*\.write"
+    r"|sys\.(__)?std(out|err)(__)?\.(write|flush|writelines)"
+)
+_STACK = re.compile(
+    r"traceback\.(print_(stack|exc|exception|last|tb)|format_\w+|extract_stack)|builtins\.breakpoint|i?pdb\.set_trace"
+)
+_WARNING = re.compile(r"warnings\.warn(_explicit)?|[\w.]+\.rank_zero_(warn|deprecation)")
+#: Loggers of ``logging``, and of modules of that name that packages have around it.
+_LOGGING = re.compile(
+    rf"logging\.({_LEVELS})|([\w.]*\.)?logging\.(getLogger|get_logger|Logger|LoggerAdapter)\.({_LEVELS})(_once|_advice)?"
+    rf"|(transformers|diffusers|accelerate|lightning|pytorch_lightning|absl|loguru|structlog)\.[\w.]+\.({_LEVELS})(_once)?"
+    r"|[\w.]+\.rank_zero_(debug|info)"
+)
+_STREAMS = (External("sys.stdout"), External("sys.stderr"), External("sys.__stdout__"), External("sys.__stderr__"))
+
+#: How a file reads what was written, or replaces what writes.
+_CAPTURES = {
+    "printed": re.compile(r"\b(redirect_std(out|err)|StringIO|capsys|capfd)\b|\bsys\.__?std(out|err)|\bstd(out|err)\s*=[^=]"),
+    "logged": re.compile(
+        r"\b(addFilter|setLoggerClass|setLogRecordFactory|caplog|assertLogs|StringIO|MemoryHandler|QueueHandler)\b"
+        rf"|\bclass\s+\w+\s*\([^)]*(Handler|Filter|Formatter|LoggerAdapter|Logger)\b|\.({_LEVELS})\s*=[^=]"
+    ),
+    "warned": re.compile(
+        r"\b(catch_warnings|showwarning|formatwarning|captureWarnings|recwarn|pytest\.warns)\b|['\"]error['\"]"
+    ),
+}  # fmt: skip
+
+
+def more_than_output(event: Call, call: cst.Call, editor: Editor) -> str:
+    """Why ``call`` may do more than write something for people to read; empty when it does not."""
+    kind = _kind(event.qualname)
+    if not kind:
+        return f"`{editor.code(call.func)}` changes more than what is shown"
+    if any(arg.star == "**" for arg in call.args):
+        return "its options are not written out"
+    streams = [event.kwargs[name] for name in ("file", "stream") if name in event.kwargs]
+    if event.qualname.startswith("pprint.") and len(event.args) > 1:
+        streams.append(event.args[1])
+    if any(option not in (*_STREAMS, Const(None)) for stream in streams for option in options(stream)):
+        return "what it writes to may be read by other code"
+    captured = _CAPTURES.get(kind)
+    if captured is not None and captured.search(editor.module.text):
+        return f"this file also reads or replaces what is {kind}"
+    if _may_be_caught(call, kind, editor):
+        return "where it raises, code around it goes on in another way"
+    return ""
+
+
+def _kind(name: str) -> str:
+    if _PRINTING.fullmatch(name):
+        return "printed"
+    if _LOGGING.fullmatch(name):
+        return "logged"
+    if _WARNING.fullmatch(name):
+        return "warned"
+    return "shown" if _STACK.fullmatch(name) else ""
+
+
+def _may_be_caught(call: cst.Call, kind: str, editor: Editor) -> bool:
+    """Whether an exception of the call is handled in the same function."""
+    plain = (cst.Arg, cst.Name, cst.BaseString, cst.BaseNumber, cst.FormattedStringExpression, cst.FormattedStringText)
+    nodes = (n for arg in call.args for n in walk(arg) if isinstance(n, (cst.BaseExpression, cst.Arg)))
+    if kind != "warned" and all(isinstance(n, plain) for n in nodes):
+        return False
+    for outer in editor.ancestors(call):
+        if isinstance(outer, cst.With) and any("suppress" in editor.code(item.item) for item in outer.items):
+            return True
+        if isinstance(outer, cst.FunctionDef):
+            break
+    try:
+        unhandled(call, editor)
+    except Refuse:
+        return True
+    return False
