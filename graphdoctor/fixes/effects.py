@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.namespaces import dotted_name
 from graphdoctor.fixes.purity import PURE, called, words
 from graphdoctor.source.walk import walk
 from graphdoctor.static.events import ArgumentCall
@@ -59,11 +60,14 @@ READING = words("""
     torch.cuda.memory_reserved torch.device torch.distributed.get_rank torch.distributed.get_world_size
     torch.distributed.is_available torch.distributed.is_initialized torch.finfo torch.get_default_dtype
     torch.get_num_threads torch.iinfo torch.is_autocast_enabled torch.is_grad_enabled torch.is_inference_mode_enabled
-    torch.is_tensor torch.numel torch.typename
+    torch.is_tensor torch.numel torch.typename uuid.uuid1 uuid.uuid4
 """)
 #: Builtins that make a value of their arguments, and those that go through what they are given.
-_BUILTINS = words("abs bool callable divmod float format getattr hasattr id int isinstance issubclass len range repr round str type")
+_BUILTINS = words(
+    "abs bool callable divmod float format getattr hasattr id int isinstance issubclass len range repr round str type"
+)
 _GOES_THROUGH = words("all any dict enumerate frozenset list max min reversed set sorted sum tuple zip")
+_NUMBERS = words("abs bool divmod float format id int len repr round str")
 _CONTAINER = {Mapping: words("copy get items keys values"), Seq: words("copy count index")}
 _MODULE = words("buffers children modules named_buffers named_children named_modules named_parameters parameters")
 _OF_TIME = words("date isoformat strftime time timestamp timetuple total_seconds weekday")
@@ -73,50 +77,50 @@ _LASTING = words("dict frozenset list range set size str tuple")
 _BY_INDEX = ("__getitem__", "__missing__", "defaultdict")
 _BY_NAME = ("__getattr__", "__getattribute__")
 _BY_TEXT = ("__repr__", "__str__", "__format__", "__int__", "__float__", "__bool__", "__len__", "__index__", "__iter__")
-_BY_OPERATOR = re.compile(r"\bdef __(r?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)|neg|pos|invert|eq|ne|lt|le|gt|ge|contains|hash)__")
+_BY_OPERATOR = re.compile(
+    r"\bdef __(r?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)|neg|pos|invert|eq|ne|lt|le|gt|ge|contains|hash)__"
+)
+_Known = dict[int, ArgumentCall]
 _OPERATORS = (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)
 
 
-def trace(args: Sequence[cst.Arg], values: Sequence[Value], inner: Sequence[ArgumentCall], editor: Editor) -> str:
-    """The code in ``args`` whose evaluation may leave a trace; empty when there is none.
+def trace(code: Sequence[cst.CSTNode], values: Sequence[Value], inner: Sequence[ArgumentCall], editor: Editor) -> str:
+    """What in ``code`` may leave a trace when it is evaluated; empty when nothing does.
 
-    ``values`` are those of the arguments, ``inner`` the calls in them.
+    ``values`` are those that are shown as text, ``inner`` what is known of the calls.
     """
-    if any(_runs_text(value, editor) for value in values) and _defines(_BY_TEXT, editor):
-        return ", ".join(editor.code(arg.value) for arg in args)
+    if any(_runs_text(value) for value in values) and _defines(_BY_TEXT, editor):
+        return ", ".join(editor.code(node.value if isinstance(node, cst.Arg) else node) for node in code)
     known = {id(call.node): call for call in inner}
-    found = _traces(args, known, editor)
-    return next((editor.code(node) for node in found), "")
+    return next((editor.code(node) for node in _traces(code, known, editor)), "")
 
 
-def _traces(args: Sequence[cst.Arg], known: dict[int, ArgumentCall], editor: Editor) -> Iterator[cst.CSTNode]:
-    by_index, by_name = _defines(_BY_INDEX, editor), _defines(_BY_NAME, editor)
-    by_operator = bool(_BY_OPERATOR.search(editor.module.text))
-    for node in (n for arg in args for n in walk(arg)):
+def _traces(code: Sequence[cst.CSTNode], known: _Known, editor: Editor) -> Iterator[cst.CSTNode]:
+    for node in (n for part in code for n in walk(part)):
         if isinstance(node, cst.Call):
             call = known.get(id(node))
-            if not _is_text(node) and (call is None or not _is_quiet(call, editor)):
+            is_quiet = _is_quiet(call, editor) if call is not None else _is_plain(node, editor)
+            if not is_quiet:
                 yield node
         elif isinstance(node, cst.Attribute):
-            if by_name or (not _is_called(node, editor) and editor.defines_function(node.attr.value)):
+            is_property = not _is_called(node, editor) and editor.defines_function(node.attr.value)
+            if is_property or _defines(_BY_NAME, editor):
                 yield node
         elif isinstance(node, cst.Subscript):
-            if by_index and not _is_shape(node.value):
+            if _defines(_BY_INDEX, editor) and not _is_shape(node.value):
                 yield node
         elif isinstance(node, _OPERATORS):
-            if by_operator:
+            if _BY_OPERATOR.search(editor.module.text):
                 yield node
-            if isinstance(node, cst.Comparison):
-                yield from (
-                    c.comparator for c in node.comparisons
-                    if isinstance(c.operator, (cst.In, cst.NotIn)) and not _lasts(c.comparator, known, editor)
-                )  # fmt: skip
+            for part in node.comparisons if isinstance(node, cst.Comparison) else ():
+                if isinstance(part.operator, (cst.In, cst.NotIn)) and not _lasts(part.comparator, editor):
+                    yield part.comparator
         elif isinstance(node, cst.FormattedStringExpression):
             if _defines(_BY_TEXT, editor) and not _is_shape(node.expression):
                 yield node.expression
         elif isinstance(node, (cst.CompFor, cst.StarredElement)) or (isinstance(node, cst.Arg) and node.star == "*"):
             over = node.iter if isinstance(node, cst.CompFor) else node.value
-            if not _lasts(over, known, editor):
+            if not _lasts(over, editor):
                 yield over
 
 
@@ -124,7 +128,7 @@ def _defines(names: tuple[str, ...], editor: Editor) -> bool:
     return any(editor.has_word(name) for name in names)
 
 
-def _runs_text(value: Value, editor: Editor) -> bool:
+def _runs_text(value: Value) -> bool:
     return any(isinstance(option, (Instance, Unknown)) for option in options(value))
 
 
@@ -140,14 +144,21 @@ def _is_shape(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value in ("shape", "dtype", "device", "ndim")
 
 
-def _is_text(call: cst.Call) -> bool:
-    """``"...".format(x)``: a method of a text that is written out."""
-    func = call.func
-    texts = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
-    return isinstance(func, cst.Attribute) and isinstance(func.value, texts) and func.attr.value != "join"
+def _is_plain(node: cst.Call, editor: Editor) -> bool:
+    """A call that is known by its name alone: a clock, ``round(t, 3)``, a method of a text that is written out."""
+    func, texts = node.func, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+    if isinstance(func, cst.Attribute) and isinstance(func.value, texts):
+        return func.attr.value != "join"
+    if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call):
+        return func.attr.value in _OF_TIME and dotted_name(func.value.func, editor) in READING
+    name = dotted_name(func, editor)
+    package, _, last = name.rpartition(".")
+    if package == "builtins" and (last in _NUMBERS or (last in ("max", "min") and len(node.args) > 1)):
+        return not _defines(_BY_TEXT, editor)
+    return name in READING or package == "math"
 
 
-def _lasts(node: cst.BaseExpression, known: dict[int, ArgumentCall], editor: Editor) -> bool:
+def _lasts(node: cst.BaseExpression, editor: Editor) -> bool:
     """Whether going through ``node`` leaves it as it was: a list is there afterwards, an iterator is used up."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.BaseComp, cst.SimpleString, cst.FormattedString)):
         return True
@@ -197,7 +208,11 @@ def _builtin(name: str, call: ArgumentCall, editor: Editor) -> bool:
         attribute = call.args[1] if len(call.args) > 1 else None
         known = isinstance(attribute, Const) and isinstance(attribute.value, str)
         return known and not editor.defines_function(attribute.value) and not _defines(_BY_NAME, editor)  # type: ignore[union-attr]
-    if any(isinstance(o, Instance) for arg in call.args for o in options(arg)) and name not in ("id", "isinstance", "type"):
+    if any(isinstance(o, Instance) for arg in call.args for o in options(arg)) and name not in (
+        "id",
+        "isinstance",
+        "type",
+    ):
         return False
     if name in _BUILTINS:
         return not (_defines(_BY_TEXT, editor) and any(isinstance(o, Unknown) for a in call.args for o in options(a)))
@@ -224,7 +239,9 @@ def _method(receiver: Value, name: str, call: ArgumentCall) -> bool:
         is_text = isinstance(receiver, Py) and receiver.kind == "str"
         if is_text or (isinstance(receiver, Const) and isinstance(receiver.value, str)):
             return name != "join" or all(_is_lasting(arg) or _is_generator(arg) for arg in call.args)
-        return receiver == Const(None) or (isinstance(receiver, Py) and receiver.kind in ("int", "float", "bool", "size"))
+        return receiver == Const(None) or (
+            isinstance(receiver, Py) and receiver.kind in ("int", "float", "bool", "size")
+        )
     if isinstance(receiver, (Mapping, Seq)):
         return name in _CONTAINER[type(receiver)]
     if isinstance(receiver, (Instance, TorchModule)):

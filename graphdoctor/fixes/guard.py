@@ -34,7 +34,7 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call, event = hit.place, hit.event
     if not isinstance(call, cst.Call) or not isinstance(event, Call):
         return FixPlan(edits, "unsafe", "Under compile this call is left out.")
-    more = more_than_output(event, call, editor)
+    more = more_than_output(event.qualname, call, editor)
     if more:
         return FixPlan(edits, "unsafe", f"Under compile this call is left out, and {more}.")
     lost = trace(call.args, (*event.args, *event.kwargs.values()), event.inner, editor)

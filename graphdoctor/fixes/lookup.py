@@ -93,6 +93,11 @@ class Lookup:
         return self._binds_torch[function]
 
     @cached_property
+    def torch_import_line(self) -> cst.CSTNode | None:
+        """The statement at module level that surely imports torch."""
+        return torch_name.import_of(self.module.tree)
+
+    @cached_property
     def torch(self) -> torch_name.Binding:
         """What ``torch`` stands for at module level."""
-        return torch_name.at_module_level(self.module.tree)
+        return torch_name.at_module_level(self.module)

@@ -9,9 +9,8 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.handlers import unhandled
+from graphdoctor.fixes.namespaces import dotted_name
 from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Call
-from graphdoctor.static.values import Const, External, options
 
 _LEVELS = "debug|info|warn|warning|error|critical|fatal|exception|log|success|trace"
 _PRINTING = re.compile(
@@ -28,7 +27,7 @@ _LOGGING = re.compile(
     rf"|(transformers|diffusers|accelerate|lightning|pytorch_lightning|absl|loguru|structlog)\.[\w.]+\.({_LEVELS})(_once)?"
     r"|[\w.]+\.rank_zero_(debug|info)"
 )
-_STREAMS = (External("sys.stdout"), External("sys.stderr"), External("sys.__stdout__"), External("sys.__stderr__"))
+_STREAMS = ("sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__")
 
 #: How a file reads what was written, or replaces what writes.
 _CAPTURES = {
@@ -43,17 +42,17 @@ _CAPTURES = {
 }  # fmt: skip
 
 
-def more_than_output(event: Call, call: cst.Call, editor: Editor) -> str:
-    """Why ``call`` may do more than write something for people to read; empty when it does not."""
-    kind = _kind(event.qualname)
+def more_than_output(name: str, call: cst.Call, editor: Editor) -> str:
+    """Why ``call``, of the function ``name``, may do more than write something for people to read; empty if it does not."""
+    kind = _kind(name)
     if not kind:
         return f"`{editor.code(call.func)}` changes more than what is shown"
     if any(arg.star == "**" for arg in call.args):
         return "its options are not written out"
-    streams = [event.kwargs[name] for name in ("file", "stream") if name in event.kwargs]
-    if event.qualname.startswith("pprint.") and len(event.args) > 1:
-        streams.append(event.args[1])
-    if any(option not in (*_STREAMS, Const(None)) for stream in streams for option in options(stream)):
+    streams = [a.value for a in call.args if a.keyword is not None and a.keyword.value in ("file", "stream")]
+    if name.startswith("pprint."):
+        streams += [a.value for a in call.args[1:2] if a.keyword is None]
+    if not all(editor.code(s) == "None" or dotted_name(s, editor) in _STREAMS for s in streams):
         return "what it writes to may be read by other code"
     captured = _CAPTURES.get(kind)
     if captured is not None and captured.search(editor.module.text):

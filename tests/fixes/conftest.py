@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -67,7 +68,8 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     elif isinstance(node, cst.Assert):
         event = events.Assert(node, site, value, None)
     else:
-        event = events.Call(node, site, "", (value,), {})
+        name = editor.code(node.func) if isinstance(node, cst.Call) else ""
+        event = events.Call(node, site, f"builtins.{name}" if name in dir(builtins) else "", (value,), {}, used=False)
     return Case(source, editor, Hit(event, "message", "suggestion"))
 
 

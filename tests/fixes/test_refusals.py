@@ -67,7 +67,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
      CALL, UNKNOWN, "`torch._dynamo.config.capture_scalar_outputs = True` is already set in this file."),
     (capture_numbers, "def f(x):\n    return x.item()\n", CALL, UNKNOWN,
      "The file does not import torch, so it is no place for a setting of torch."),
-    (capture_numbers, "if True:\n    import torch\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
+    (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
     # Checks.
     (check_in_graph, "return torch._check_tensor_all(x > 0)", CALL, UNKNOWN,
