@@ -5,10 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.editor import EAGER_ONLY, Editor
-from graphdoctor.fixes.effects import READING, trace
+from graphdoctor.fixes.effects import trace
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.namespaces import dotted_name, is_read
 from graphdoctor.fixes.outputs import more_than_output
+from graphdoctor.fixes.quiet_calls import READING
 from graphdoctor.fixes.scope import parameters, target_names
 from graphdoctor.fixes.uses import is_elsewhere
 from graphdoctor.model import Edit
@@ -103,7 +104,7 @@ def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
     for target in _targets(statement):
         if isinstance(target, cst.Subscript) and editor.code(target.value) == "os.environ":
             continue
-        if not target_names(target):
+        if any(isinstance(node, (cst.Attribute, cst.Subscript)) for node in walk(target)):
             raise Refuse(f"`{editor.code(target)}` is stored where other code may read it")
     return _bound_by(statement)
 

@@ -44,7 +44,7 @@ def is_builtin(name: str, editor: Editor) -> bool:
 
 
 def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
-    """The full name of what ``node`` reads, ``time.perf_counter``: of a module that is imported, of a logger, a builtin.
+    """The full name of what ``node`` reads, ``time.perf_counter``: of an imported module, a logger or a builtin.
 
     Empty where anything else in the file binds the name that it begins with.
     """

@@ -7,9 +7,8 @@ import re
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.namespaces import dotted_name
+from graphdoctor.fixes.purity import called
 from graphdoctor.source.walk import walk
 
 _LEVELS = "debug|info|warn|warning|error|critical|fatal|exception|log|success|trace"
@@ -29,9 +28,16 @@ _LOGGING = re.compile(
 )
 _STREAMS = ("sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__")
 
+#: Attributes that are always there, and functions that run without being called by their name.
+_PRESENT = ("shape", "dtype", "device", "ndim", "requires_grad", "training", "__class__", "__name__")
+_CALLED_BY_OTHERS = ("forward", "__call__")
+
 #: How a file reads what was written, or replaces what writes.
 _CAPTURES = {
-    "printed": re.compile(r"\b(redirect_std(out|err)|StringIO|capsys|capfd)\b|\bsys\.__?std(out|err)|\bstd(out|err)\s*=[^=]"),
+    "printed": re.compile(
+        r"\b(redirect_std(out|err)|StringIO|capsys|capfd)\b|\bsys\.__?std(out|err)|\bstd(out|err)\s*=[^=]"
+        r"|\bbuiltins\b.*\bprint\b"
+    ),
     "logged": re.compile(
         r"\b(addFilter|setLoggerClass|setLogRecordFactory|caplog|assertLogs|StringIO|MemoryHandler|QueueHandler)\b"
         rf"|\bclass\s+\w+\s*\([^)]*(Handler|Filter|Formatter|LoggerAdapter|Logger)\b|\.({_LEVELS})\s*=[^=]"
@@ -43,7 +49,7 @@ _CAPTURES = {
 
 
 def more_than_output(name: str, call: cst.Call, editor: Editor) -> str:
-    """Why ``call``, of the function ``name``, may do more than write something for people to read; empty if it does not."""
+    """Why ``call``, of the function ``name``, may do more than write for people to read; empty when it does not."""
     kind = _kind(name)
     if not kind:
         return f"`{editor.code(call.func)}` changes more than what is shown"
@@ -73,18 +79,32 @@ def _kind(name: str) -> str:
 
 
 def _may_be_caught(call: cst.Call, kind: str, editor: Editor) -> bool:
-    """Whether an exception of the call is handled in the same function."""
-    plain = (cst.Arg, cst.Name, cst.BaseString, cst.BaseNumber, cst.FormattedStringExpression, cst.FormattedStringText)
-    nodes = (n for arg in call.args for n in walk(arg) if isinstance(n, (cst.BaseExpression, cst.Arg)))
-    if kind != "warned" and all(isinstance(n, plain) for n in nodes):
+    """Whether an exception of the call, or of its arguments, is handled in the file, so that other code runs then."""
+    if kind != "warned" and not any(_may_raise(node) for arg in call.args for node in walk(arg)):
         return False
-    for outer in editor.ancestors(call):
-        if isinstance(outer, cst.With) and any("suppress" in editor.code(item.item) for item in outer.items):
+    function = editor.function_of(call)
+    for block in editor.every(cst.Try):
+        if block.handlers and _enters(block.body, call, function):
             return True
-        if isinstance(outer, cst.FunctionDef):
-            break
-    try:
-        unhandled(call, editor)
-    except Refuse:
-        return True
-    return False
+    return any(
+        any(called(item.item) == "suppress" for item in block.items if isinstance(item.item, cst.Call))
+        and _enters(block.body, call, function)
+        for block in editor.every(cst.With)
+    )
+
+
+def _enters(body: cst.CSTNode, call: cst.Call, function: cst.FunctionDef | None) -> bool:
+    """Whether ``call`` stands in ``body``, or ``body`` calls the function that it stands in."""
+    name = function.name.value if function is not None else ""
+    return any(
+        node is call or (isinstance(node, cst.Call) and (called(node) == name or name in _CALLED_BY_OTHERS))
+        for node in walk(body)
+    )
+
+
+def _may_raise(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value not in _PRESENT
+    if isinstance(node, cst.Subscript):
+        return not (isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape")
+    return isinstance(node, (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BaseComp))

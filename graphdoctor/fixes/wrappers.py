@@ -21,11 +21,11 @@ def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     loop = editor.parent(call)
     if not isinstance(call, cst.Call) or not isinstance(loop, (cst.For, cst.CompFor)) or loop.iter is not call:
         return Refusal("The progress bar is not what a loop runs over.")
+    if not call.args or call.args[0].keyword is not None or any(a.star for a in call.args):
+        return Refusal("What the progress bar runs over is not its first argument.")
     name = hit.event.qualname if isinstance(hit.event, Call) else ""
     if not _BAR.search(name):
         return Refusal("This does more than show how far a loop is.")
-    if not call.args or call.args[0].keyword is not None or any(a.star for a in call.args):
-        return Refusal("What the progress bar runs over is not its first argument.")
     items = editor.operand(call.args[0].value)
     options = call.args[1:]
     if name.endswith("trange"):
