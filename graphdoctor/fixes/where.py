@@ -205,6 +205,8 @@ class _Chooser:
             self.risks.extend(arms.risks(operand, self.editor))
         if not condition.scalar:
             self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
+        if "." in target:
+            self.risks.append(f"`{target}` keeps the result, with what its gradient needs, beyond this call")
         choice = Choice(test, taken.term, other.term, is_first)
         self.unproved.extend(unproved(choice, target, self.branch, self.editor))
 

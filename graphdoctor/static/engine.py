@@ -320,7 +320,8 @@ def _finding(
         severity = "warning"
     fix = None
     try:
-        fix = suggest(rule, first, editor)
+        others = [hit for hit in place.hits if hit is not first]
+        fix = suggest(rule, first, editor, others)
     except Exception as error:
         trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
     start = max(location.line - CONTEXT, 1)

@@ -45,6 +45,16 @@ class Event:
 
 
 @frozen
+class ArgumentCall:
+    """A call inside the arguments of another one: what is called, and with what."""
+
+    node: cst.Call
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
+@frozen
 class Call(Event):
     """A call that is not followed into scanned code.
 
@@ -59,6 +69,8 @@ class Call(Event):
     receiver: Value | None = None
     #: The value of the call is used by the surrounding expression.
     used: bool = True
+    #: The calls inside its arguments, in the order of evaluation, where its own value is not used.
+    inner: tuple[ArgumentCall, ...] = ()
 
 
 @frozen

@@ -190,6 +190,16 @@ def test_unsafe_says_what_may_change(make: Any, body: str, risk: str) -> None:
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and risk in plan.reason, plan
 
 
+def test_what_an_attribute_keeps_beyond_the_call_is_unsafe(make: Any) -> None:
+    source = (
+        "import torch\n\n\nclass N(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+        "        if x.mean() > 0:\n            self.last = x * 2\n        else:\n            self.last = x * 3\n"
+    )
+    plan = make(source, cst.If).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe", plan
+    assert "`self.last` keeps the result, with what its gradient needs, beyond this call" in plan.reason
+
+
 def test_submodule_calls_are_unsafe(make: Any) -> None:
     source = "import torch\n\n\nclass N(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        if x.sum() > 0:\n            x = self.a(x)\n        return x\n"
     plan = make(source, cst.If).run(choose_with_where)
