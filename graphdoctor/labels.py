@@ -13,7 +13,7 @@ Label = Literal["safe", "verified", "unsafe", "refused", "manual"]
 
 def label(fix: Fix) -> Label:
     """The label of ``fix``: what is known from the source, and what verification saw."""
-    if fix.safety == "manual" or not fix.edits:
+    if fix.safety == "manual":
         return "manual"
     if fix.grade == "none":
         return "refused"

@@ -57,7 +57,7 @@ def select_fixes(
     taken: dict[str, list[Edit]] = {}
     for finding in sorted(findings, key=lambda f: f.location):
         fix = finding.fix
-        if fix is None or not may_be_written(finding, unsafe, owner):
+        if fix is None or not fix.edits or not may_be_written(finding, unsafe, owner):
             continue
         edits = taken.setdefault(finding.location.path, [])
         if any(overlap(mine, other) for mine in fix.edits for other in edits):

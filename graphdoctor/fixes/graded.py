@@ -26,7 +26,7 @@ def finding(
     ``trial`` has all fixes that stood the proof, ``dropped`` says why others did not.
     """
     fix = found.fix
-    if fix is None or not fix.edits:
+    if fix is None or fix.safety == "manual":
         return found
     if found in dropped:
         return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {dropped[found]}."))

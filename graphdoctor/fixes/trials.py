@@ -96,7 +96,7 @@ class Trials:
         return time.monotonic() < self._until
 
     def record(self, findings: Iterable[Finding], before: Sequence[DynamicRun]) -> None:
-        """Run the original on varied inputs, in the modes of ``before``, and see the outcomes in lines of ``findings``."""
+        """Run the original on varied inputs, in the modes of ``before``, and see the outcomes of the tested lines."""
         lines: dict[str, set[int]] = {}
         for finding in findings:
             lines.setdefault(finding.location.path, set()).update(lines_of(finding))

@@ -34,7 +34,7 @@ def _quick_fixes(
     uri: str, analysis: Analysis, positions: Positions, finding: Finding, cause: Diagnostic
 ) -> Iterator[CodeAction]:
     fix = finding.fix
-    if fix is not None and is_offered(finding):
+    if fix is not None and fix.edits and is_offered(finding):
         safe = may_be_written(finding, unsafe=False)
         title = f"Fix {finding.rule} {finding.name}" if safe else f"Fix {finding.rule} (unsafe): {fix.reason}"
         edit = _workspace_edit(uri, positions, fix.edits)

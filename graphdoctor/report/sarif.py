@@ -101,7 +101,7 @@ def _result(
         result["baselineState"] = "new" if exact.fingerprint in diagnosis.comparison.new else "unchanged"
     if stack := stacks.get((place.path, place.line)):
         result["relatedLocations"] = [_frame(frame, number) for number, frame in enumerate(stack)]
-    if exact.fix is not None and is_offered(exact, owner=None):
+    if exact.fix is not None and exact.fix.edits and is_offered(exact, owner=None):
         reason = text.fix.reason if text.fix else ""
         result["fixes"] = [
             {

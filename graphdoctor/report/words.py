@@ -89,7 +89,7 @@ def fix_kind(fix: Fix) -> str:
 
 
 def fix_text(fix: Fix) -> str:
-    """Why the fix is what it is, and what verification saw of it; the report of the verification says for which inputs."""
+    """Why the fix is what it is, and what verification saw of it; for which inputs, ``verification_detail`` says."""
     return " ".join(filter(None, [fix.reason, fix.detail]))
 
 
