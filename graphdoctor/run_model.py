@@ -293,7 +293,8 @@ class Varied:
     """Eager runs on varied inputs: of the original, or of fixed code against it. Not part of the JSON contract.
 
     ``calls`` counts those that the original accepted; ``refused`` and ``skipped`` name the variations that it did not
-    accept and those that there was no time for; ``dtypes`` are those of the accepted inputs. ``seen`` holds the tests
+    accept and those that there was no time for; ``dtypes`` are those of the accepted inputs, ``backward``
+    says whether gradients were computed. ``seen`` holds the tests
     and loops of the original: path, line, column, outcome. ``differs`` says where the fixed code did something else,
     and ``changes`` where it does the same in another way, as raising another exception; each is a clause about the
     first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself.
@@ -307,6 +308,7 @@ class Varied:
     refused: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
+    backward: bool = False
     noise: tuple[str, ...] = ()
 
 

@@ -153,7 +153,15 @@ class Experiment:
         assert self.request.reference is not None
         progress(f"varying the inputs ({self.mode})")
         modules = [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
-        varying = Varying(self.target, self.mode, self._call, self.request.reference, modules, self._is_own)
+        module = self.target.sample(self.mode).module
+        trainable = module is not None and any(p.requires_grad for p in module.parameters())
+        # What has no train mode is run with gradients in the mode that it has.
+        backward = self.mode == "train" or not trainable
+
+        def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+            return self._call(sample, backward=backward)
+
+        varying = Varying(self.target, self.mode, call, self.request.reference, backward, modules, self._is_own)
         with force_eager():
             if self.request.repeat:
                 return varying.repeat()
@@ -206,10 +214,12 @@ class Experiment:
         found = compare.snapshot(sample, outputs)
         return found if loss is None else {**found, "loss": loss.detach().clone()}
 
-    def _call(self, sample: Sample, function: Callable[..., Any] | None = None) -> tuple[Any, torch.Tensor | None]:
+    def _call(
+        self, sample: Sample, function: Callable[..., Any] | None = None, backward: bool = False
+    ) -> tuple[Any, torch.Tensor | None]:
         # Not `function or ...`: a compiled module has no truth value of its own.
         outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
-        loss = self._loss(outputs) if self.mode == "train" else None
+        loss = self._loss(outputs) if backward or self.mode == "train" else None
         if loss is not None:
             torch.autograd.backward(loss)
         return outputs, loss

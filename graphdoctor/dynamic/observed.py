@@ -28,6 +28,7 @@ TEXT = "text of what was raised"
 DELIBERATE = "raised on purpose"
 
 _MEMORY, _GRADIENT, _DEVICE, _STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
+_PARTS = (_STATE, _MEMORY, _GRADIENT, _DEVICE)
 _OUTPUT = "standard output"
 _LONGEST = 100_000
 
@@ -67,7 +68,11 @@ def of_error(error: Exception, is_own: Callable[[str], bool]) -> Snapshot:
 
 def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str]]:
     """Each leaf in which the two differ, and a clause that says how; tolerances are those of the dtype."""
-    for name in dict.fromkeys([*expected, *actual]):
+    # The outputs first, then whose memory they have: these explain the others.
+    names = sorted(
+        dict.fromkeys([*expected, *actual]), key=lambda n: (not n.startswith("output"), not n.startswith(_MEMORY))
+    )
+    for name in names:
         if name not in expected or name not in actual:
             yield name, _one_sided(name, "the original" if name in expected else "the fixed code", expected, actual)
             continue
@@ -79,16 +84,20 @@ def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str
             yield name, f"{name} differs: other random numbers follow"
         elif name.startswith((_MEMORY, _GRADIENT, _DEVICE, "the setting ")):
             yield name, f"{name} is {a} in the original and {b} in the fixed code"
+        elif name.startswith(_STATE):
+            yield name, f"what is written differs, {where.removeprefix(_STATE)}"
         else:
             yield name, where
 
 
-def is_kind_of_number(name: str, expected: Any, actual: Any) -> bool:
-    """Whether a written value is a Python number in one and the same number as a 0-d tensor in the other."""
-    if not name.startswith(_STATE) or isinstance(expected, torch.Tensor) is isinstance(actual, torch.Tensor):
-        return False
-    tensor, number = (expected, actual) if isinstance(expected, torch.Tensor) else (actual, expected)
-    if not isinstance(number, (bool, int, float)) or tensor.ndim:
+def is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
+    """Whether the leaf is about a written value that is a Python number in one and the same number as a 0-d tensor in
+    the other."""
+    written = _STATE + next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
+    number, tensor = before.get(written), after.get(written)
+    if isinstance(number, torch.Tensor):
+        number, tensor = tensor, number
+    if not isinstance(number, (bool, int, float)) or not isinstance(tensor, torch.Tensor) or tensor.ndim:
         return False
     return numerics.compare({name: float(number)}, {name: float(tensor)}).where is None
 

@@ -29,15 +29,18 @@ _NOISE = "noise"
 
 @dataclass(frozen=True)
 class Varying:
-    """A target in one mode, varied. ``folder`` holds what the original left; ``modules`` are those whose globals count.
+    """A target in one mode, varied.
 
-    ``is_own`` says of a file whether it is the user's code.
+    ``call`` goes backward where ``gradients`` is set, and inputs then get gradients where the model takes such inputs.
+    ``folder`` holds what the original left; ``modules`` are those whose globals count; ``is_own`` says of a file
+    whether it is the user's code.
     """
 
     target: Target
     mode: Mode
     call: observed.Call
     folder: Path
+    gradients: bool = False
     modules: Sequence[ModuleType] = ()
     is_own: Callable[[str], bool] = lambda path: True
 
@@ -67,7 +70,9 @@ class Varying:
                 refused.add(variation.kind)
                 found = replace(found, refused=(*dict.fromkeys([*found.refused, variation.kind or variation.name]),))
             else:
-                found = replace(found, calls=found.calls + 1, dtypes=tuple(sorted({*found.dtypes, *dtypes})))
+                backward = found.backward or any(name.startswith("gradient of ") for name in after)
+                dtypes = {*found.dtypes, *dtypes}
+                found = replace(found, calls=found.calls + 1, dtypes=tuple(sorted(dtypes)), backward=backward)
             found = replace(found, seen=tuple(sorted(seen)))
             update(found)
         return found
@@ -105,10 +110,9 @@ class Varying:
     def _name(self, variation: Variation) -> str:
         return f"{self.mode}-{ALL.index(variation)}"
 
-    def _outcome(self, variation: Variation) -> tuple[Snapshot, Collection[str]]:
-        """What one variation leaves behind, and the dtypes of its inputs, which get gradients where the model takes
-        such inputs. Raises NotApplicable."""
-        attempts = (True, False) if self.mode == "train" else (False,)
+    def _outcome(self, variation: Variation) -> tuple[Snapshot, set[str]]:
+        """What one variation leaves behind, and the dtypes of its inputs. Raises NotApplicable."""
+        attempts = (True, False) if self.gradients else (False,)
         for gradients in attempts:
             sample = variations.sample(self.target, self.mode, variation, gradients)
             dtypes = variations.dtypes(sample)
@@ -151,7 +155,7 @@ def _compared(before: Snapshot, after: Snapshot, noise: Collection[str]) -> tupl
     for name, clause in observed.differences(before, after):
         if name in noise:
             continue
-        if not observed.is_kind_of_number(name, before.get(name), after.get(name)):
+        if not observed.is_kind_of_number(name, before, after):
             return clause, ""
-        changes = changes or f"{clause.removeprefix('written: ')}: a number and a tensor"
+        changes = changes or f"{clause} (a number and a tensor)"
     return "", changes

@@ -78,6 +78,8 @@ def assumptions(trials: Trials) -> str:
     text = f"inputs of {', '.join(dtypes)}" if dtypes else "the inputs of the sample"
     if refused:
         text += f"; not accepted by the original: {', '.join(refused)}"
+    if not any(varied.backward for varied in trials.recorded):
+        text += "; without gradients"
     if skipped:
         text += f"; not tried for lack of time: {', '.join(skipped)}"
     if trials.noise:
