@@ -28,6 +28,7 @@ TEXT = "text of what was raised"
 DELIBERATE = "raised on purpose"
 
 _MEMORY, _GRADIENT, _DEVICE, _STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
+_OWN, _ITSELF = "its own", " itself"
 _PARTS = (_STATE, _MEMORY, _GRADIENT, _DEVICE)
 _OUTPUT = "standard output"
 _LONGEST = 100_000
@@ -50,7 +51,10 @@ def observe(sample: Sample, call: Call, modules: Sequence[ModuleType]) -> Snapsh
         found[f"{_GRADIENT}{name}"] = tensor.requires_grad
         found[f"{_DEVICE}{name}"] = str(tensor.device)
     for name, tensor in {**_tensors(outputs, "output"), **changed.tensors}.items():
-        found[f"{_MEMORY}{name}"] = memory.owner(name, tensor)
+        found[f"{_MEMORY}{name}"] = owner = memory.owner(name, tensor)
+        if owner.endswith(_ITSELF):
+            # Its gradient is that of the other.
+            found.pop(f"gradient of {name}", None)
     found |= {f"{_STATE}{name}": value for name, value in changed.leaves.items()}
     found |= _parameters(sample)
     found |= state.random_numbers()
@@ -68,10 +72,9 @@ def of_error(error: Exception, is_own: Callable[[str], bool]) -> Snapshot:
 
 def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str]]:
     """Each leaf in which the two differ, and a clause that says how; tolerances are those of the dtype."""
-    # The outputs first, then whose memory they have: these explain the others.
-    names = sorted(
-        dict.fromkeys([*expected, *actual]), key=lambda n: (not n.startswith("output"), not n.startswith(_MEMORY))
-    )
+    # The outputs first, then what was written, then whose memory it is: these explain the others.
+    order = ("output", _STATE, _MEMORY)
+    names = sorted(dict.fromkeys([*expected, *actual]), key=lambda n: [not n.startswith(start) for start in order])
     for name in names:
         if name not in expected or name not in actual:
             yield name, _one_sided(name, "the original" if name in expected else "the fixed code", expected, actual)
@@ -90,9 +93,15 @@ def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str
             yield name, where
 
 
-def is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
-    """Whether the leaf is about a written value that is a Python number in one and the same number as a 0-d tensor in
-    the other."""
+def is_harmless(name: str, before: Snapshot, after: Snapshot) -> bool:
+    """Whether few callers notice the difference: memory that is no longer shared, and a written number that is a 0-d
+    tensor in one and a Python number of the same value in the other."""
+    if name.startswith(_MEMORY):
+        return bool(after.get(name) == _OWN) or _is_kind_of_number(name, before, after)
+    return _is_kind_of_number(name, before, after)
+
+
+def _is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
     written = _STATE + next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
     number, tensor = before.get(written), after.get(written)
     if isinstance(number, torch.Tensor):
@@ -139,8 +148,8 @@ class _Memory:
         known = self._names.setdefault(id(tensor), name)
         first = self._storages.setdefault(place, name) if place else name
         if known != name:
-            return f"that of {known} itself"
-        return f"shared with {first}" if first != name else "its own"
+            return f"that of {known}{_ITSELF}"
+        return f"shared with {first}" if first != name else _OWN
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -22,13 +22,16 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 class Variation:
     """What is done with each input and each parameter; None leaves them.
 
-    ``kind`` names the inputs that the original need not accept; once it did not, others of the kind are not tried.
+    ``kind`` names inputs of another kind than the sample's, which the original need not accept; once it did not, others
+    of the kind are not tried.
     """
 
     name: str
     inputs: Change | None = None
     parameters: Change | None = None
     kind: str = ""
+    #: Gradients overflow or are NaN: no training goes on with them.
+    extreme: bool = False
     #: The module is converted to float64, with its buffers.
     double: bool = False
     #: All inputs are cut to a batch of no rows.
@@ -114,11 +117,11 @@ VARIATIONS = (
     Variation("float64", _double, kind="float64", double=True),
     Variation("integers in place of floats", _whole(1), kind="integers in place of floats"),
     Variation("an empty batch", kind="an empty batch", empty=True),
-    Variation("one NaN in each input", _with_one(float("nan"))),
-    Variation("one infinity in each input", _with_one(float("inf"))),
+    Variation("one NaN in each input", _with_one(float("nan")), extreme=True),
+    Variation("one infinity in each input", _with_one(float("inf")), extreme=True),
     Variation("the parameters negated", None, _scaled(-1.0)),
     Variation("the parameters times 0.001", None, _scaled(1e-3)),
-    Variation("the parameters times 1e+20", None, _scaled(1e20)),
+    Variation("the parameters times 1e+20", None, _scaled(1e20), extreme=True),
     Variation("float64, negated", lambda t: -_double(t) if t.is_floating_point() else t, kind="float64", double=True),
     Variation("negated integers in place of floats", _whole(-1), kind="integers in place of floats"),
 )

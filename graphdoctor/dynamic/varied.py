@@ -90,7 +90,7 @@ class Varying:
             except NotApplicable:
                 differs = differs or f"{variation.name} is possible in the original only"
                 continue
-            wrong, other = _compared(before, after, noise)
+            wrong, other = _compared(variation, before, after, noise)
             calls += observed.RAISED not in before
             differs = differs or (wrong and f"with {variation.name} {wrong}")
             changes = changes or (other and f"with {variation.name} {other}")
@@ -139,23 +139,30 @@ def _one_sided(seen: Seen) -> bool:
     return any((*place, not truth) not in seen for *place, truth in seen)
 
 
-def _compared(before: Snapshot, after: Snapshot, noise: Collection[str]) -> tuple[str, str]:
-    """What is wrong with the fixed code, and what it only does in another way: two clauses."""
+def _compared(variation: Variation, before: Snapshot, after: Snapshot, noise: Collection[str]) -> tuple[str, str]:
+    """What is wrong with the fixed code, and what it does in another way: two clauses."""
     if observed.RAISED in before:
         # An input that the original does not accept proves nothing, unless it is refused on purpose.
         if not before[observed.DELIBERATE]:
             return "", ""
         if observed.RAISED not in after:
-            return f"only the original raises {before[observed.TEXT]}", ""
+            return _sorted(variation, f"only the original raises {before[observed.TEXT]}")
         same = before[observed.RAISED] == after[observed.RAISED]
         return "", "" if same else f"it raises {after[observed.TEXT]}, and the original {before[observed.TEXT]}"
     if observed.RAISED in after:
-        return f"only the fixed code raises {after[observed.TEXT]}", ""
+        return _sorted(variation, f"only the fixed code raises {after[observed.TEXT]}")
     changes = ""
     for name, clause in observed.differences(before, after):
         if name in noise:
             continue
-        if not observed.is_kind_of_number(name, before, after):
-            return clause, ""
-        changes = changes or f"{clause} (a number and a tensor)"
+        overflows = variation.extreme and name.startswith("gradient of ")
+        if not overflows and not observed.is_harmless(name, before, after):
+            wrong, change = _sorted(variation, clause)
+            return wrong, changes or change
+        changes = changes or clause
     return "", changes
+
+
+def _sorted(variation: Variation, clause: str) -> tuple[str, str]:
+    """``clause`` as a fault; of inputs of another kind than the sample's, as another way."""
+    return ("", clause) if variation.kind else (clause, "")

@@ -131,7 +131,7 @@ class Trials:
     def _varied(self, texts: Mapping[str, str]) -> tuple[str, str]:
         """What is wrong on varied inputs, and what is done in another way."""
         found = self._copies.vary(texts)
-        if any(v.differs for v in found) and self.noise is None:
+        if any(v.differs or v.changes for v in found) and self.noise is None:
             # Not before: most rewrites are right, and this is one more run of everything.
             self.noise = tuple(dict.fromkeys(name for v in self._copies.repeat() for name in v.noise))
             found = self._copies.vary(texts) if self.noise else found

@@ -69,7 +69,7 @@ class Copies:
 
     def record(self, lines: Mapping[str, Sequence[int]], modes: Sequence[str]) -> Sequence[Varied]:
         seen = tuple(("m.py", line, 5, truth) for line in sorted(self.seen) for truth in sorted(self.seen[line]))
-        return (Varied("eval", 1, seen=seen, dtypes=("float32",), refused=("an empty batch",)),)
+        return (Varied("eval", 1, seen=seen, dtypes=("float32",), backward=True, refused=("an empty batch",)),)
 
     def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
         letters = set(texts["m.py"])
