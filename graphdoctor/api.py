@@ -254,7 +254,7 @@ def _before_and_after(
     """The texts of the files that the fixes change, by shown path: of ``texts`` alone where there are any."""
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
 
-    chosen, _ = select_fixes((f for f in _usable(diagnosis.findings) if not texts or f.location.path in texts), unsafe)
+    chosen, _ = select_fixes((f for f in diagnosis.findings if not texts or f.location.path in texts), unsafe)
     paths = sorted({f.location.path for f in chosen})
     before = {path: texts[path] if texts else text_of(Path(diagnosis.root) / path) for path in paths}
     return before, fixed_texts(before, chosen)
@@ -316,12 +316,6 @@ def _read(files: Sequence[tuple[Path, str]], what: Given) -> _Sources:
     return _Sources(texts, {path: file for file, path in files})
 
 
-def _usable(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings whose fix may be written: the user's, not what the run refuted, nor where verification failed."""
-    usable = (f for f in findings if f.status != "refuted" and f.owner == "own")
-    return [f for f in usable if f.fix is not None and f.fix.grade != "none"]
-
-
 def _write_fixes(
     findings: Sequence[Finding], sources: _Sources, unsafe: bool, choose: Choose | None
 ) -> tuple[tuple[Finding, ...], list[str]]:
@@ -329,7 +323,7 @@ def _write_fixes(
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
     from graphdoctor.fixes.write import write
 
-    chosen, overlapping = select_fixes(_usable(findings), unsafe)
+    chosen, overlapping = select_fixes(findings, unsafe)
     if choose is not None:
         chosen, overlapping = tuple(choose(chosen)), ()
     notes = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from graphdoctor.diagnosis.compare import new_findings, new_first
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Comparison, Diagnosis, Finding
 from graphdoctor.report import advise, deeper, markdown_run, varied, words
 from graphdoctor.report.excerpt import source_lines
@@ -172,7 +173,11 @@ def _fix(finding: Finding, detail: Detail) -> str:
     if fix is None:
         return ""
     text = f"**Fix** ({escape(words.fix_kind(fix))}): {prose(words.fix_text(fix), _PROSE)}"
-    return f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}" if detail.diffs and fix.diff else text
+    return (
+        f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}"
+        if detail.diffs and fix.diff and is_offered(finding, owner=None)
+        else text
+    )
 
 
 def _place(finding: Finding) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphdoctor.diagnosis.compare import new_findings
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
 from graphdoctor.report.gfm import escape, fence, prose
@@ -51,7 +52,7 @@ def suggestion(finding: Finding) -> Suggestion | None:
     Text that reads otherwise than it is (bidirectional or control characters) is never suggested.
     """
     fix = finding.fix
-    if fix is None or not fix.edits or visible(fix.diff) != fix.diff:
+    if fix is None or not is_offered(finding) or visible(fix.diff) != fix.diff:
         return None
     lines = fix.diff.splitlines()
     hunks = [number for number, line in enumerate(lines) if _HUNK.match(line)]

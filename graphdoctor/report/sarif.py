@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Edit, Finding
 from graphdoctor.report import words
 from graphdoctor.report.repository import from_repository, is_absolute
@@ -100,11 +101,11 @@ def _result(
         result["baselineState"] = "new" if exact.fingerprint in diagnosis.comparison.new else "unchanged"
     if stack := stacks.get((place.path, place.line)):
         result["relatedLocations"] = [_frame(frame, number) for number, frame in enumerate(stack)]
-    if exact.fix is not None and exact.fix.edits:
+    if exact.fix is not None and exact.fix.edits and is_offered(exact, owner=None):
         reason = text.fix.reason if text.fix else ""
         result["fixes"] = [
             {
-                "description": _message(f"{words.SAFETIES[exact.fix.safety]}: {reason}"),
+                "description": _message(f"{words.fix_kind(exact.fix)}. {reason}"),
                 "artifactChanges": list(_changes(exact.fix.edits)),
             }
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Severity
 
 
@@ -25,7 +26,7 @@ def counts(diagnosis: Diagnosis) -> tuple[Count, ...]:
     found = []
     for key in {(f.rule, f.name, f.severity) for f in findings}:
         same = [f for f in findings if (f.rule, f.name, f.severity) == key]
-        found.append(Count(*key, count=len(same), fixable=sum(f.fix is not None and bool(f.fix.edits) for f in same)))
+        found.append(Count(*key, count=len(same), fixable=sum(map(is_offered, same))))
     return tuple(sorted(found, key=lambda c: (-c.count, c.rule, c.severity)))
 
 

@@ -32,7 +32,7 @@ model.py:18:9: error GD101 [print-in-graph] print() breaks the graph
    = run: confirmed by the run (GB0059, 3 events)
    = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
    = help: Print only when the code is not being compiled.
-   = fix: safe; verified: works with the default settings. The call only writes to stdout.
+   = fix: safe; compiles with the default settings. The call only writes to stdout.
        -        print("input", x.shape)
        +        if not torch.compiler.is_compiling():
        +            print("input", x.shape)"""
