@@ -80,6 +80,7 @@ class Cache:
             "findings": [dataclasses.asdict(finding) for finding in result.findings],
             "judged": None if result.judged is None else sorted(result.judged),
             "helpers": {shown: str(helper) for shown, helper in result.helpers.items()},
+            "compiles": result.compiles,
         }
         # A folder that cannot be written to only costs the time of the next scan.
         with contextlib.suppress(OSError):
@@ -145,6 +146,7 @@ def _result(entry: dict[str, Any]) -> FileResult:
         tuple(_finding(raw) for raw in entry["findings"]),
         None if entry["judged"] is None else frozenset(entry["judged"]),
         {shown: Path(helper) for shown, helper in entry["helpers"].items()},
+        compiles=entry["compiles"],
     )
 
 
