@@ -118,10 +118,10 @@ def _scan(
     sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())), what)
     timings["static"] = time.monotonic() - started
 
-    notes.extend(nothing_checked(static, settings, rules, discovery.root))
     request, reason = run_request(options, settings, discovery, static)
     if reason:
         notes.append(reason)
+    notes.extend(nothing_checked(static, settings, rules, discovery.root))
     runs: tuple[DynamicRun, ...] | None = None
     environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": torch_available()}
     verified: Verified | None = None

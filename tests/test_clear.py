@@ -90,3 +90,19 @@ def test_no_rule_is_left() -> None:
         assert "note: nothing checked: the selected and ignored codes leave no rule" in result.stdout
     for options in (("--ignore", "GD2"), ("--ignore", "GD", "--extend-select", "GD102")):
         assert "nothing checked" not in invoke("scan", "net.py", "--no-run", *options).stdout
+
+
+@pytest.mark.parametrize("command", [("scan", "--no-run", "--diff"), ("fix", "--diff")])
+def test_no_diff_of_a_file_that_was_not_read(folder: Path, command: tuple[str, ...]) -> None:
+    (folder / "broken.py").write_text("def f(:\n")
+    result = invoke(*command, "broken.py")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith("graphdoctor: broken.py: syntax error in line 1")
+
+
+def test_fix_and_statistics_name_the_file_that_was_not_read(folder: Path) -> None:
+    (folder / "broken.py").write_text("def f(:\n")
+    for command in (("fix", "--no-verify"), ("scan", "--no-run", "--statistics")):
+        result = invoke(*command, "broken.py", "net.py")
+        assert result.exit_code == 2
+        assert "this file could not be read: broken.py: syntax error in line 1" in result.stdout
