@@ -24,7 +24,7 @@ from graphdoctor.given import Given, given
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
-from graphdoctor.selection import kept, unused_comments
+from graphdoctor.selection import kept, nothing_checked, unused_comments
 from graphdoctor.source.discover import Discovery, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, read, text_of
@@ -121,6 +121,7 @@ def _scan(
     request, reason = run_request(options, settings, discovery, static)
     if reason:
         notes.append(reason)
+    notes.extend(nothing_checked(static, settings, rules, discovery.root))
     runs: tuple[DynamicRun, ...] | None = None
     environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": torch_available()}
     verified: Verified | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, complain_unread, emit
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def fix(
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
-        context.exit(FINDINGS if changes else CLEAN)
+        unread = complain_unread(diagnosis)
+        context.exit(FINDINGS if changes else unread)
     emit(fixes.render(diagnosis), None)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)
 

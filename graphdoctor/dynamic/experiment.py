@@ -99,7 +99,7 @@ class Experiment:
     def compiled(self, run: DynamicRun) -> tuple[DynamicRun, compare.Snapshot | None]:
         """The default compile: breaks, graphs, operators and the compiled share; the snapshot is None if it raised."""
         torch._dynamo.reset()
-        self.backend.reset()
+        self.backend.clear()
         sample = self.target.sample(self.mode)
         function = torch.compile(sample.function, backend=self.backend)
         snapshot: compare.Snapshot | None = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from graphdoctor.labels import is_offered, may_be_written
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
+from graphdoctor.report.problems import problems
 from graphdoctor.report.visible import one_line, printable
 from graphdoctor.report.words import plural
 
@@ -28,6 +29,9 @@ def render(diagnosis: Diagnosis) -> str:
         result = shown.verification
         proof = [words.verification(result), words.verification_detail(result)]
         blocks.append("\n".join(["Verification:", *(line for text in proof for line in _wrapped(text, 2))]))
+    troubled = [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in problems(shown)]
+    if troubled:
+        blocks.append("\n".join(troubled))
     notes = [one_line(note) for note in shown.notes]
     if notes:
         blocks.append("\n".join(notes))

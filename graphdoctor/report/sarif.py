@@ -15,6 +15,7 @@ from urllib.parse import quote
 from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Edit, Finding
 from graphdoctor.report import words
+from graphdoctor.report.problems import problems
 from graphdoctor.report.repository import from_repository, is_absolute
 from graphdoctor.report.sarif_rules import LEVELS, descriptors
 from graphdoctor.report.visible import one_line, printable, visible
@@ -61,17 +62,18 @@ def to_dict(diagnosis: Diagnosis) -> Json:
 
 
 def _invocation(shown: Diagnosis) -> Json:
-    unread = [file for file in shown.files if file.status == "failed"]
-    return {
-        "executionSuccessful": not unread,
-        "toolExecutionNotifications": [
-            {
-                "level": "error",
-                "message": _message(f"{file.path}: {file.reason or 'could not be read'}"),
-            }
-            for file in unread
-        ],
-    }
+    found = problems(shown)
+    notifications = [
+        {
+            "level": "error" if problem.kind != "incomplete-file" else "warning",
+            "descriptor": {"id": problem.kind},
+            "message": _message(f"{problem.path}: {problem.text}" if problem.path else problem.text),
+        }
+        for problem in found
+    ]
+    notifications += [{"level": "note", "message": _message(note)} for note in shown.notes]
+    stopped = any(problem.stopped and problem.kind != "incomplete-file" for problem in found)
+    return {"executionSuccessful": not stopped, "toolExecutionNotifications": notifications}
 
 
 def _result(

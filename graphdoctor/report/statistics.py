@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 
 from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Severity
+from graphdoctor.report.problems import problems
+from graphdoctor.report.visible import one_line, printable
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ def as_text(diagnosis: Diagnosis) -> str:
         + (f"  ({row.fixable} fixable)" if row.fixable else "")
         for row in rows
     ]
+    found = problems(printable(diagnosis))
+    lines += [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in found]
     return "".join(f"{line}\n" for line in lines) or "nothing found\n"
 
 

@@ -61,6 +61,8 @@ def closing(diagnosis: Diagnosis) -> str:
     """The last line: ``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: ...``."""
     summary = diagnosis.summary
     files = plural(summary.files - summary.failed, "file")
+    if summary.failed == summary.files:
+        return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
     if not summary.errors and not summary.warnings:
         return f"No errors or warnings in {files}."
     found = f"{plural(summary.errors, 'error')} and {plural(summary.warnings, 'warning')}"

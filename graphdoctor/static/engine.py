@@ -14,7 +14,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
 from graphdoctor.model import Finding, ScannedFile, Severity
-from graphdoctor.source import syntax
+from graphdoctor.source import language, syntax
 from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
@@ -106,6 +106,7 @@ class Analysis:
         try:
             text, encoding = project.read(file)
             lines = text.count("\n") + bool(text and not text.endswith("\n"))
+            language.check(str(file), text)
             tree = syntax.check(text)
             if not any(word in text for word in _WORDS):
                 return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
@@ -131,7 +132,7 @@ class Analysis:
             return self._record(source)
 
         with deep_recursion():
-            places, statements = self._hits(module, trouble)
+            places, statements, compiles = self._hits(module, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
@@ -147,10 +148,10 @@ class Analysis:
         scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
         paths = looked_at(project, module)
         module.dissolve()
-        return FileResult(scanned, tuple(found), judged, helpers, paths)
+        return FileResult(scanned, tuple(found), judged, helpers, paths, compiles)
 
-    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode]]:
-        """What the rules say of one file, and the statements that they saw."""
+    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode], bool]:
+        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled."""
         audience = _Audience(self._checks, trouble)
         machine = Machine(self._project, audience, _OUTSIDE, self._shared)
         with _contained(trouble):
@@ -161,7 +162,9 @@ class Analysis:
         if machine.steps > machine.MAX_STEPS:
             # A call that ran out of steps ends as one of which nothing is known.
             trouble.append(_TOO_LARGE)
-        return audience.places(), machine.judged
+        # A script may compile a model of another package, which is no region of this file.
+        compiles = bool(machine.reached) or "compile" in module.source.text
+        return audience.places(), machine.judged, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
         """The values of the expressions of one file, which is interpreted once more for them."""

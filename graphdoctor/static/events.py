@@ -34,6 +34,8 @@ class Site:
     compiled: bool
     #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
+    #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
+    guards: tuple[str, ...] = ()
 
 
 @frozen

@@ -82,7 +82,7 @@ def test_a_clean_scan_is_two_lines(clean: Diagnosis) -> None:
 
 def test_an_unreadable_file_is_not_called_clean(clean: Diagnosis) -> None:
     shown = text.render(replace(clean, summary=replace(clean.summary, failed=1)))
-    assert shown.endswith("No errors or warnings in 0 files.\n")
+    assert shown.endswith("Nothing was checked: 1 file could not be read.\n")
 
 
 def test_carets_stand_under_wide_characters(rich: Diagnosis) -> None:
