@@ -156,7 +156,7 @@ def scan(
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
     check_gate(fail_on, settings["baseline"], settings["diff_base"])
     check_reports(reports, html, output, settings["repro"])
-    stdin = sys.stdin.buffer.read() if "-" in paths else None
+    stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.cache import default_folder
     from graphdoctor.report.progress import Progress
@@ -215,6 +215,16 @@ def scan(
     write_repro(diagnosis, settings["repro"])
     code = exit_code(diagnosis, fail_on, max_breaks)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
+
+
+def _standard_input() -> bytes:
+    """What comes on the standard input. Raises OneLine."""
+    from graphdoctor.source.files import bounded
+
+    try:
+        return bounded(sys.stdin.buffer)
+    except OSError as error:
+        raise OneLine(f"the standard input cannot be read: {error.strerror}") from None
 
 
 def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None = None, max_breaks: int | None = None) -> int:
