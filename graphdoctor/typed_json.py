@@ -1,4 +1,4 @@
-"""Dataclasses from parsed JSON that nobody has checked: each value must be of the kind that its field is annotated with.
+"""Dataclasses from parsed JSON that nobody has checked: each value must be of the kind that its field says.
 
 What a worker says, an entry of the cache and a report that is read back come this way, so that a wrong value is refused
 where it comes in, and does not fail somewhere else.
@@ -131,7 +131,7 @@ class Types:
 
         return read
 
-    def _record(self, kind: type) -> _Read:
+    def _record(self, kind: Any) -> _Read:
         hints = get_type_hints(kind, localns=self._names)
         flat = {name: self._reader(hint) for name, hint in hints.items() if hint in self._flat}
         readers = {f.name: self._reader(hints[f.name]) for f in fields(kind) if f.name not in flat}
