@@ -131,7 +131,7 @@ SCRIPTS: dict[str, Script] = {
     # How the process ends
     "is killed by a signal": Script("crashed", "killed by SIGABRT", "", "os.abort()"),
     "overflows the stack": Script(
-        "crashed", "killed by SIGSEGV", "", "sys.setrecursionlimit(10**8)\ng = lambda n: [g(m) for m in (n,)]\ng(1)"
+        "crashed", "killed by SIGSEGV", "", "sys.setrecursionlimit(10**9)\ng = ctypes.CFUNCTYPE(None)(lambda: g())\ng()"
     ),
     "kills the process that started it": Script(
         "crashed", "killed by SIGKILL", "os.kill(os.getppid(), signal.SIGKILL)"
@@ -144,8 +144,8 @@ SCRIPTS: dict[str, Script] = {
     "leaves a child in a session of its own": Script("ok", "", _DAEMON),
     "leaves a child that prints for ever": Script("ok", "", "subprocess.Popen(['yes'])"),
     "leaves a child that writes to the pipe": Script(
-        "ok",
-        "",
+        "crashed",
+        "which is not JSON",
         "if os.fork() == 0:\n    time.sleep(0.5)\n    while True: say(b'garbage'); time.sleep(0.1)",
     ),
     "multiplies by spawning": Script(
@@ -191,17 +191,20 @@ SCRIPTS: dict[str, Script] = {
     "asks for more memory than there is": Script("raised", "in eager", "", "torch.empty(1 << 60)"),
     "asks a question": Script("raised", "EOFError in eager", "", "input('Delete everything? ')"),
     # What it does to Python
-    "takes functions of os, json and time away": Script(
-        "ok", "", "os.write = os._exit = os.getpid = os.fstat = json.dumps = json.JSONEncoder = None"
+    "takes functions of os and json away": Script(
+        "raised",
+        "TypeError under torch.compile",
+        "os.write = os._exit = os.getpid = os.fstat = json.dumps = json.JSONEncoder = None",
     ),
+    "turns time back": Script("ok", "", "time.time = time.monotonic = time.perf_counter = lambda: -1.0"),
     "takes builtins away": Script("exited", "TypeError", "builtins.len = builtins.isinstance = builtins.print = None"),
     "makes torch raise": Script("exited", "AttributeError", "del torch._dynamo.reset, torch.compile"),
-    "empties the table of modules": Script("exited", "", "sys.modules.clear()"),
+    "empties the table of modules": Script("raised", "AttributeError", "sys.modules.clear()"),
     "allows no recursion": Script(
         "raised", "RecursionError", "", "sys.setrecursionlimit(60)\n(lambda: torch.rand(1))()"
     ),
     "traces and profiles with functions that raise": Script(
-        "exited", "", "def no(*_): raise RuntimeError('traced')\nsys.setprofile(no)"
+        "raised", "RuntimeError at import: traced", "def no(*_): raise RuntimeError('traced')\nsys.setprofile(no)"
     ),
     "makes errors of warnings and shuts logging down": Script(
         "ok", "", "warnings.simplefilter('error')\nlogging.disable()\nlogging.shutdown()"
@@ -212,15 +215,17 @@ SCRIPTS: dict[str, Script] = {
     ),
     "prints bytes that are no text, without an end of line": Script("ok", "", r"os.write(1, b'\xff\x1b[2J' * 10**6)"),
     # What it does to the system
-    "deletes its working folder and the temporary one": Script(
-        "ok",
-        "",
+    "deletes its working folder and allows others nothing": Script(
+        "raised",
+        "FileNotFoundError in eager",
         "import shutil\nos.umask(0o777)\nos.makedirs(d := os.path.join(os.path.dirname(__file__), 'gone'))\n"
         "os.chdir(d)\nos.rmdir(d)",
     ),
     "deletes its own file": Script("ok", "", "os.unlink(__file__)"),
     "writes over its own file": Script("ok", "", r"open(__file__, 'wb').write(b'\0')"),
-    "allows itself no files": Script("ok", "", "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"),
+    "allows itself no files": Script(
+        "raised", "Too many open files", "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"
+    ),
 }
 
 
