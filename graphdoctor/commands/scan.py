@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain, emit, wants_color
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, INTERRUPTED, OneLine, complain, emit, wants_color
 from graphdoctor.commands.deeper_options import deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
@@ -159,6 +159,7 @@ def scan(
     stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.cache import default_folder
+    from graphdoctor.interrupt import Interrupts
     from graphdoctor.report.progress import Progress
 
     options = api.ScanOptions(
@@ -185,15 +186,17 @@ def scan(
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
         **settings,
     )
+    interrupts = Interrupts()
+    context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(options, progress)
+            diagnosis = api.scan(options, progress, interrupts=interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
-        context.exit(FINDINGS if changes and not exit_zero else CLEAN)
+        context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes and not exit_zero else CLEAN)
     if fix and stdin is not None:
         sys.stdout.buffer.write(api.fixed(diagnosis, unsafe_fixes, stdin))
         sys.stdout.flush()
@@ -214,6 +217,8 @@ def scan(
     write_reports(diagnosis, reports)
     write_repro(diagnosis, settings["repro"])
     code = exit_code(diagnosis, fail_on, max_breaks)
+    if interrupts.requested:
+        context.exit(INTERRUPTED)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
 
 

@@ -10,7 +10,6 @@ from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Places
 from graphdoctor.run_model import Outcome
 
-
 #: Characters of a message that are looked at.
 _MOST = 100_000
 
