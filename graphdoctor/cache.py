@@ -105,7 +105,7 @@ class Cache:
 
     def _entry(self, file: Path, path: str) -> Path:
         # The names of files need not be UTF-8.
-        asked = "\0".join((self._asked_of, str(file), path)).encode("utf-8", "surrogateescape")
+        asked = "\0".join((self._asked_of, str(file), path)).encode("utf-8", "backslashreplace")
         name = hashlib.blake2b(asked, digest_size=16)
         return self._folder / name.hexdigest()[:2] / name.hexdigest()[2:]
 

@@ -109,6 +109,13 @@ SCRIPTS: dict[str, Script] = {
         "tell('run', run={**RUN, 'breaks': [{**place, 'gb_id': None, 'gb_type': None}]}, complete=True)\n"
         "tell('end')\nos._exit(0)",
     ),
+    "sends a run of its own, with places before the file": Script(
+        "ok",
+        "",
+        "place = {'path': '', 'line': -(10**9), 'column': 0, 'function': '', 'reason': '', 'owner': 'torch'}\n"
+        "tell('run', run={**RUN, 'breaks': [{**place, 'gb_id': 'GB', 'gb_type': ''}], 'executed': {'': [-1]}}, "
+        "complete=True)\ntell('end')\nos._exit(0)",
+    ),
     # Descriptors
     "closes all descriptors and opens a file": Script(
         "exited",
