@@ -97,7 +97,13 @@ class Heap:
         return {path: held for path, held in self._held.items() if not isinstance(held, _FIXED)}
 
     def _tensor(self, path: str, value: torch.Tensor) -> TensorNote:
-        about = (type(value).__qualname__, str(value.dtype), str(tuple(value.shape)), str(value.device), str(value.layout))
+        about = (
+            type(value).__qualname__,
+            str(value.dtype),
+            str(tuple(value.shape)),
+            str(value.device),
+            str(value.layout),
+        )
         pointer = value.untyped_storage().data_ptr() if value.layout is torch.strided else 0
         storage = self._storages.setdefault(pointer, path) if pointer else ""
         return TensorNote(about, value.requires_grad, storage, value.detach().clone())

@@ -108,14 +108,15 @@ def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
 
 def _settings() -> dict[str, str]:
     """Settings of the process that a program may change."""
-    loggers = (logging.getLogger(name) for name in sorted(logging.root.manager.loggerDict) if name.startswith("program"))
+    names = (name for name in sorted(logging.root.manager.loggerDict) if name.startswith("program"))
+    levels = [(log.level, log.disabled, len(log.handlers)) for log in map(logging.getLogger, names)]
     return {
         "grad mode": str(torch.is_grad_enabled()),
         "default dtype": str(torch.get_default_dtype()),
         "threads": str(torch.get_num_threads()),
         "folder": os.getcwd(),
         "recursion limit": str(sys.getrecursionlimit()),
-        "logging": f"{logging.root.manager.disable} {[(log.level, log.disabled, len(log.handlers)) for log in loggers]}",
+        "logging": f"{logging.root.manager.disable} {levels}",
         "warnings": str([(action, category.__name__) for action, _, category, _, _ in warnings.filters]),
     }
 
