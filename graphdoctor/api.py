@@ -23,6 +23,7 @@ from graphdoctor.followed import packages as followed_packages
 from graphdoctor.given import Given, given
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
+from graphdoctor.permission import refusal
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.selection import kept, unused_comments
 from graphdoctor.source.discover import Discovery, shown
@@ -93,7 +94,7 @@ def _scan(
     discovery = what.discovery
     timings: dict[str, float] = {}
     # Loading the rules takes longer than recalling what they said; those of the project may have something to say.
-    notes = list(rules.loaded.problems) if settings.rules else []
+    notes = list(rules.loaded.problems if settings.rules else refusal(settings))
     server: runner.Server | None = None
     if is_run(options, discovery):
         from graphdoctor.dynamic import runner

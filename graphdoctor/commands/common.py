@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
 
 CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,6 +29,15 @@ def complain(message: str) -> int:
 
     click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)
     return FAILURE
+
+
+def complain_of_rules(diagnosis: Diagnosis) -> None:
+    """Say which rules were not run, for output that does not show the notes of a report."""
+    from graphdoctor.permission import NOT_RUN
+
+    for note in diagnosis.notes:
+        if note.startswith(NOT_RUN):
+            complain(note)
 
 
 def codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, complain_of_rules, emit
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def fix(
     if patch_third_party is not None:
         emit(api.third_party_patch(diagnosis, unsafe_fixes), patch_third_party)
     if show_diff:
+        complain_of_rules(diagnosis)
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
         context.exit(FINDINGS if changes else CLEAN)

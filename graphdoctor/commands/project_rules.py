@@ -1,9 +1,8 @@
-"""The rules that the working folder's settings give, for the commands that show rules."""
+"""The rules that are asked in the working folder, for the commands that show rules."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphdoctor.commands.common import OneLine
 
@@ -11,13 +10,12 @@ if TYPE_CHECKING:
     from graphdoctor.ruleset import RuleSet
 
 
-def project_rules(given: tuple[str, ...], isolated: bool) -> RuleSet:
-    """``given`` are the values of ``--config``. Raises OneLine."""
-    from graphdoctor import config
-    from graphdoctor.options import UsageError
+def project_rules(**given: Any) -> RuleSet:
+    """``given`` are the values of ``project_options``. Raises OneLine."""
+    from graphdoctor.options import ScanOptions, UsageError, settings_for
     from graphdoctor.ruleset import ruleset
 
     try:
-        return ruleset(config.load(Path.cwd(), given, isolated))
-    except (config.ConfigError, UsageError) as error:
+        return ruleset(settings_for(ScanOptions((".",), **given)))
+    except UsageError as error:
         raise OneLine(str(error)) from None

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain, emit, wants_color
+from graphdoctor.commands.common import (
+    CLEAN,
+    FAILURE,
+    FINDINGS,
+    OneLine,
+    complain,
+    complain_of_rules,
+    emit,
+    wants_color,
+)
 from graphdoctor.commands.deeper_options import deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
@@ -45,6 +54,10 @@ Exit codes:
      with a base, --fail-on or --max-breaks: what these say
   2  wrong usage, internal error, or nothing but files that could not be read
 """
+
+
+#: The formats that show the notes of a scan.
+_WITH_NOTES = ("text", "json", "markdown", "html")
 
 
 @click.command(epilog=_SCAN_EXAMPLES)
@@ -190,6 +203,9 @@ def scan(
             diagnosis = api.scan(options, progress)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
+    # The other reports show the notes.
+    if show_diff or statistics or (fix and stdin is not None) or output_format not in _WITH_NOTES:
+        complain_of_rules(diagnosis)
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)

@@ -63,7 +63,7 @@ def test_a_history_without_a_common_commit(repository: Path) -> None:
 
 def test_without_git(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(GitError, match="git cannot be started: No such file"):
+    with pytest.raises(GitError, match="git cannot be started: it is not on the PATH"):
         base_commit("HEAD", repository)
 
 
