@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -186,7 +187,7 @@ def _scan(
         findings = verified.findings
     fixes = 0
     if options.fix:
-        findings, written = _write_fixes(findings, sources, options.unsafe_fixes, choose)
+        findings, written = _write_fixes(findings, sources, _writable(options, discovery), options.unsafe_fixes, choose)
         fixes = sum(f.fix is not None and f.fix.written for f in findings)
         notes.extend(written)
     findings = rank(_with_snippet(f, sources) for f in findings)
@@ -323,8 +324,18 @@ def _usable(findings: Sequence[Finding]) -> list[Finding]:
     return [f for f in usable if f.fix is not None and f.fix.grade != "none"]
 
 
+def _writable(options: ScanOptions, discovery: Discovery) -> tuple[Path, ...]:
+    """What fixes may be written to: what was given, and the project of one file, whose helpers are fixed with it."""
+    from graphdoctor.fixes.write import places, project_of
+
+    given = places(options.paths)
+    alone = [file for file, _ in discovery.files if len(discovery.files) == 1]
+    own = [file for file in alone if Path(os.path.realpath(file)).is_relative_to(given[0])]
+    return (*given, *map(project_of, own))
+
+
 def _write_fixes(
-    findings: Sequence[Finding], sources: _Sources, unsafe: bool, choose: Choose | None
+    findings: Sequence[Finding], sources: _Sources, writable: Sequence[Path], unsafe: bool, choose: Choose | None
 ) -> tuple[tuple[Finding, ...], list[str]]:
     """Write the fixes, file by file: ``findings`` with those marked that were written, and one note for each file."""
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
@@ -338,7 +349,7 @@ def _write_fixes(
     for path, text in fixed_texts(sources.texts, chosen).items():
         count = sum(f.location.path == path for f in chosen)
         try:
-            write(sources.files[path], sources.texts[path], text)
+            write(sources.files[path], sources.texts[path], text, writable)
             written += (f for f in chosen if f.location.path == path)
             notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
         except SourceError as error:
