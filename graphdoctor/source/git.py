@@ -31,6 +31,8 @@ _OFFLINE = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
 }
+#: For one command. A repository may have a pipe where git reads a file, and it would wait for ever.
+_SECONDS = 300
 #: These go before what the repository says. A folder that only looks like a repository is not taken for one.
 _SETTINGS = (
     "core.quotePath=false",
@@ -113,9 +115,11 @@ def _git(folder: Path, *arguments: str, sent: bytes = b"") -> bytes:
     command: Sequence[str] = (_program(), "--no-pager", "-C", str(folder), *settings, *arguments)
     environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT} | _OFFLINE
     try:
-        done = subprocess.run(command, input=sent, capture_output=True, check=False, env=environment)
+        done = subprocess.run(command, input=sent, capture_output=True, check=False, env=environment, timeout=_SECONDS)
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git {arguments[0]} took more than {_SECONDS} seconds") from None
     if done.returncode:
         lines = os.fsdecode(done.stderr).strip().splitlines() or [f"git {arguments[0]} failed"]
         # Warnings may come before it.
