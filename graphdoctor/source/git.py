@@ -25,11 +25,13 @@ _LEFT_OUT = frozenset(
     }
 )
 #: A clone without all objects would fetch what is missing, by the programs that its configuration names.
-_OFFLINE = {
+_ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
+    # What git says is read here.
+    "LC_ALL": "C",
 }
 #: For one command. A repository may have a pipe where git reads a file, and it would wait for ever.
 _SECONDS = 300
@@ -82,15 +84,19 @@ def write_files(commit: Commit, folder: Path) -> tuple[str, ...]:
         # Regular files only: links and submodules have no source of their own.
         if mode.startswith(b"100") and path.suffix == ".py" and ".." not in path.parts and not path.is_absolute():
             files.append((blob, str(path)))
-    contents = _git(commit.top, "cat-file", "--batch", sent=b"".join(blob + b"\n" for blob, _ in files))
+    lacking = (
+        f"this clone has not all files of the base {commit.name[:12]}; `git fetch --refetch --no-filter` gets them"
+    )
+    try:
+        contents = _git(commit.top, "cat-file", "--batch", sent=b"".join(blob + b"\n" for blob, _ in files))
+    except GitError as error:
+        raise GitError(lacking if "promisor" in str(error) else str(error)) from None
     start = 0
     for _, name in files:
         end_of_head = contents.index(b"\n", start)
         head = contents[start:end_of_head].split()
         if len(head) != 3:
-            raise GitError(
-                f"this clone lacks {name!r} of {commit.name[:12]}; `git fetch --refetch --no-filter` gets it"
-            )
+            raise GitError(lacking)
         size = int(head[2])
         start = end_of_head + 1 + size + 1
         file = folder / name
@@ -113,7 +119,7 @@ def renames(commit: Commit) -> Mapping[str, str]:
 def _git(folder: Path, *arguments: str, sent: bytes = b"") -> bytes:
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     command: Sequence[str] = (_program(), "--no-pager", "-C", str(folder), *settings, *arguments)
-    environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT} | _OFFLINE
+    environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT} | _ENVIRONMENT
     try:
         done = subprocess.run(command, input=sent, capture_output=True, check=False, env=environment, timeout=_SECONDS)
     except OSError as error:
