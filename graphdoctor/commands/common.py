@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis
 
 CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
 
@@ -29,15 +26,6 @@ def complain(message: str) -> int:
 
     click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)
     return FAILURE
-
-
-def complain_of_rules(diagnosis: Diagnosis) -> None:
-    """Say which rules were not run, for output that does not show the notes of a report."""
-    from graphdoctor.permission import NOT_RUN
-
-    for note in diagnosis.notes:
-        if note.startswith(NOT_RUN):
-            complain(note)
 
 
 def codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, complain_of_rules, emit
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.project_rules import complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:

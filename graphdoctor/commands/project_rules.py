@@ -1,17 +1,21 @@
-"""The rules that are asked in the working folder, for the commands that show rules."""
+"""The rules of a project on the command line: those to show, and the line that says which were not run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.common import OneLine, complain
 
 if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
     from graphdoctor.ruleset import RuleSet
+
+#: The formats that show the notes of a scan.
+WITH_NOTES = ("text", "json", "markdown", "html")
 
 
 def project_rules(**given: Any) -> RuleSet:
-    """``given`` are the values of ``project_options``. Raises OneLine."""
+    """The rules that are asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
     from graphdoctor.options import ScanOptions, UsageError, settings_for
     from graphdoctor.ruleset import ruleset
 
@@ -19,3 +23,12 @@ def project_rules(**given: Any) -> RuleSet:
         return ruleset(settings_for(ScanOptions((".",), **given)))
     except UsageError as error:
         raise OneLine(str(error)) from None
+
+
+def complain_of_rules(diagnosis: Diagnosis) -> None:
+    """Say which rules were not run, for output that does not show the notes of a scan."""
+    from graphdoctor.permission import NOT_RUN
+
+    for note in diagnosis.notes:
+        if note.startswith(NOT_RUN):
+            complain(note)

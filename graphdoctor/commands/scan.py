@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import (
-    CLEAN,
-    FAILURE,
-    FINDINGS,
-    OneLine,
-    complain,
-    complain_of_rules,
-    emit,
-    wants_color,
-)
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain, emit, wants_color
 from graphdoctor.commands.deeper_options import deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
@@ -31,6 +22,7 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
+from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
@@ -54,10 +46,6 @@ Exit codes:
      with a base, --fail-on or --max-breaks: what these say
   2  wrong usage, internal error, or nothing but files that could not be read
 """
-
-
-#: The formats that show the notes of a scan.
-_WITH_NOTES = ("text", "json", "markdown", "html")
 
 
 @click.command(epilog=_SCAN_EXAMPLES)
@@ -203,8 +191,7 @@ def scan(
             diagnosis = api.scan(options, progress)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
-    # The other reports show the notes.
-    if show_diff or statistics or (fix and stdin is not None) or output_format not in _WITH_NOTES:
+    if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
         complain_of_rules(diagnosis)
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
