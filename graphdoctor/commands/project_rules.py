@@ -15,7 +15,7 @@ WITH_NOTES = ("text", "json", "markdown", "html")
 
 
 def project_rules(**given: Any) -> RuleSet:
-    """The rules that are asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
+    """The rules asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
     from graphdoctor.options import ScanOptions, UsageError, settings_for
     from graphdoctor.ruleset import ruleset
 
