@@ -26,7 +26,7 @@ from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
 from graphdoctor.permission import refusal
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
-from graphdoctor.selection import kept, unused_comments
+from graphdoctor.selection import kept, nothing_checked, unused_comments
 from graphdoctor.source.discover import Discovery, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, read, text_of
@@ -123,6 +123,7 @@ def _scan(
     request, reason = run_request(options, settings, discovery, static)
     if reason:
         notes.append(reason)
+    notes.extend(nothing_checked(static, settings, rules, discovery.root))
     runs: tuple[DynamicRun, ...] | None = None
     environment: Mapping[str, str | None] = {"python": platform.python_version(), "torch": torch_available()}
     verified: Verified | None = None
@@ -256,7 +257,7 @@ def _before_and_after(
     """The texts of the files that the fixes change, by shown path: of ``texts`` alone where there are any."""
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
 
-    chosen, _ = select_fixes((f for f in _usable(diagnosis.findings) if not texts or f.location.path in texts), unsafe)
+    chosen, _ = select_fixes((f for f in diagnosis.findings if not texts or f.location.path in texts), unsafe)
     paths = sorted({f.location.path for f in chosen})
     before = {path: texts[path] if texts else text_of(Path(diagnosis.root) / path) for path in paths}
     return before, fixed_texts(before, chosen)
@@ -318,20 +319,15 @@ def _read(files: Sequence[tuple[Path, str]], what: Given) -> _Sources:
     return _Sources(texts, {path: file for file, path in files})
 
 
-def _usable(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings whose fix may be written: the user's, not what the run refuted, nor where verification failed."""
-    usable = (f for f in findings if f.status != "refuted" and f.owner == "own")
-    return [f for f in usable if f.fix is not None and f.fix.grade != "none"]
-
-
 def _writable(options: ScanOptions, discovery: Discovery) -> tuple[Path, ...]:
     """What fixes may be written to: what was given, and the project of one file, whose helpers are fixed with it."""
     from graphdoctor.fixes.write import places, project_of
 
     given = places(options.paths)
-    alone = [file for file, _ in discovery.files if len(discovery.files) == 1]
-    own = [file for file in alone if Path(os.path.realpath(file)).is_relative_to(given[0])]
-    return (*given, *map(project_of, own))
+    if len(discovery.files) != 1:
+        return given
+    alone = Path(os.path.realpath(discovery.files[0][0]))
+    return (*given, project_of(alone)) if any(map(alone.is_relative_to, given)) else given
 
 
 def _write_fixes(
@@ -341,7 +337,7 @@ def _write_fixes(
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
     from graphdoctor.fixes.write import write
 
-    chosen, overlapping = select_fixes(_usable(findings), unsafe)
+    chosen, overlapping = select_fixes(findings, unsafe)
     if choose is not None:
         chosen, overlapping = tuple(choose(chosen)), ()
     notes = []

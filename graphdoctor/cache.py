@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any
 import graphdoctor
 from graphdoctor.model import Edit, Finding, Fix, Location, ScannedFile
 from graphdoctor.static.result import FileResult
+from graphdoctor.torch_version import torch_stamps
 
 if TYPE_CHECKING:
     from graphdoctor.static.result import PathOf
 
 #: Entries that were not written anew for so long are deleted.
 _DAYS = 30
-#: What a result is computed by.
-_CODE = ("graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
+#: What a result is computed by: modules and tables of the package, those in its folders, the parser's nodes.
+_CODE = ("graphdoctor", "graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
 
 
 def default_folder() -> Path:
@@ -80,6 +81,7 @@ class Cache:
             "findings": [dataclasses.asdict(finding) for finding in result.findings],
             "judged": None if result.judged is None else sorted(result.judged),
             "helpers": {shown: str(helper) for shown, helper in result.helpers.items()},
+            "compiles": result.compiles,
         }
         # A folder that cannot be written to only costs the time of the next scan.
         with contextlib.suppress(OSError):
@@ -123,9 +125,9 @@ class Cache:
 
 
 def stamps(folder: Path) -> Iterator[str]:
-    """What tells whether the Python files right in ``folder`` stayed as they were, without reading them."""
+    """What tells whether modules and tables right in ``folder`` stayed as they were, without reading them."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name.endswith(".py"):
+        if entry.name.endswith((".py", ".json")):
             state = entry.stat()
             yield f"{entry.name} {state.st_mtime_ns} {state.st_size}"
 
@@ -137,6 +139,7 @@ def _program() -> Iterator[str]:
         spec = importlib.util.find_spec(name)
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             yield from stamps(Path(folder))
+    yield from torch_stamps()
 
 
 def _result(entry: dict[str, Any]) -> FileResult:
@@ -145,6 +148,7 @@ def _result(entry: dict[str, Any]) -> FileResult:
         tuple(_finding(raw) for raw in entry["findings"]),
         None if entry["judged"] is None else frozenset(entry["judged"]),
         {shown: Path(helper) for shown, helper in entry["helpers"].items()},
+        compiles=entry["compiles"],
     )
 
 

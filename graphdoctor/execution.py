@@ -15,7 +15,6 @@ from graphdoctor.torch_version import torch_available
 if TYPE_CHECKING:
     from graphdoctor import config
     from graphdoctor.dynamic import runner
-    from graphdoctor.fixes.trials import Seen
     from graphdoctor.model import ScannedFile
     from graphdoctor.options import ScanOptions
     from graphdoctor.run_model import DynamicRun, Varied
@@ -106,20 +105,29 @@ class Copies:
         passes = [run.fullgraph.passes if run.outcome == "ok" else None for run in runs]
         return False if False in passes else None if None in passes else True
 
-    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
-        """Run the original on varied inputs; gives the truths that the tests in ``lines`` had, by path and line."""
+    def record(self, lines: Mapping[str, Sequence[int]], modes: Sequence[str]) -> Sequence[Varied]:
+        """Run the original on varied inputs in each of ``modes``, and see the outcomes of the tests in ``lines``."""
         tests = {str(self._files[path].resolve()): tuple(numbers) for path, numbers in lines.items()}
         shown = {str(self._files[path].resolve()): path for path in lines}
-        found = self._run(replace(self._request, varied=True, compare=False, tests=tests)).varied
-        seen: dict[tuple[str, int], frozenset[bool]] = {}
-        for path, line, truth in (test for varied in found for test in varied.seen):
-            key = (shown[path], line)
-            seen[key] = seen.get(key, frozenset()) | {truth}
-        return seen
+        request = replace(self._request, varied=True, compare=False, tests=tests)
+        found: dict[str, Varied] = {}
+        for mode in modes:
+            # A variation that ends the process ends the run of the modes behind it too.
+            if mode not in found:
+                wanted = self._request.mode if not found else mode
+                found |= {varied.mode: varied for varied in self._run(replace(request, mode=wanted)).varied}
+        return [
+            replace(varied, seen=tuple((shown[path], line, column, truth) for path, line, column, truth in varied.seen))
+            for varied in found.values()
+        ]
 
     def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
-        """Run on varied inputs, one ``Varied`` for each mode."""
+        """Run on varied inputs, one ``Varied`` for each mode that came to its end."""
         return self._run(replace(self._request, overlay=self._overlay(texts), varied=True)).varied
+
+    def repeat(self) -> Sequence[Varied]:
+        """Run the original once more: what differs from its first run is not compared from now on."""
+        return self._run(replace(self._request, varied=True, repeat=True)).varied
 
     def _overlay(self, texts: Mapping[str, str]) -> dict[str, str]:
         return {str(self._files[path].resolve()): text for path, text in texts.items()}

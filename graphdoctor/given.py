@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.nearest import hint
 from graphdoctor.options import STDIN, ScanOptions, UsageError
-from graphdoctor.source import names
+from graphdoctor.source import language, names
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
-from graphdoctor.source.files import decode, text_of
+from graphdoctor.source.files import decode, read, text_of
 
 if TYPE_CHECKING:
     from graphdoctor.config import Config
@@ -43,8 +43,23 @@ def given(options: ScanOptions, settings: Config) -> Given:
             found = Given(discover(options.paths, (*settings.exclude, *settings.extend_exclude)))
         except PathNotFound as error:
             raise UsageError(str(error)) from None
+        _check_language(options, found)
     _check_target(options, found)
     return found
+
+
+def _check_language(options: ScanOptions, found: Given) -> None:
+    """One file that is given alone must be Python; of several, those that are not are reported as not read.
+
+    Raises UsageError.
+    """
+    if len(found.discovery.files) != 1 or os.path.isdir(options.paths[0]):
+        return
+    file, path = found.discovery.files[0]
+    try:
+        language.check(str(file), read(file)[0])
+    except SourceError as error:
+        raise UsageError(f"{path} {error}") from None
 
 
 def _standard_input(options: ScanOptions) -> Given:

@@ -49,7 +49,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Fix:
-    """A suggested change. ``manual`` fixes carry no edits, only the ``reason`` why none is offered."""
+    """A suggested change. ``manual`` fixes carry no edits, only the ``reason`` why none is offered.
+
+    ``safety`` is what the source proves, ``grade`` whether the code compiles with the fix; ``graphdoctor.labels`` says
+    what the fix may be called and whether it is written.
+    """
 
     safety: Safety
     reason: str
@@ -58,6 +62,10 @@ class Fix:
     grade: Grade = "not-verified"
     #: What verification saw of this fix: alone, on varied inputs, or why it was dropped. Sentences, or empty.
     detail: str = ""
+    #: Whether runs on the sample and on varied inputs, which reached all of the changed code, were identical.
+    verified: bool = False
+    #: The inputs for which that holds, as a clause; empty where it does not.
+    assumes: str = ""
     #: Whether this scan wrote it to the file.
     written: bool = False
 
@@ -111,7 +119,7 @@ class Summary:
     breaks: int | None
     breaks_own: int | None
     graphs: int | None
-    #: Findings with edits that can be applied.
+    #: Fixes that are offered, see ``graphdoctor.labels``.
     fixable: int
     files: int
     failed: int

@@ -290,18 +290,26 @@ class DynamicRun:
 
 @dataclass(frozen=True)
 class Varied:
-    """Eager runs of fixed code on varied inputs, against the original's. Not part of the JSON contract.
+    """Eager runs on varied inputs: of the original, or of fixed code against it. Not part of the JSON contract.
 
-    ``differs`` says where the results were not those of the original, and ``raises`` where both raised, and not the
-    same; each is a clause about the first variation that shows it, or empty. ``seen`` holds the tests of the original:
-    path, line, truth.
+    ``calls`` counts those that the original accepted; ``refused`` and ``skipped`` name the variations that it did not
+    accept and those that there was no time for; ``dtypes`` are those of the accepted inputs, ``backward``
+    says whether gradients were computed. ``seen`` holds the tests
+    and loops of the original: path, line, column, outcome. ``differs`` says where the fixed code did something else,
+    and ``changes`` where it does the same in another way, as raising another exception; each is a clause about the
+    first variation that shows it, or empty. ``noise`` names what differs between two runs of the original itself.
     """
 
     mode: str
     calls: int = 0
     differs: str = ""
-    raises: str = ""
-    seen: tuple[tuple[str, int, bool], ...] = ()
+    changes: str = ""
+    seen: tuple[tuple[str, int, int, bool], ...] = ()
+    refused: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    backward: bool = False
+    noise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

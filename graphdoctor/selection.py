@@ -64,6 +64,18 @@ def unused_comments(
     return unused(findings, silenced, Scope(rules.known(), enabled, static.judged, unrun))
 
 
+def nothing_checked(static: StaticResult, settings: Config, rules: LazyRuleSet, root: Path) -> tuple[str, ...]:
+    """A note where a scan without findings does not mean that the code is clean."""
+    if not any(file.status == "scanned" for file in static.files):
+        return ()
+    chosen = (settings.select, settings.ignore, settings.extend_ignore)
+    if any(chosen) and not any(is_enabled(rule.code, rule.name, settings, root) for rule in rules.known()):
+        return ("nothing checked: the selected and ignored codes leave no rule",)
+    if not static.compiles and not static.findings:
+        return ("nothing to check: no module with a forward is defined there, and nothing is compiled",)
+    return ()
+
+
 def is_enabled(code: str, name: str, settings: Config, file: Path) -> bool:
     """Whether the rule is selected for ``file``, an absolute path.
 

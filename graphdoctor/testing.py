@@ -13,7 +13,10 @@ The pytest plugin that comes with graphdoctor offers them as fixtures of the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphdoctor.dynamic.listing import Compiled
 
 
 def assert_fullgraph(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
@@ -25,11 +28,13 @@ def assert_fullgraph(model: Callable[..., Any], /, *args: Any, **kwargs: Any) ->
     from graphdoctor.dynamic import listing
 
     outcome = listing.compile_and_call(model, [(args, kwargs)], fullgraph=True)
-    if outcome.error is None:
-        if outcome.graphs == 0:
-            raise AssertionError(_NOTHING.format(_name(model)))
+    # Breaks without an error: fullgraph=True met code that catches it, or that switches it off.
+    if outcome.error is None and not outcome.breaks:
+        _check_compiled(model, outcome)
         return
     every = listing.compile_and_call(model, [(args, kwargs)], as_fullgraph=True).breaks or outcome.breaks
+    if not every:
+        raise AssertionError(f"{_name(model)} does not compile with fullgraph=True: {outcome.error}")
     breaks = _count(len(every), "graph break")
     raise AssertionError(f"{_name(model)} is not one graph, {breaks}:\n{listing.listed(every)}")
 
@@ -53,8 +58,10 @@ def assert_no_graph_breaks(
         besides = f" ({ignored} more ignored)" if ignored else ""
         breaks = _count(len(counted), "graph break")
         raise AssertionError(f"{_name(model)} has {breaks}{allowed}{besides}:\n{listing.listed(counted)}")
-    if outcome.graphs == 0 and not outcome.breaks:
-        raise AssertionError(_NOTHING.format(_name(model)))
+    if outcome.error is not None:
+        raise AssertionError(f"{_name(model)} does not compile: {outcome.error}\n{listing.listed(outcome.breaks)}")
+    if not outcome.breaks:
+        _check_compiled(model, outcome)
 
 
 def assert_max_recompiles(
@@ -80,6 +87,20 @@ def assert_max_recompiles(
         raise AssertionError(f"{_name(model)}: {count} where {max_recompiles} are allowed{limit}:\n\n{causes}")
 
 
+def _check_compiled(model: Callable[..., Any], outcome: Compiled) -> None:
+    """Raises AssertionError where there is no break because nothing, or not the whole model, was compiled."""
+    __tracebackhide__ = True
+    if outcome.graphs == 0:
+        raise AssertionError(_NOTHING.format(_name(model)))
+    if outcome.uncompiled:
+        places = "".join(f"\n    {place}" for place in outcome.uncompiled)
+        raise AssertionError(_PARTLY.format(_name(model), places))
+
+
+_PARTLY = (
+    "{}: only parts of it were compiled, and no break is recorded. These functions run uncompiled, because they are "
+    "disabled (torch.compiler.disable(recursive=False)) or Dynamo passes over them:\n{}"
+)
 _NOTHING = (
     "{}: nothing was compiled (0 graphs, no break recorded). The model does nothing with tensors, is a scripted "
     "module, or compilation is switched off (torch.compiler.disable, TORCHDYNAMO_DISABLE=1)"

@@ -78,10 +78,9 @@ def site_of(file: Path) -> Path | None:
 def patch(findings: Iterable[Finding], root: Path, unsafe: bool) -> str:
     """The fixes of installed files as one patch, its paths relative to the folder of the packages; empty without any.
 
-    Only what a run confirmed and verification did not refuse; ``unsafe`` admits unsafe fixes.
+    ``unsafe`` admits unsafe fixes.
     """
-    usable = (f for f in findings if f.owner == "third-party" and f.fix is not None and f.fix.grade != "none")
-    chosen, _ = select_fixes((f for f in usable if f.status != "refuted"), unsafe)
+    chosen, _ = select_fixes(findings, unsafe, "third-party")
     texts: dict[str, str] = {}
     for path in sorted({f.location.path for f in chosen}):
         try:

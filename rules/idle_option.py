@@ -110,7 +110,7 @@ def check_use(event: Use) -> Hit | None:
     known = bundled()
     for key, value in options.entries:
         default = known.options.get(key.value.replace("-", "_")) if isinstance(key.value, str) else None
-        if default and default[0] == "bool" and value.value is default[1]:
-            words = f"the option `{key.value}` is {value.value} by default in torch {known.torch}"
+        if default and default[1] is not None and value.value is default[1]:
+            words = f"the option `{key.value}` is {value.value} by default"
             return Hit(event, words, "remove it")
     return None

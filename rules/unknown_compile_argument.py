@@ -1,7 +1,7 @@
 """A mode, a backend or an argument that torch.compile does not know.
 
 What: A string as `mode` or `backend` of `torch.compile`, `model.compile`, Accelerate's `TorchDynamoPlugin` or the
-`dynamo_backend` of its `Accelerator`, or a keyword argument of `torch.compile`, that torch 2.13 does not have.
+`dynamo_backend` of its `Accelerator`, or a keyword argument of `torch.compile`, that no supported torch has.
 
 Why: It raises: RuntimeError for a mode, InvalidBackend for a backend, TypeError for an argument. Backends may be
 registered by other packages, so of backends only removed ones (`aot_nvfuser`, `nvfuser`, `ofi`, ...) and names that
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 
-from graphdoctor.compile_names import bundled
+from graphdoctor.compile_names import bundled, is_known
 from graphdoctor.nearest import hint
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage import COMPILE, Step, Thing, Use, backend
@@ -176,7 +176,7 @@ def check_use(event: Use) -> Hit | None:
 
 def _argument(step: Step) -> str | None:
     known = bundled().arguments
-    wrong = next((name for name in step.kwargs if name not in known and not name.startswith("*")), None)
+    wrong = next((n for n in step.kwargs if not n.startswith("*") and not is_known("arguments", n)), None)
     return wrong and f"`torch.compile` has no argument `{wrong}`: {hint(wrong, known, 'it raises TypeError')}"
 
 
@@ -184,7 +184,7 @@ def _names(event: Use, word: str, name: object) -> Hit | None:
     """A backend that does not exist, else a mode."""
     known = bundled()
     given: Thing | None = event.step.kwargs.get(word)
-    if isinstance(name, str) and name.lower() not in known.backends:
+    if isinstance(name, str) and not is_known("backends", name.lower()):
         near = difflib.get_close_matches(name.lower(), known.backends, n=1, cutoff=0.8)
         registers = "register_backend" in event.site.module.text
         if name.lower() in REMOVED:
@@ -192,7 +192,7 @@ def _names(event: Use, word: str, name: object) -> Hit | None:
         if near and not registers:
             return Hit(event, f"there is no backend `{name}`: did you mean {near[0]!r}?", "use one that torch has")
     mode = event.step.option("mode")
-    if isinstance(mode, str) and mode not in known.modes and isinstance(name, str) and name.lower() == "inductor":
+    if isinstance(mode, str) and not is_known("modes", mode) and isinstance(name, str) and name.lower() == "inductor":
         advice = f"the modes are {', '.join(known.modes)}"
         return Hit(event, f"there is no mode `{mode}`: {hint(mode, known.modes, 'it raises RuntimeError')}", advice)
     return None

@@ -1,18 +1,24 @@
 """An option or a setting of the compiler that does not exist.
 
-What: A key of `options=` that `torch._inductor.list_options()` does not have, or a value of another type than it
-takes, and an assignment to a setting of `torch._dynamo.config` or `torch._inductor.config` that does not exist.
+What: A key of `options=` that the backend `inductor` does not have, or a value of another type than it takes, and an
+assignment to a setting of `torch._dynamo.config` or `torch._inductor.config` that does not exist.
 
-Why: torch raises RuntimeError for an option and AttributeError for a setting. Settings come and go between versions,
-so this holds for torch 2.13 alone. Options for another backend than `inductor` are not looked at.
+Why: torch raises RuntimeError for an option and AttributeError for a setting. A name counts as unknown when neither the
+installed torch nor any supported version has it, aliases included. Without an installed torch it is a warning. Options
+for another backend than `inductor` are not looked at, nor what stands in a `try`, behind `hasattr` or a test of the
+version, or on a line with `# type: ignore`: such code knows that the setting comes and goes.
 
 Fix: Use the name that the message shows, or remove the line.
 """
 
 from __future__ import annotations
 
-from graphdoctor.compile_names import bundled
-from graphdoctor.nearest import hint
+import re
+
+from graphdoctor.compile_names import bundled, installed, is_known
+from graphdoctor.model import Severity
+from graphdoctor.nearest import slip
+from graphdoctor.static.events import Event
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage import COMPILE, Setting, Use, backend
 
@@ -22,7 +28,7 @@ CODE = "GD611"
 NAME = "unknown-setting"
 SEVERITY = "error"
 GB_IDS = ()
-TORCH = ">=2.13,<2.14"
+TORCH = ">=2.6"
 
 BREAKS = (
     """\
@@ -116,44 +122,139 @@ def main(g, name):
 def f(x):
     return x * 2
 """,
+    # Aliases, which torch keeps for older code.
+    """\
+import torch
+import torch._dynamo
+
+torch._dynamo.config.cache_size_limit = 64
+torch._dynamo.config.accumulated_cache_size_limit = 256
+torch._inductor.config.force_disable_caches = False
+
+
+def f(x):
+    return x * 2
+""",
+    # Taken out by torch.compile itself; a mode of gpt-fast; what vLLM sets.
+    """\
+import torch
+import torch._inductor.config
+
+torch._inductor.config.coordinate_descent_tuning = True
+torch._inductor.config.triton.unique_kernel_names = True
+torch._inductor.config.fx_graph_cache = True
+torch._inductor.config.max_autotune_gemm_backends = "ATEN,TRITON"
+torch._inductor.config.trace.enabled = False
+compiled = torch.compile(lambda x: x, options={"guard_filter_fn": lambda guards: [True for _ in guards]})
+
+
+def f(x):
+    return x * 2
+""",
+    # Settings of other versions, by code that knows it.
+    """\
+import torch
+import torch._dynamo
+from torch._inductor import config as inductor_config
+
+try:
+    torch._dynamo.config.long_gone = True
+except AttributeError:
+    pass
+if hasattr(inductor_config, "not_yet_there"):
+    inductor_config.not_yet_there = True
+if torch.__version__ < "2.0":
+    torch._dynamo.config.log_level = 10
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import contextlib
+import torch
+import torch._dynamo
+
+
+def prepare():
+    if not hasattr(torch._dynamo.config, "long_gone"):
+        return
+    torch._dynamo.config.long_gone = True
+
+
+prepare()
+with contextlib.suppress(AttributeError):
+    torch._dynamo.config.long_gone = True
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
-_PREFIXES = {"torch._dynamo.config.": "dynamo", "torch._inductor.config.": "inductor"}
+#: What tests of code that knows several versions look at.
+_CAREFUL = re.compile(
+    r"hasattr|getattr|\bin dir\(|__dict__|version|torch|config|_avail|^try$|^except at", re.IGNORECASE
+)
+_IGNORED = re.compile(r"#.*\btype: ?ignore")
+_CONFIGS = {"torch._dynamo.config.": "dynamo", "torch._inductor.config.": "inductor"}
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str}
 
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
     options = step.kwargs.get("options")
-    if step.name not in COMPILE or options is None or backend(step) != "inductor":
+    if step.name not in COMPILE or options is None or backend(step) != "inductor" or _is_careful(event):
         return None
     known = bundled().options
     for key, value in options.entries:
         if not isinstance(key.value, str):
             continue
         name = key.value.replace("-", "_")
-        if name not in known:
-            words = f"there is no option `{key.value}`: {hint(name, known, 'it raises RuntimeError')}"
-            return Hit(event, words, "see `torch._inductor.list_options()`")
-        wanted = known[name]
+        if not is_known("options", name):
+            return _hit(
+                event, f"there is no option `{key.value}`", slip(name, known), "torch.compile raises RuntimeError"
+            )
+        kind = known.get(name)
         if (
-            wanted
+            kind is not None
             and isinstance(value.value, (bool, int, float, str))
-            and not isinstance(value.value, _TYPES[wanted[0]])
+            and not isinstance(value.value, _TYPES[kind[0]])
         ):
-            words = f"the option `{key.value}` takes a {wanted[0]}, and {code(event, value.node)} raises RuntimeError"
-            return Hit(event, words, f"give it a {wanted[0]}")
+            words = f"the option `{key.value}` takes a {kind[0]}, and {code(event, value.node)} raises RuntimeError"
+            return Hit(event, words, f"give it a {kind[0]}")
     return None
 
 
 def check_setting(event: Setting) -> Hit | None:
-    prefix = next((p for p in _PREFIXES if event.name.startswith(p)), None)
+    prefix = next((p for p in _CONFIGS if event.name.startswith(p)), None)
     if prefix is None:
         return None
-    known = bundled().dynamo if _PREFIXES[prefix] == "dynamo" else bundled().options.keys()
     name = event.name.removeprefix(prefix)
-    if name in known:
+    if name.startswith("__") or is_known(_CONFIGS[prefix], name) or _is_careful(event):
         return None
-    words = f"{code(event)} does not exist: {hint(name, known, 'the assignment raises AttributeError')}"
-    return Hit(event, words, "remove it, or use the name that this version has")
+    meant = slip(name, getattr(bundled(), _CONFIGS[prefix]))
+    return _hit(event, f"{code(event)} does not exist", meant, "the assignment raises AttributeError")
+
+
+def _is_careful(event: Event) -> bool:
+    """Whether the code expects that the name may not be there."""
+    if any(_CAREFUL.search(guard) for guard in event.site.guards):
+        return True
+    module = event.site.module
+    return any(_IGNORED.search(line) for line in _lines(event, module.lines))
+
+
+def _lines(event: Event, lines: tuple[str, ...]) -> tuple[str, ...]:
+    place = event.site.module.location(event.node)
+    return lines[place.line - 1 : place.end_line]
+
+
+def _hit(event: Event, words: str, meant: str | None, otherwise: str) -> Hit:
+    # Without an installed torch, a newer one than those that are known may have it: no more than a warning then.
+    certain = installed() is not None
+    severity: Severity | None = None if certain else "warning"
+    versions = f"torch {bundled().versions[0]} to {bundled().versions[-1]}"
+    end = f"did you mean {meant!r}?" if meant and certain else f"no version from {versions} has it, and {otherwise}"
+    return Hit(event, f"{words}: {end}", "remove it, or use a name that torch has", severity=severity)

@@ -11,7 +11,7 @@ Fix: Use the name that the message shows.
 
 from __future__ import annotations
 
-from graphdoctor.compile_names import bundled
+from graphdoctor.compile_names import bundled, is_known
 from graphdoctor.nearest import hint
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage import Use
@@ -65,7 +65,7 @@ def f(x):
 def check_use(event: Use) -> Hit | None:
     given = event.step.argument(0, "stance") if event.step.name == "torch.compiler.set_stance" else None
     known = bundled().stances
-    if given is None or not isinstance(given.value, str) or given.value in known:
+    if given is None or not isinstance(given.value, str) or is_known("stances", given.value):
         return None
     words = f"there is no stance `{given.value}`: {hint(given.value, known, 'the next compiled call raises')}"
     return Hit(event, words, f"the stances are {', '.join(known)}")

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from graphdoctor import cache
 from graphdoctor.cache import Cache
 from graphdoctor.source.discover import discover
 from graphdoctor.static import catalog
 from graphdoctor.static.result import StaticResult
 from graphdoctor.static.rule import Rule
 from graphdoctor.static_pass import Work, static_pass
+from graphdoctor.torch_version import NAME_FILES, torch_folder
 
 NET = "import torch\nfrom helper import size\n\n\n@torch.compile\ndef f(x: torch.Tensor):\n    if size(x) > 2:\n        return x\n    return x + 1\n"
 SHAPE = "def size(x):\n    return x.shape[0]\n"
@@ -103,6 +105,30 @@ def test_other_questions_have_other_answers(project: Project) -> None:
     assert project.analysed
     project.scan(asked="2.13")
     assert not project.analysed
+
+
+def test_every_file_that_an_analysis_reads_is_part_of_the_key(tmp_path: Path) -> None:
+    """The modules that the analysis and the rules import, the tables of the package, and the files of torch."""
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom graphdoctor.static import catalog\n"
+        "from graphdoctor.static.engine import analyse\ncatalog.rules()\n"
+        "analyse([(Path(sys.argv[1]), 'net.py')])\n"
+        "for name, module in list(sys.modules.items()):\n"
+        "    if name.partition('.')[0] == 'graphdoctor' and module.__file__: print(module.__file__)\n"
+    )
+    (tmp_path / "net.py").write_text(
+        "import torch\ntorch._dynamo.config.gone = 1\ntorch.compile(f, options={'gone': 1})\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "net.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    read = {Path(line) for line in done.stdout.split("\n") if line}
+    read |= set(Path(cache.__file__).parent.glob("*.json"))
+    read |= {torch_folder() / name for name in NAME_FILES} if torch_folder() else set()
+    stamped = list(cache._program())
+    missing = [
+        file for file in read if not any(f"{file.name} {file.stat().st_mtime_ns} " in stamp for stamp in stamped)
+    ]
+    assert len(read) > 100 and missing == []
 
 
 def test_which_files_are_scanned_counts(project: Project) -> None:

@@ -46,7 +46,7 @@ class Counter:
     def count(self, placement: Placement) -> Placement:
         """``placement`` with what a run of all calls counted; what the user's code raises ends as ``failure``."""
         torch._dynamo.reset()
-        self.backend.reset()
+        self.backend.clear()
         start = time.perf_counter()
         with record() as recording:
             try:

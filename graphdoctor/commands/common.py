@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
 
 CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
 
@@ -26,6 +29,11 @@ def complain(message: str) -> int:
 
     click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)
     return FAILURE
+
+
+def complain_unread(diagnosis: Diagnosis) -> int:
+    """Name the files that could not be read on stderr. Gives the exit code of that."""
+    return max((complain(f"{f.path}: {f.reason}") for f in diagnosis.files if f.status == "failed"), default=CLEAN)
 
 
 def codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, complain_unread, emit
 from graphdoctor.commands.project_rules import complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
@@ -108,7 +108,8 @@ def fix(
         complain_of_rules(diagnosis)
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
-        context.exit(FINDINGS if changes else CLEAN)
+        unread = complain_unread(diagnosis)
+        context.exit(FINDINGS if changes else unread)
     emit(fixes.render(diagnosis), None)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)
 

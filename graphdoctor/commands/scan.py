@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain, emit, wants_color
+from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain_unread, emit, wants_color
 from graphdoctor.commands.deeper_options import deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
@@ -196,13 +196,12 @@ def scan(
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
-        context.exit(FINDINGS if changes and not exit_zero else CLEAN)
+        unread = complain_unread(diagnosis)
+        context.exit(FINDINGS if changes and not exit_zero else unread)
     if fix and stdin is not None:
         sys.stdout.buffer.write(api.fixed(diagnosis, unsafe_fixes, stdin))
         sys.stdout.flush()
-        for file in diagnosis.files:
-            if file.status == "failed":
-                complain(f"{file.path}: {file.reason}")
+        complain_unread(diagnosis)
     if no_source:
         from graphdoctor.report.confidential import without_source
 

@@ -40,8 +40,20 @@ def question(file: Path, target: str | None, inputs: tuple[str, ...], device: st
         raise OneLine(f"{file} is not a file: give one Python file that declares a sample input")
     if torch_available() is None:
         raise OneLine("torch is not installed, and this command runs the model: pip install torch")
+    _check_language(file)
     try:
         parse_inputs(inputs)
     except InputSpecError as error:
         raise OneLine(str(error)) from None
     return Question(file, Path.cwd(), target, inputs, device, cast(Literal["eval", "train"], mode))
+
+
+def _check_language(file: Path) -> None:
+    from graphdoctor.source import language
+    from graphdoctor.source.errors import SourceError
+    from graphdoctor.source.files import text_of
+
+    try:
+        language.check(str(file), text_of(file))
+    except SourceError as error:
+        raise OneLine(f"{file} {error}") from None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.sites import sites
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Summary
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
         breaks=len(places) if finished else None,
         breaks_own=sum(b.owner == "own" for b in places) if finished else None,
         graphs=max(run.graphs for run in finished) if finished else None,
-        fixable=sum(f.fix is not None and bool(f.fix.edits) and f.status != "refuted" for f in findings),
+        fixable=sum(map(is_offered, findings)),
         files=len(files),
         failed=failed,
     )

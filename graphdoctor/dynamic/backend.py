@@ -15,14 +15,17 @@ _CALLS = ("call_function", "call_method", "call_module")
 
 
 class CountingBackend:
-    """``graphs`` compiled since ``reset``, and the call ``operators`` in them."""
+    """``graphs`` compiled since ``clear``, and the call ``operators`` in them.
+
+    It has no method ``reset``: ``torch._dynamo.reset()`` would call it, and the counts would be gone.
+    """
 
     def __init__(self) -> None:
         self.graphs = 0
         self.operators = 0
         self._inside: Inside | None = None
 
-    def reset(self) -> None:
+    def clear(self) -> None:
         """Start counting anew."""
         self.graphs = self.operators = 0
 

@@ -130,10 +130,17 @@ def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]
     return next((f for f in reversed(stack) if places.kind(f.path) in kinds), None)
 
 
-def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
+def is_deliberate(stack: Sequence[RawFrame], places: Places) -> bool:
+    """Whether a break with this user stack is one that torch makes on purpose."""
     # What torch asks Python's library to do (a context manager of DDP's) is torch's doing.
     calls = [f for f in stack if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or stack
-    if any(_posix(calls[-1]).endswith(path) and name in ("", calls[-1].name) for path, name in _DELIBERATE):
+    return any(
+        _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
+    )
+
+
+def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
+    if is_deliberate(stack, places):
         return "torch"
     kind = places.kind(site.path)
     return "torch" if kind == "library" else kind

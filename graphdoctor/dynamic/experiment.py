@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from graphdoctor.dynamic import crosscheck, modules, reference, share, sweep, varied
+from graphdoctor.dynamic import crosscheck, modules, reference, share, sweep
 from graphdoctor.dynamic import numerics as compare
 from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.breaks import RawEvent, distinct
@@ -19,9 +20,11 @@ from graphdoctor.dynamic.places import Places
 from graphdoctor.dynamic.protocol import RunRequest
 from graphdoctor.dynamic.recompile import Probe
 from graphdoctor.dynamic.target import Mode, Sample, Target
+from graphdoctor.dynamic.tests_seen import Seen
 from graphdoctor.dynamic.trace_lines import executed_lines
 from graphdoctor.dynamic.tree import tensors
 from graphdoctor.dynamic.userfault import Fault, fault_of
+from graphdoctor.dynamic.varied import Varying
 from graphdoctor.dynamic.vary import parse_variations
 from graphdoctor.run_model import DynamicRun, Explain, FullGraph, Numerics, Sweep, Varied
 
@@ -96,7 +99,7 @@ class Experiment:
     def compiled(self, run: DynamicRun) -> tuple[DynamicRun, compare.Snapshot | None]:
         """The default compile: breaks, graphs, operators and the compiled share; the snapshot is None if it raised."""
         torch._dynamo.reset()
-        self.backend.reset()
+        self.backend.clear()
         sample = self.target.sample(self.mode)
         function = torch.compile(sample.function, backend=self.backend)
         snapshot: compare.Snapshot | None = None
@@ -145,15 +148,27 @@ class Experiment:
         }
         return compare.verdict(against, note)
 
-    def varied(self, progress: Progress) -> Varied:
+    def varied(self, seen: Seen, update: Callable[[Varied], None], progress: Progress) -> Varied:
         """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
         assert self.request.reference is not None
         progress(f"varying the inputs ({self.mode})")
+        modules = [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
+        module = self.target.sample(self.mode).module
+        trainable = module is not None and any(p.requires_grad for p in module.parameters())
+        # What has no train mode is run with gradients in the mode that it has.
+        backward = self.mode == "train" or not trainable
+
+        def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+            return self._call(sample, backward=backward)
+
+        varying = Varying(self.target, self.mode, call, self.request.reference, backward, modules, self._is_own)
         with force_eager():
-            if self.request.compare:
-                return varied.check(self.target, self.mode, self._run, self.request.reference)
-            varied.record(self.target, self.mode, self._run, self.request.reference)
-            return Varied(self.mode)
+            if self.request.repeat:
+                return varying.repeat()
+            return varying.check() if self.request.compare else varying.record(seen, update)
+
+    def _is_own(self, file: str | None) -> bool:
+        return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""
@@ -195,15 +210,19 @@ class Experiment:
             return []
 
     def _run(self, sample: Sample, function: Callable[..., Any] | None = None) -> compare.Snapshot:
-        # Not `function or ...`: a compiled module has no truth value of its own.
-        outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
-        loss: torch.Tensor | None = None
-        if self.mode == "train":
-            loss = self._loss(outputs)
-            if loss is not None:
-                torch.autograd.backward(loss)
+        outputs, loss = self._call(sample, function)
         found = compare.snapshot(sample, outputs)
         return found if loss is None else {**found, "loss": loss.detach().clone()}
+
+    def _call(
+        self, sample: Sample, function: Callable[..., Any] | None = None, backward: bool = False
+    ) -> tuple[Any, torch.Tensor | None]:
+        # Not `function or ...`: a compiled module has no truth value of its own.
+        outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
+        loss = self._loss(outputs) if backward or self.mode == "train" else None
+        if loss is not None:
+            torch.autograd.backward(loss)
+        return outputs, loss
 
     def _loss(self, outputs: Any) -> torch.Tensor | None:
         return self.target.loss(outputs) if self.target.loss else default_loss(outputs)

@@ -103,7 +103,9 @@ def _profile() -> Iterator[None]:
 def _config() -> Iterator[None]:
     before = torch._dynamo.config.get_config_copy()
     try:
-        yield
+        # Errors that are suppressed are functions that silently run uncompiled.
+        with torch._dynamo.config.patch(suppress_errors=False):
+            yield
     finally:
         for name, value in torch._dynamo.config.get_config_copy().items():
             # Setting what is deprecated warns, so only what was changed is set.
@@ -162,12 +164,14 @@ def _module(model: Callable[..., Any]) -> Iterator[None]:
         yield
         return
     tables = ("_parameters", "_buffers", "_modules")
-    saved = [
-        (module, dict(vars(module)), {table: dict(vars(module)[table]) for table in tables})
-        for module in model.modules()
-    ]
+    # A scripted module is not traced, and its tables are those of the script.
+    plain = [module for module in model.modules() if not isinstance(module, torch.jit.ScriptModule)]
+    saved = [(module, dict(vars(module)), {table: dict(vars(module)[table]) for table in tables}) for module in plain]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
+    for module in plain:
+        # What ``module.compile()`` set would be called in place of what we compile.
+        vars(module).pop("_compiled_call_impl", None)
     try:
         yield
     finally:

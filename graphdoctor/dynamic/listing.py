@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 import torch._dynamo
+from torch import fx
 
 from graphdoctor.dynamic import guards, inprocess
 from graphdoctor.dynamic.backend import CountingBackend
-from graphdoctor.dynamic.breaks import RawEvent, distinct
+from graphdoctor.dynamic.breaks import RawEvent, distinct, is_deliberate, user_stack
 from graphdoctor.dynamic.capture import Recording, raised, record
 from graphdoctor.dynamic.load import source_of
 from graphdoctor.run_model import Break
@@ -25,18 +27,26 @@ from graphdoctor.trace.places import JobPlaces
 #: What fullgraph=True captures beside what the default compile does, since torch 2.10.
 _CAPTURES = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
 
+#: How the RuntimeError begins that fullgraph=True raises where it compiled nothing (torch/_dynamo/eval_frame.py).
+_NO_FRAMES = "torch.compile with fullgraph=True found no compiled frames"
+
 #: Positional and keyword arguments of one call.
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What calls of a compiled model came to. ``error`` is what ``torch.compile`` raised, if anything."""
+    """What calls of a compiled model came to. ``error`` is what ``torch.compile`` raised, if anything.
+
+    ``uncompiled`` are the user's functions that called graphs and were not compiled themselves, although no break is
+    recorded: functions that are disabled without what they call, and functions that Dynamo passes over.
+    """
 
     graphs: int
     breaks: tuple[Break, ...]
     recording: Recording
     error: BaseException | None = None
+    uncompiled: tuple[str, ...] = ()
 
 
 def compile_and_call(
@@ -49,7 +59,7 @@ def compile_and_call(
     """
     __tracebackhide__ = True
     model = inprocess.uncompiled(model)
-    backend = CountingBackend()
+    backend = _Watching(_places())
     error: BaseException | None = None
     with inprocess.untouched(model), torch._dynamo.config.patch(_CAPTURES if as_fullgraph else {}):
         function = inprocess.compiled(model, backend, fullgraph)
@@ -60,12 +70,58 @@ def compile_and_call(
                 except torch._dynamo.exc.TorchDynamoException as failure:
                     error = failure
                     break
+                except RuntimeError as failure:
+                    # Raised by fullgraph=True where Dynamo compiled nothing; a model's own errors come through.
+                    if not str(failure).startswith(_NO_FRAMES):
+                        raise
+                    error = failure
+                    break
     events = list(recording.events)
     if error is not None and (event := raised(error)) is not None:
         events.append(event)
     places = _places()
-    breaks = distinct([_below_us(event, places) for event in events], places, source_of)
-    return Compiled(backend.graphs, tuple(b for b in breaks if b.owner != "torch"), recording, error)
+    below = [_below_us(event, places) for event in events]
+    breaks = distinct([e for e in below if not is_deliberate(user_stack(e, places), places)], places, source_of)
+    uncompiled = () if events else tuple(backend.callers)
+    return Compiled(backend.graphs, breaks, recording, error, uncompiled)
+
+
+class _Watching(CountingBackend):
+    """Also notes the user's functions that graphs are called by, beside those that were compiled."""
+
+    def __init__(self, places: JobPlaces) -> None:
+        super().__init__()
+        self._places = places
+        self.callers: dict[str, None] = {}
+
+    def __call__(self, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        run = super().__call__(graph, example_inputs)
+
+        def noted(*args: Any) -> Any:
+            self._note(sys._getframe(1))
+            return run(*args)
+
+        return noted
+
+    def _note(self, frame: FrameType | None) -> None:
+        internals = str(Path(torch._dynamo.__file__).parent)
+        # Functions of Dynamo's lead from the compiled frame to the graph; what is above that frame was not compiled.
+        while frame is not None and frame.f_code.co_filename.startswith(internals):
+            frame = frame.f_back
+        frame = frame.f_back if frame is not None and not self._is_ours(frame) else frame
+        found: dict[str, None] = {}
+        while frame is not None and not self._is_ours(frame):
+            if self._places.kind(frame.f_code.co_filename) in ("own", "third-party"):
+                code = frame.f_code
+                name = getattr(code, "co_qualname", code.co_name)
+                found[f"{self._places.show(code.co_filename)}:{code.co_firstlineno} in {name}"] = None
+            frame = frame.f_back
+        # In a thread of the model's no frame is ours, and nobody knows where the call began.
+        if frame is not None:
+            self.callers |= found
+
+    def _is_ours(self, frame: FrameType) -> bool:
+        return self._places.is_tool(frame.f_code.co_filename)
 
 
 def _places() -> JobPlaces:
@@ -75,9 +131,13 @@ def _places() -> JobPlaces:
 
 
 def _below_us(event: RawEvent, places: JobPlaces) -> RawEvent:
-    """``event`` without the frames that called the model: the test's, and those of the test runner."""
+    """``event`` without the frames that called the model: the test's, and those of the test runner.
+
+    Where no frame is left, those of the test stay: a break without a place would be lost.
+    """
     ours = [number for number, frame in enumerate(event.above) if places.is_tool(frame.path)]
-    return replace(event, above=event.above[ours[-1] + 1 :] if ours else event.above)
+    below = replace(event, above=event.above[ours[-1] + 1 :] if ours else event.above)
+    return below if user_stack(below, places) else event
 
 
 def not_ignored(breaks: Sequence[Break], patterns: Sequence[str]) -> tuple[Break, ...]:

@@ -14,6 +14,11 @@ Kind = Literal["own", "third-party", "torch", "library"]
 
 _SITE = ("site-packages", "dist-packages")
 
+#: How the names of code without a file begin: what torch and Python's import system make, and what is made from
+#: strings (dataclasses, attrs, decorators), which stands for the code that asked for it.
+_TORCH_MADE = ("<eval_with_key>", "<frozen ", "<unknown>")
+_GENERATED = ("<string>", "<attrs generated", "<decorator-gen", "<makefun", "<@beartype", "<__array_function__")
+
 
 @dataclass(frozen=True)
 class Project:
@@ -62,7 +67,9 @@ class Places:
         for folder in self.own:
             if _under(path, folder) and not _installed(os.path.relpath(path, folder)):
                 return "own"
-        if path.startswith("<") or _under(path, self.torch):
+        if path.startswith("<"):
+            return kind_without_file(path)
+        if _under(path, self.torch):
             return "torch"
         if _installed(path):
             return "third-party"
@@ -73,6 +80,13 @@ class Places:
     def is_tool(self, path: str) -> bool:
         """True for this tool's own frames."""
         return _under(path, self.tool)
+
+
+def kind_without_file(name: str) -> Kind:
+    """Whose the code called ``name`` is: what a user types (``<stdin>``, ``<ipython-input-1>``) is the user's own."""
+    if name.startswith(_TORCH_MADE):
+        return "torch"
+    return "library" if name.startswith(_GENERATED) else "own"
 
 
 def own_folders(file: Path, root: Path) -> tuple[str, ...]:

@@ -57,8 +57,10 @@ class RunRequest:
     compiled_autograd: bool = False
     #: Nothing runs but the compile with ``fullgraph=True``.
     only_fullgraph: bool = False
-    #: Nothing is compiled: eager runs on varied inputs, saved in ``reference`` or, with ``compare``, held against it.
+    #: Nothing is compiled: eager runs on varied inputs, saved in ``reference`` or, with ``compare``, held against it;
+    #: with ``repeat`` to find out what differs between two runs of the same code.
     varied: bool = False
+    repeat: bool = False
     #: With ``varied``, by absolute path: the lines whose tests are recorded.
     tests: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -111,7 +113,8 @@ def load_run(data: Mapping[str, Any]) -> DynamicRun:
 
 def load_varied(data: Mapping[str, Any]) -> Varied:
     """The ``Varied`` whose fields ``data`` holds."""
-    return Varied(**{**data, "seen": tuple((path, line, truth) for path, line, truth in data["seen"])})
+    varied: Varied = _load(Varied, data)
+    return varied
 
 
 def _load(kind: Any, raw: Any) -> Any:

@@ -106,7 +106,7 @@ class _Worker:
         self._runs: dict[str, DynamicRun] = {}
         self._open: str | None = None
         self._environment: Mapping[str, str | None] = {}
-        self._varied: list[Varied] = []
+        self._varied: dict[str, Varied] = {}
         self._ended = False
         #: The worker has the request: what happens from now on may be the doing of the user's code.
         self.started = False
@@ -186,7 +186,8 @@ class _Worker:
             self._runs[run.mode] = run
             self._open = None if message["complete"] else run.mode
         elif kind == "varied":
-            self._varied.append(load_varied(message["varied"]))
+            varied = load_varied(message["varied"])
+            self._varied[varied.mode] = varied
         elif kind == "failed":
             self._failure = message["outcome"], message["detail"]
         elif kind == "end":
@@ -242,7 +243,7 @@ class _Worker:
             elif not self._runs:
                 run = _failed(self._request, outcome, detail)
                 self._runs[run.mode] = run
-        return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied))
+        return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied.values()))
 
 
 def _failed(request: RunRequest, outcome: Outcome, detail: str) -> DynamicRun:

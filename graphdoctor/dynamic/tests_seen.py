@@ -1,4 +1,4 @@
-"""Which way the tests of a file went: ``if``, ``while``, ``assert`` and conditional expressions, in eager.
+"""Which way the tests of a file went: ``if``, ``while``, ``assert`` and conditional expressions, and which loops ran.
 
 A test is wrapped when its file is compiled, because the lines that run do not tell the sides of ``a if t else b``.
 """
@@ -12,22 +12,24 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import Any
 
+from graphdoctor.source.branches import TESTS
+
 #: The name under which the wrapped code finds the recorder.
 _RECORDER = "__graphdoctor_test__"
 
-#: The path of a file, the line where a test begins, and the truth that it had.
-Seen = set[tuple[str, int, bool]]
+#: The path of a file, the line and column where a test or a loop begins, and its outcome; a loop that runs is True.
+Seen = set[tuple[str, int, int, bool]]
 
 
 def record_tests(lines: Mapping[str, Collection[int]]) -> Seen:
-    """From now on, imports of these files (absolute paths) record the tests that begin in these lines."""
+    """From now on, imports of these files (absolute paths) record the tests and loops that begin in these lines."""
     seen: Seen = set()
     if not lines:
         return seen
 
-    def record(path: str, line: int, value: Any) -> bool:
+    def record(path: str, line: int, column: int, value: Any) -> bool:
         truth = bool(value)
-        seen.add((path, line, truth))
+        seen.add((path, line, column, truth))
         return truth
 
     setattr(builtins, _RECORDER, record)
@@ -52,8 +54,14 @@ class _Wrapper(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
-        if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert)) and node.test.lineno in self._lines:
-            arguments = [ast.Constant(self._path), ast.Constant(node.test.lineno), node.test]
-            call = ast.Call(ast.Name(_RECORDER, ast.Load()), arguments, [])
-            node.test = ast.copy_location(call, node.test)
+        if isinstance(node, TESTS) and node.test.lineno in self._lines:
+            node.test = self._recorded(node.test, node.test)
+        elif isinstance(node, ast.For) and node.lineno in self._lines:
+            entered = ast.Expr(self._recorded(node, ast.Constant(True)))
+            node.body.insert(0, ast.copy_location(entered, node.body[0]))
         return node
+
+    def _recorded(self, place: ast.expr | ast.stmt, value: ast.expr) -> ast.Call:
+        numbers: list[ast.expr] = [ast.Constant(place.lineno), ast.Constant(place.col_offset)]
+        call = ast.Call(ast.Name(_RECORDER, ast.Load()), [ast.Constant(self._path), *numbers, value], [])
+        return ast.copy_location(call, place)

@@ -1,148 +1,168 @@
-"""The original and the fixed code in eager on inputs that were changed, so that more than one side of a branch runs.
+"""The original and the fixed code in eager on varied inputs, compared in everything that a call leaves behind.
 
-The sample takes one side of each branch. Running again in eager is cheap, and shows whether a rewrite holds on the
-other side: with negative numbers, large ones, zeros, one NaN, one infinity, and with huge parameters, which overflow.
+Running again in eager is cheap, and shows whether a rewrite holds where the sample does not look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
-from graphdoctor.dynamic import numerics, tree
-from graphdoctor.dynamic.target import Mode, Sample, Target
+from graphdoctor.dynamic import numerics, observed, variations
+from graphdoctor.dynamic.numerics import Snapshot
+from graphdoctor.dynamic.target import Mode, Target
+from graphdoctor.dynamic.tests_seen import Seen
+from graphdoctor.dynamic.variations import ALL, FURTHER, NotApplicable, Variation
 from graphdoctor.run_model import Varied
 
-Run = Callable[[Sample], numerics.Snapshot]
-Change = Callable[[torch.Tensor], torch.Tensor]
+#: Seconds after which the original is not run on further variations, in each mode; the sample itself always is.
+BUDGET = 10.0
 
-#: What stands in a snapshot in place of outputs: an exception, by type and text.
-_RAISED = "raised"
-
-
-def _is_float(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
+_SETTINGS = "settings"
+_NOISE = "noise"
 
 
-def _is_index_on_a_gpu(tensor: torch.Tensor) -> bool:
-    """An index out of range, which raises on a CPU, ends every use of a GPU in this process."""
-    return not _is_float(tensor) and tensor.device.type != "cpu"
+@dataclass(frozen=True)
+class Varying:
+    """A target in one mode, varied.
 
-
-def _scaled(factor: float) -> Change:
-    return lambda tensor: tensor * factor if _is_float(tensor) else tensor
-
-
-def _large_integers(tensor: torch.Tensor) -> torch.Tensor:
-    small = _is_float(tensor) or tensor.dtype is torch.bool or _is_index_on_a_gpu(tensor)
-    return tensor if small else tensor * 100
-
-
-def _negated(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.dtype is torch.bool:
-        return ~tensor
-    return tensor if _is_index_on_a_gpu(tensor) else -tensor
-
-
-def _with_one(value: float) -> Change:
-    def change(tensor: torch.Tensor) -> torch.Tensor:
-        if not _is_float(tensor) or not tensor.numel():
-            return tensor
-        changed = tensor.clone(memory_format=torch.contiguous_format)
-        changed.view(-1)[0] = value
-        return changed
-
-    return change
-
-
-#: By name: what is done with each input and with each parameter; None leaves them.
-VARIATIONS: dict[str, tuple[Change | None, Change | None]] = {
-    "the inputs as they are": (None, None),
-    "the inputs negated": (_negated, None),
-    "the inputs times 1000": (_scaled(1e3), None),
-    "the inputs times 0.001": (_scaled(1e-3), None),
-    "inputs of zeros": (torch.zeros_like, None),
-    "inputs of ones": (torch.ones_like, None),
-    "one NaN in each input": (_with_one(float("nan")), None),
-    "one infinity in each input": (_with_one(float("inf")), None),
-    "the parameters negated": (None, _scaled(-1.0)),
-    "the parameters times 0.001": (None, _scaled(1e-3)),
-    "the parameters times 1e+20": (None, _scaled(1e20)),
-    # Last, for they may be sizes, and end the worker at its memory limit.
-    "integers times 100": (_large_integers, None),
-}
-
-#: Variations that are about guards against overflow: their gradients are not compared.
-EXTREME = ("one NaN in each input", "one infinity in each input", "the parameters times 1e+20")
-
-
-def record(target: Target, mode: Mode, run: Run, folder: Path) -> None:
-    """Save what each variation leaves behind, for ``check`` in another process."""
-    for number, name in enumerate(VARIATIONS):
-        found = _outcome(target, mode, run, name)
-        numerics.save(found, folder, f"{mode}-{number}")
-
-
-def check(target: Target, mode: Mode, run: Run, folder: Path) -> Varied:
-    """What each variation leaves behind, compared with what ``record`` saved."""
-    calls, differs, raises = 0, "", ""
-    for number, name in enumerate(VARIATIONS):
-        before = numerics.load(folder, f"{mode}-{number}")
-        if before is None:
-            continue
-        calls += 1
-        after = _outcome(target, mode, run, name)
-        if _RAISED in before and _RAISED in after:
-            if before[_RAISED] != after[_RAISED]:
-                raises = raises or f"with {name} it raises {after[_RAISED]}, and the original {before[_RAISED]}"
-            continue
-        if _RAISED in before or _RAISED in after:
-            who, text = ("the original", before[_RAISED]) if _RAISED in before else ("the fixed code", after[_RAISED])
-            differs = differs or f"with {name} only {who} raises {text}"
-            continue
-        where = numerics.compare(_compared(before, name), _compared(after, name), scaled=True).where
-        if where:
-            differs = differs or f"with {name} {where}"
-    return Varied(mode, calls=calls, differs=differs, raises=raises)
-
-
-def _compared(found: numerics.Snapshot, name: str) -> numerics.Snapshot:
-    """``found`` less what the variation does not decide: no training goes on after the numbers have overflowed.
-
-    ``torch.where`` makes NaN of a gradient where the side that is not taken overflows, a branch does not.
+    ``call`` goes backward where ``gradients`` is set, and inputs then get gradients where the model takes such inputs.
+    ``folder`` holds what the original left; ``modules`` are those whose globals count; ``is_own`` says of a file
+    whether it is the user's code.
     """
-    if name not in EXTREME:
+
+    target: Target
+    mode: Mode
+    call: observed.Call
+    folder: Path
+    gradients: bool = False
+    modules: Sequence[ModuleType] = ()
+    is_own: Callable[[str], bool] = lambda path: True
+
+    def record(self, seen: Seen, update: Callable[[Varied], None], budget: float = BUDGET) -> Varied:
+        """Run the original and save what each variation leaves. ``seen`` fills with the outcomes of tests meanwhile.
+
+        ``update`` gets the state after each variation, so that one that ends the process costs only itself.
+        """
+        found = Varied(self.mode)
+        until = time.monotonic() + budget
+        refused: set[str] = set()
+        numerics.save(_settings(), self.folder, f"{self.mode}-{_SETTINGS}")
+        for variation in ALL:
+            if variation in FURTHER and not _one_sided(seen):
+                continue
+            if variation.kind and variation.kind in refused:
+                continue
+            if found.calls and time.monotonic() > until:
+                found = replace(found, skipped=(*found.skipped, variation.name))
+                continue
+            try:
+                after, dtypes = self._outcome(variation)
+            except NotApplicable:
+                continue
+            numerics.save(after, self.folder, self._name(variation))
+            if observed.RAISED in after:
+                refused.add(variation.kind)
+                found = replace(found, refused=(*dict.fromkeys([*found.refused, variation.kind or variation.name]),))
+            else:
+                backward = found.backward or any(name.startswith("gradient of ") for name in after)
+                dtypes = {*found.dtypes, *dtypes}
+                found = replace(found, calls=found.calls + 1, dtypes=tuple(sorted(dtypes)), backward=backward)
+            found = replace(found, seen=tuple(sorted(seen)))
+            update(found)
         return found
-    return {leaf: value for leaf, value in found.items() if not leaf.startswith("gradient")}
+
+    def check(self) -> Varied:
+        """Run the fixed code on the same variations, and compare."""
+        noise = numerics.load(self.folder, f"{self.mode}-{_NOISE}") or {}
+        calls, differs, changes = 0, "", self._changed_settings()
+        for variation in ALL:
+            before = numerics.load(self.folder, self._name(variation))
+            if before is None:
+                continue
+            try:
+                after, _ = self._outcome(variation)
+            except NotApplicable:
+                differs = differs or f"{variation.name} is possible in the original only"
+                continue
+            wrong, other = _compared(variation, before, after, noise)
+            calls += observed.RAISED not in before
+            differs = differs or (wrong and f"with {variation.name} {wrong}")
+            changes = changes or (other and f"with {variation.name} {other}")
+        return Varied(self.mode, calls=calls, differs=differs, changes=changes)
+
+    def repeat(self) -> Varied:
+        """Run the original once more; what differs from its first run is not compared from now on."""
+        noise: dict[str, str] = {}
+        for variation in ALL:
+            before = numerics.load(self.folder, self._name(variation))
+            if before is not None:
+                after, _ = self._outcome(variation)
+                noise.update(observed.differences(before, after))
+        numerics.save(noise, self.folder, f"{self.mode}-{_NOISE}")
+        return Varied(self.mode, noise=tuple(noise))
+
+    def _name(self, variation: Variation) -> str:
+        return f"{self.mode}-{ALL.index(variation)}"
+
+    def _outcome(self, variation: Variation) -> tuple[Snapshot, set[str]]:
+        """What one variation leaves behind, and the dtypes of its inputs. Raises NotApplicable."""
+        attempts = (True, False) if self.gradients else (False,)
+        for gradients in attempts:
+            sample = variations.sample(self.target, self.mode, variation, gradients)
+            dtypes = variations.dtypes(sample)
+            try:
+                return observed.observe(sample, self.call, self.modules), dtypes
+            except Exception as error:
+                raised = observed.of_error(error, self.is_own)
+        return raised, dtypes
+
+    def _changed_settings(self) -> str:
+        """The settings of Dynamo that the fixed code sets and the original does not, as a clause."""
+        before, after = numerics.load(self.folder, f"{self.mode}-{_SETTINGS}") or {}, _settings()
+        names = [f"torch._dynamo.config.{name}" for name in after if before.get(name) != after[name]]
+        return f"{', '.join(names)} is set for the whole process" if before and names else ""
 
 
-def _outcome(target: Target, mode: Mode, run: Run, name: str) -> numerics.Snapshot:
-    """The snapshot of one variation. Inputs get gradients where the model takes such inputs."""
-    change, change_parameters = VARIATIONS[name]
-    try:
-        return run(_sample(target, mode, change, change_parameters, gradients=mode == "train"))
-    except Exception:
-        pass
-    try:
-        return run(_sample(target, mode, change, change_parameters, gradients=False))
-    except Exception as error:
-        return {_RAISED: f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"}
+def _settings() -> Snapshot:
+    """The settings of Dynamo, as text."""
+    return {name: repr(value) for name, value in torch._dynamo.config.get_config_copy().items() if not callable(value)}
 
 
-def _sample(
-    target: Target, mode: Mode, change: Change | None, change_parameters: Change | None, gradients: bool
-) -> Sample:
-    sample = target.sample(mode)
+def _one_sided(seen: Seen) -> bool:
+    """Whether a test had one outcome only."""
+    return any((*place, not truth) not in seen for *place, truth in seen)
 
-    def changed(tensor: torch.Tensor) -> torch.Tensor:
-        new = tensor.detach() if change is None else change(tensor.detach())
-        return new.requires_grad_(tensor.requires_grad or (gradients and _is_float(new)))
 
-    sample.args, sample.kwargs = tree.map_tensors((sample.args, sample.kwargs), changed)
-    if change_parameters is not None and sample.module is not None:
-        with torch.no_grad():
-            for parameter in sample.module.parameters():
-                parameter.copy_(change_parameters(parameter))
-    return sample
+def _compared(variation: Variation, before: Snapshot, after: Snapshot, noise: Collection[str]) -> tuple[str, str]:
+    """What is wrong with the fixed code, and what it does in another way: two clauses."""
+    if observed.RAISED in before:
+        # An input that the original does not accept proves nothing, unless it is refused on purpose.
+        if not before[observed.DELIBERATE]:
+            return "", ""
+        if observed.RAISED not in after:
+            return _sorted(variation, f"only the original raises {before[observed.TEXT]}")
+        same = before[observed.RAISED] == after[observed.RAISED]
+        return "", "" if same else f"it raises {after[observed.TEXT]}, and the original {before[observed.TEXT]}"
+    if observed.RAISED in after:
+        return _sorted(variation, f"only the fixed code raises {after[observed.TEXT]}")
+    changes = ""
+    for name, clause in observed.differences(before, after):
+        if name in noise:
+            continue
+        overflows = variation.extreme and name.startswith("gradient of ")
+        if not overflows and not observed.is_harmless(name, before, after):
+            wrong, change = _sorted(variation, clause)
+            return wrong, changes or change
+        changes = changes or clause
+    return "", changes
+
+
+def _sorted(variation: Variation, clause: str) -> tuple[str, str]:
+    """``clause`` as a fault; of inputs of another kind than the sample's, as another way."""
+    return ("", clause) if variation.kind else (clause, "")

@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 import sysconfig
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from graphdoctor.dynamic.places import Places, own_folders
 from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
 from graphdoctor.dynamic.protocol import Kind, RunRequest, dump_run, load_request
-from graphdoctor.run_model import DynamicRun, FullGraph
+from graphdoctor.run_model import DynamicRun, FullGraph, Varied
 
 
 class Channel:
@@ -118,12 +118,15 @@ def _work(request: RunRequest, channel: Channel) -> None:
     except BaseException as error:
         channel.send("failed", **asdict(fault_of(error, places, stage)))
         return
+
+    def send_varied(varied: Varied) -> None:
+        channel.send("varied", varied=asdict(varied))
+
     for mode in modes:
         experiment = Experiment(target, mode, request, places, backend)
         if request.varied:
             seen.clear()
-            varied = experiment.varied(channel.progress)
-            channel.send("varied", varied=asdict(replace(varied, seen=tuple(sorted(seen)))))
+            send_varied(experiment.varied(seen, send_varied, channel.progress))
         else:
             _run(experiment, channel)
 

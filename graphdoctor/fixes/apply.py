@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.model import Edit, Finding
+from graphdoctor.labels import may_be_written
+from graphdoctor.model import Edit, Finding, Owner
 from graphdoctor.source.text import LINE_END, line_starts
 
 
@@ -44,14 +45,19 @@ def overlap(first: Edit, second: Edit) -> bool:
     return first.start < second.end and second.start < first.end
 
 
-def select_fixes(findings: Iterable[Finding], unsafe: bool) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """The findings whose fixes are applied, and those whose fixes were dropped because they overlap an earlier one."""
+def select_fixes(
+    findings: Iterable[Finding], unsafe: bool, owner: Owner | None = "own"
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """The findings whose fixes are written, and those whose fixes were dropped because they overlap an earlier one.
+
+    ``graphdoctor.labels.may_be_written`` says which may be, by ``unsafe`` and ``owner``.
+    """
     chosen: list[Finding] = []
     dropped: list[Finding] = []
     taken: dict[str, list[Edit]] = {}
     for finding in sorted(findings, key=lambda f: f.location):
         fix = finding.fix
-        if fix is None or not fix.edits or (fix.safety != "safe" and not unsafe):
+        if fix is None or not fix.edits or not may_be_written(finding, unsafe, owner):
             continue
         edits = taken.setdefault(finding.location.path, [])
         if any(overlap(mine, other) for mine in fix.edits for other in edits):

@@ -10,30 +10,18 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import (
-    ELEMENTWISE,
     HAZARDS,
-    KEEPS_DTYPE,
     RANDOM,
-    REDUCTIONS,
     called,
     calls,
     is_pure,
-    is_torch_function,
     root,
 )
 from graphdoctor.fixes.scope import names
+from graphdoctor.fixes.types import is_other
 from graphdoctor.source.walk import walk
 
 _PYTHON_ONLY = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Two values with equal ``Shape`` have the same shape and dtype, as far as the source shows."""
-
-    base: str
-    reduction: str = ""
-    has_float: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +34,8 @@ class Assigned:
     @property
     def in_place(self) -> dict[str, cst.BaseExpression]:
         """``values`` with the helpers put in place where they are read."""
+        if not self.helpers:
+            return self.values
         put = _PutInPlace(self.helpers)
         changed = {name: value.visit(put) for name, value in self.values.items()}
         return {name: value for name, value in changed.items() if isinstance(value, cst.BaseExpression)}
@@ -124,14 +114,20 @@ def is_return(block: cst.BaseSuite) -> bool:
 
 
 def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
-    """Refuse what is plainly no tensor."""
-    if isinstance(value, _PYTHON_ONLY) or (isinstance(value, cst.Name) and value.value in ("None", "True", "False")):
+    """Refuse what is no tensor and no number on some path, by the source or by what the interpreter knows."""
+    is_word = isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+    if isinstance(value, _PYTHON_ONLY) or is_word or is_other(value, editor):
         raise Refuse(f"`{editor.code(value)}` is not a tensor")
 
 
 def check(value: cst.BaseExpression, editor: Editor) -> None:
     """Refuse a side that cannot be computed when it is not taken, or that ``torch.where`` cannot take."""
     check_tensor(value, editor)
+    check_calls(value, editor)
+
+
+def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse an expression that does more than compute a value, where Python might not come to it."""
     code = editor.code(value)
     for node in walk(value):
         if isinstance(node, (cst.Await, cst.Yield, cst.NamedExpr)):
@@ -162,62 +158,6 @@ def risks(value: cst.BaseExpression, editor: Editor) -> Iterator[str]:
             yield f"`{editor.code(node)}` is read even when it is not taken"
 
 
-def shape_of(value: cst.BaseExpression, editor: Editor) -> Shape | None:
-    """The ``Shape`` of an elementwise expression of one name and numbers; None when the source does not show it."""
-    if isinstance(value, (cst.Integer, cst.Float)):
-        return Shape("", has_float=isinstance(value, cst.Float))
-    if isinstance(value, cst.Name) or (isinstance(value, cst.Attribute) and root(value) == "self"):
-        return Shape(editor.code(value))
-    if isinstance(value, cst.UnaryOperation) and isinstance(value.operator, (cst.Minus, cst.Plus, cst.BitInvert)):
-        return shape_of(value.expression, editor)
-    if isinstance(value, cst.BinaryOperation) and not isinstance(value.operator, cst.MatrixMultiply):
-        return _merge(shape_of(value.left, editor), shape_of(value.right, editor), _divides(value, any_divisor=True))
-    if isinstance(value, cst.Call):
-        return _call_shape(value, editor)
-    return None
-
-
-def _call_shape(call: cst.Call, editor: Editor) -> Shape | None:
-    name, arguments = called(call), list(call.args)
-    if not isinstance(call.func, cst.Attribute):
-        return None
-    operand: cst.BaseExpression = call.func.value
-    if is_torch_function(call, editor):
-        if not arguments or arguments[0].keyword is not None:
-            return None
-        operand, arguments = arguments[0].value, arguments[1:]
-    inner = shape_of(operand, editor)
-    if inner is None or not inner.base or inner.reduction:
-        return None
-    given = ", ".join(" ".join(editor.module.tree.code_for_node(a).split()) for a in arguments)
-    if name in REDUCTIONS:
-        return Shape(inner.base, f"({given.replace('axis=', 'dim=')})", inner.has_float)
-    plain = all(_is_number(a.value) for a in arguments)
-    makes_float = name not in KEEPS_DTYPE or any(isinstance(n, cst.Float) for a in arguments for n in walk(a.value))
-    return Shape(inner.base, "", inner.has_float or makes_float) if name in ELEMENTWISE and plain else None
-
-
-def _is_number(node: cst.BaseExpression) -> bool:
-    """Literals, limits of a dtype, and arithmetic on these."""
-    if isinstance(node, cst.UnaryOperation):
-        return _is_number(node.expression)
-    if isinstance(node, cst.BinaryOperation):
-        return _is_number(node.left) and _is_number(node.right)
-    is_limit = isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call)
-    return isinstance(node, (cst.Integer, cst.Float)) or (is_limit and called(node.value) in ("finfo", "iinfo"))  # type: ignore[attr-defined]
-
-
-def _merge(left: Shape | None, right: Shape | None, is_division: bool) -> Shape | None:
-    if (
-        left is None
-        or right is None
-        or (left.base and right.base and (left.base, left.reduction) != (right.base, right.reduction))
-    ):
-        return None
-    with_base = left if left.base else right
-    return Shape(with_base.base, with_base.reduction, left.has_float or right.has_float or is_division)
-
-
 def _small_statements(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
     for line in block.body:
         if isinstance(line, cst.SimpleStatementLine):
@@ -243,13 +183,12 @@ def _is_random(call: cst.Call) -> bool:
     return called(call) in RANDOM and isinstance(call.func, cst.Attribute)
 
 
-def _divides(node: cst.BinaryOperation, any_divisor: bool = False) -> bool:
+def _divides(node: cst.BinaryOperation) -> bool:
     """A division by something that may be zero, or a power that is not a plain positive one."""
     if isinstance(node.operator, cst.Power):
-        return any_divisor is False and not isinstance(node.right, cst.Integer)
-    if not isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo)):
-        return False
-    return any_divisor or not isinstance(node.right, (cst.Integer, cst.Float))
+        return not isinstance(node.right, cst.Integer)
+    is_division = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo))
+    return is_division and not isinstance(node.right, (cst.Integer, cst.Float))
 
 
 def _is_plain_index(node: cst.Subscript) -> bool:

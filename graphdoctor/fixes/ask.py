@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from graphdoctor.labels import label
 from graphdoctor.model import Finding
 
 QUESTION = "write this fix? [y]es, [n]o, [a]ll that follow, [d]iff, [q]uit: "
@@ -39,5 +40,6 @@ def _answer(finding: Finding, ask: Callable[[str], str], tell: Callable[[str], N
 def _heading(finding: Finding, number: int, count: int) -> str:
     place = f"{finding.location.path}:{finding.location.line}"
     fix = finding.fix
-    kind = "" if fix is None else f"\n  {fix.safety} fix. {' '.join(filter(None, [fix.reason, fix.detail]))}"
+    assumes = "" if fix is None or not fix.assumes else f"Verified for {fix.assumes}."
+    kind = "" if fix is None else f"\n  {label(fix)} fix. {' '.join(filter(None, [fix.reason, fix.detail, assumes]))}"
     return f"\n[{number}/{count}] {place}: {finding.rule} [{finding.name}] {finding.message}{kind}"

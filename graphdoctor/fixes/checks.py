@@ -8,8 +8,8 @@ from graphdoctor.fixes.asserts import constant_text
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.guard import guard_statement
 from graphdoctor.fixes.handlers import unhandled
-from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import called
+from graphdoctor.fixes.types import only_tensor
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 

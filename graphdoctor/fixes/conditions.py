@@ -8,9 +8,11 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.kinds import COMPARERS, MATH_TESTS, Kinds
-from graphdoctor.fixes.purity import called, root
+from graphdoctor.fixes.purity import called, calls, is_pure, root
+from graphdoctor.fixes.types import COMPARERS, MATH_TESTS, Types
 from graphdoctor.static.rule import Hit
+
+_CONVERSIONS = frozenset({"bool", "float", "item"})
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,12 @@ class Conditions:
 
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
-        self.kinds = Kinds(editor, hit)
+        self.types = Types(editor, hit)
 
     def split(self, test: cst.BaseExpression) -> Condition:
         """``flag and x.any()`` in its two parts. Refuses where none is tensor data, or where they mix otherwise."""
-        operands = _conjuncts(test)
-        first = next((i for i, o in enumerate(operands) if self.kinds.kind(o) is not None), None)
+        operands = conjuncts(test)
+        first = next((i for i, o in enumerate(operands) if self.types.kind(o) is not None), None)
         if first is None:
             raise Refuse(f"it is not clear which part of `{self.editor.code(test)}` is tensor data")
         tensors = operands[first:]
@@ -46,14 +48,14 @@ class Conditions:
         for operand in tensors[1:]:
             text = f"{_tight(text)} & {_tight(self.boolean(operand))}"
         python = " and ".join(_in_and(self.editor.code(o), o) for o in operands[:first])
-        return Condition(python, text, all(self.kinds.is_scalar(o) for o in tensors))
+        return Condition(python, text, all(self.types.is_scalar(o) for o in tensors))
 
     def boolean(self, test: cst.BaseExpression) -> str:
         """``test`` as a tensor of bools, with the truth that Python would see."""
         if isinstance(test, cst.BooleanOperation):
             symbol = "&" if isinstance(test.operator, cst.And) else "|"
             return f"{_tight(self.boolean(test.left))} {symbol} {_tight(self.boolean(test.right))}"
-        kind = self.kinds.kind(test)
+        kind = self.types.kind(test)
         if kind is None:
             code = self.editor.code(test)
             raise Refuse(f"`{code}` is not known to be tensor data, and Python and tensor conditions do not mix")
@@ -68,7 +70,7 @@ class Conditions:
 
     def number_free(self, node: cst.BaseExpression) -> str:
         """The code of ``node`` with conversions of tensors to Python numbers dropped: ``x.max().item() > 3``."""
-        changed = node.visit(_DropConversions(self.kinds))
+        changed = node.visit(_DropConversions(self.types))
         return self.editor.module.tree.code_for_node(changed) if isinstance(changed, cst.CSTNode) else ""
 
     def _membership(self, test: cst.Comparison) -> str:
@@ -78,8 +80,12 @@ class Conditions:
         return text if isinstance(test.comparisons[0].operator, cst.In) else f"~{text}"
 
     def _chain(self, test: cst.Comparison) -> str:
-        """``0 < t < 1`` as ``(0 < t) & (t < 1)``."""
+        """``0 < t < 1`` as ``(0 < t) & (t < 1)``, of which the middle is computed twice."""
         parts, left = [], test.left
+        for middle in test.comparisons[:-1]:
+            for call in calls(middle.comparator):
+                if not is_pure(call, self.editor) and called(call) not in _CONVERSIONS:
+                    raise Refuse(f"`{self.editor.code(call)}` would be called twice; give it a name")
         for comparison in test.comparisons:
             operator = self.editor.module.tree.code_for_node(comparison.operator)
             parts.append(f"({self.number_free(left)}{operator}{self.number_free(comparison.comparator)})")
@@ -90,17 +96,17 @@ class Conditions:
 class _DropConversions(cst.CSTTransformer):
     """``t.item()``, ``float(t)`` and ``bool(t)`` become ``t``; ``math.isnan(t)`` becomes ``torch.isnan(t)``."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        self.kinds = kinds
+    def __init__(self, types: Types) -> None:
+        self.types = types
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         name = called(original_node)
         if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
             assert isinstance(original_node.func, cst.Attribute)
-            return _one_number(updated_node, self.kinds.is_scalar(original_node.func.value))
+            return _one_number(updated_node, self.types.is_scalar(original_node.func.value))
         if name in COMPARERS:
             return _comparison(name, updated_node)
-        if len(original_node.args) != 1 or self.kinds.kind(original_node.args[0].value) is None:
+        if len(original_node.args) != 1 or self.types.kind(original_node.args[0].value) is None:
             return updated_node
         argument = updated_node.args[0].value
         if root(original_node.func) == "math" and name in MATH_TESTS:
@@ -156,9 +162,10 @@ def _tight(text: str) -> str:
     return text if tight or is_invert else f"({text})"
 
 
-def _conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The operands of ``and``, in the order in which Python comes to them; one where there is none."""
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*_conjuncts(test.left), *_conjuncts(test.right)]
+        return [*conjuncts(test.left), *conjuncts(test.right)]
     return [test]
 
 

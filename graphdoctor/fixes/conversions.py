@@ -10,9 +10,8 @@ from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.flow import Flow
 from graphdoctor.fixes.handlers import unhandled
 from graphdoctor.fixes.imports import import_edit
-from graphdoctor.fixes.kinds import Kinds
-from graphdoctor.fixes.only_tensor import only_tensor
 from graphdoctor.fixes.purity import called, words
+from graphdoctor.fixes.types import Types, assigned, only_tensor
 from graphdoctor.static.events import Convert
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -42,7 +41,7 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     try:
         if isinstance(hit.event, Convert):
             only_tensor(receiver, hit.event.value, editor)
-        kind, text = Kinds(editor, hit).kind(receiver), _tensor_text(receiver, editor)
+        kind, text = Types(editor, hit).kind(receiver), _tensor_text(receiver, editor)
         if called(call) == "int":
             unhandled(call, editor)
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
@@ -86,7 +85,7 @@ def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call: cst.CSTNode | None = hit.place
     if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and len(call.args) == 1:
         value = call.args[0].value
-        call = Kinds(editor, hit).assigned(value) or value
+        call = assigned(value, editor) or value
     is_product = isinstance(call, cst.Call) and called(call) == "prod" and len(call.args) == 1
     if not isinstance(call, cst.Call) or not is_product or not editor.code(call.func).startswith(("np.", "numpy.")):
         return Refusal("The number does not come from np.prod of a shape, so Python's math has no form of it.")

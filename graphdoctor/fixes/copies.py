@@ -6,7 +6,8 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.uses import uses
+from graphdoctor.fixes.scope import parameters
+from graphdoctor.fixes.uses import is_elsewhere, uses
 from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Instance, Mapping, TorchModule, Value, is_tensor
@@ -60,7 +61,10 @@ def plain_dict(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assert isinstance(hit.event, Call)
     if hit.event.qualname == "copy.copy" and isinstance(value, Mapping):
         text = f"{editor.operand(operand)}.copy()"
-        return FixPlan((editor.replace(call, text),), "safe", "The method of the dict makes the same copy.")
+        edits = (editor.replace(call, text),)
+        if _is_dict(operand, editor):
+            return FixPlan(edits, "safe", "The method of the dict makes the same copy.")
+        return FixPlan(edits, "unsafe", "The same for a dict; an object of a class of its own may be copied otherwise.")
     if hit.event.qualname not in ("dataclasses.asdict", "dataclasses.astuple") or not isinstance(value, Instance):
         return Refusal("What is copied is not known to be a dict or a dataclass.")
     attributes = f"vars({editor.code(operand)})"
@@ -69,10 +73,21 @@ def plain_dict(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan((editor.replace(call, text),), "unsafe", reason)
 
 
+def _is_dict(node: cst.BaseExpression, editor: Editor) -> bool:
+    """A dict that is written out: here, or where the one name that it is given is bound."""
+    function = editor.function_of(node)
+    if isinstance(node, cst.Name) and function is not None and node.value not in parameters(function):
+        bound = editor.assignments(function, node.value)
+        if is_elsewhere(node.value, node, editor) or not bound:
+            return False
+        return all(isinstance(b, cst.Assign) and isinstance(b.value, (cst.Dict, cst.DictComp)) for b in bound)
+    return isinstance(node, (cst.Dict, cst.DictComp))
+
+
 def _copied(hit: Hit) -> tuple[cst.Call, Value] | None:
     """The call and what it copies, where it has one argument and no other."""
     call, event = hit.place, hit.event
-    if not isinstance(call, cst.Call) or not isinstance(event, Call) or len(call.args) != 1:
+    if not isinstance(call, cst.Call) or not isinstance(event, Call) or len(call.args) != 1 or call.args[0].star:
         return None
     return (call, event.args[0]) if len(event.args) == 1 else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -14,6 +14,8 @@ from graphdoctor.model import Edit, Location
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.text import split_lines
 from graphdoctor.source.walk import walk
+from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.values import Value
 
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120
@@ -23,12 +25,24 @@ EAGER_ONLY = "not torch.compiler.is_compiling()"
 class Editor(Lookup):
     """Makes edits of one module. The methods raise ``Refuse`` where an edit could change what the code means.
 
-    ``path`` is the one that the edits carry; it defaults to that of the module.
+    ``path`` is the one that the edits carry; it defaults to that of the module. ``recorded`` gives the values of
+    expressions; it is called when a fix first asks for one, because the file is interpreted once more for them.
     """
 
-    def __init__(self, module: SourceModule, path: str | None = None) -> None:
+    def __init__(
+        self, module: SourceModule, path: str | None = None, recorded: Callable[[], Recorder] = Recorder
+    ) -> None:
         super().__init__(module.written)
         self.path = path if path is not None else module.path
+        self._recorded = recorded
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return self._recorded()
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What the interpreter knows of the expression ``node``: UNKNOWN where it never evaluated it."""
+        return self._recorder.value(self.module.read(node))
 
     @property
     def newline(self) -> str:
@@ -124,8 +138,15 @@ class Editor(Lookup):
         return line
 
     def replace(self, node: cst.CSTNode, text: str) -> Edit:
-        """Put ``text`` where ``node`` stands; parentheses around an expression stay."""
+        """Put ``text`` where ``node`` stands; parentheses around an expression stay.
+
+        A space goes between ``text`` and a word right beside it: ``2if x else y`` is valid, ``nif x else y`` is not.
+        """
         place = self.location(node)
+        before = self._lines[place.line - 1][: place.column - 1][-1:]
+        after = self._lines[place.end_line - 1][place.end_column - 1 :][:1]
+        text = (" " if _is_word(before) and _is_word(text[:1], "\"'") else "") + text
+        text += " " if _is_word(text[-1:]) and _is_word(after) else ""
         return Edit(self.path, (place.line, place.column), (place.end_line, place.end_column), text)
 
     def narrowed(self, node: cst.CSTNode, text: str) -> Edit:
@@ -191,7 +212,7 @@ class Editor(Lookup):
         first = self.location(statement).line
         inside_string: set[int] = set()
         for node in walk(statement):
-            if isinstance(node, (cst.SimpleString, cst.FormattedString)) and _may_span_lines(node):
+            if isinstance(node, (cst.SimpleString, cst.FormattedString)):
                 place = self.location(node)
                 inside_string.update(range(place.line + 1, place.end_line + 1))
         lines = self.code(statement).split(self.newline)
@@ -245,17 +266,26 @@ class Editor(Lookup):
 
         Refuses when the name stands for something else, at module level or in the functions around ``near``.
         """
-        for function in self.ancestors(near) if near is not None else ():
-            if isinstance(function, (cst.FunctionDef, cst.Lambda)) and self.has_own_torch(function):
+        in_function = False
+        for outer in self.ancestors(near) if near is not None else ():
+            if isinstance(outer, (cst.FunctionDef, cst.Lambda)):
+                in_function = True
+                if self.has_own_torch(outer):
+                    raise Refuse("the name torch is bound to something local in this function")
+            elif torch_name.is_clause(outer) and not (in_function and isinstance(outer, cst.ClassDef)):
                 raise Refuse("the name torch is bound to something local in this function")
         if self.torch == "shadowed":
             raise Refuse("the name torch stands for something else in this file")
-        return () if self.torch == "bound" else (self._import_edit(),)
+        line = self.torch_import_line
+        if line is None or (near is not None and self.location(near) < self.location(line)):
+            return (self._import_edit(),)
+        return ()
 
     def _import_edit(self) -> Edit:
         after, before = torch_name.import_position(self.module.tree)
         if before is not None:
-            line = self.location(before).line
+            decorators = before.decorators if isinstance(before, (cst.FunctionDef, cst.ClassDef)) else ()
+            line = min(self.location(node).line for node in (before, *decorators))
             return Edit(self.path, (line, 1), (line, 1), "import torch" + self.newline)
         assert after is not None
         line = self.location(after).end_line
@@ -265,8 +295,8 @@ class Editor(Lookup):
         return Edit(self.path, end, end, self.newline + "import torch")
 
 
-def _may_span_lines(text: cst.SimpleString | cst.FormattedString) -> bool:
-    return "\n" in text.value if isinstance(text, cst.SimpleString) else len(text.end) == 3
+def _is_word(character: str, also: str = "") -> bool:
+    return character.isalnum() or (character != "" and character in "_" + also)
 
 
 def _shared(first: str, second: str) -> int:

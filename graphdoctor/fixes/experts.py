@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called, calls, is_torch_function
-from graphdoctor.fixes.scope import names, target_names
+from graphdoctor.fixes.scope import bound_names, names, target_names
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -75,7 +75,31 @@ def _rewrite(loop: cst.For, search: cst.Call, function: cst.FunctionDef, editor:
         editor.replace(where, editor.lines(editor.indent_of(where), *lines)),
         editor.replace(value, f"torch.where({routed}[:, None], {editor.code(value)}, 0)"),
     ]
+    experts = _fewer_experts(loop, mask, function, editor)
+    if experts:
+        edits.append(editor.replace(loop.iter, f"{loop.iter.value}[: len({experts})]"))
     return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON)
+
+
+def _fewer_experts(loop: cst.For, mask: str, function: cst.FunctionDef, editor: Editor) -> str:
+    """What the loop takes its experts from, where the mask has rows for more: ``one_hot(chosen, num_experts + 1)``.
+
+    The rows behind the last expert are never hit; a loop over all of them would ask for an expert that is not there.
+    Empty where the loop passes over them itself, or where the mask has a row for each expert.
+    """
+    assert isinstance(loop.target, cst.Name)
+    made = [n for n in editor.assignments(function, mask) if isinstance(n, cst.Assign)]
+    counts = [a.value for n in made for c in calls(n.value) if called(c) == "one_hot" for a in c.args[1:]]
+    passes = any(isinstance(n, cst.Continue) for n in walk(loop.body))
+    if passes or not any(isinstance(count, cst.BinaryOperation) for count in counts):
+        return ""
+    index, bound = loop.target.value, bound_names(loop)
+    for node in walk(loop.body):
+        if isinstance(node, cst.Subscript) and editor.code(node).endswith((f"[{index}]", f"[{index}[0]]")):
+            read = {n.value for n in walk(node.value) if isinstance(n, cst.Name) and not editor.is_label(n)}
+            if mask not in read and not read & bound:
+                return editor.code(node.value)
+    raise Refuse(f"`{mask}` has rows for more than the experts, and how many there are is not shown")
 
 
 def _selection(loop: cst.For, editor: Editor) -> cst.Assign:

@@ -15,9 +15,8 @@ from graphdoctor.fixes.branch import branch_of
 from graphdoctor.fixes.conditions import Conditions, negate
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.kinds import Kind
 from graphdoctor.fixes.purity import called, is_torch_function, root, words
-from graphdoctor.fixes.tensorish import is_tensor_like
+from graphdoctor.fixes.types import Kind, is_tensor_like
 from graphdoctor.fixes.uses import uses
 from graphdoctor.fixes.where import choose_with_where
 from graphdoctor.model import Edit

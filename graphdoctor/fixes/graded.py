@@ -1,4 +1,4 @@
-"""What verification says of one fix: its grade, and in sentences what was seen of it."""
+"""What verification says of one fix: its grade, whether it is verified and for what, and in sentences what was seen."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from graphdoctor.fixes.apply import edits_by_path, original_lines
-from graphdoctor.fixes.trials import Seen, Trial, Trials, break_places, innermost
+from graphdoctor.fixes.coverage import has_run, tests
+from graphdoctor.fixes.trials import Trial, Trials, break_places, innermost
 from graphdoctor.model import Finding, Fix, Grade
 from graphdoctor.run_model import DynamicRun
+from graphdoctor.source.branches import BOTH
 
 
 def finding(
@@ -19,24 +21,72 @@ def finding(
     dropped: Mapping[Finding, str],
     minimal: Sequence[Finding] | None,
 ) -> Finding:
-    """``found`` with the grade and the detail of its fix.
+    """``found`` with what is known of its fix.
 
     ``trial`` has all fixes that stood the proof, ``dropped`` says why others did not.
     """
     fix = found.fix
-    if fix is None or not fix.edits:
+    if fix is None or fix.safety == "manual":
         return found
     if found in dropped:
         return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {dropped[found]}."))
     if found not in trial.applied or trial.problem or not trial.equal:
         return found
-    sentences = [*_alone(found, trials, before, len(trial.applied)), *_sides(found, trials.seen)]
-    if trial.raises and trials.has_time() and (raises := trials.raises([found])):
-        sentences.append(f"{raises[0].upper()}{raises[1:]}.")
-        fix = replace(fix, safety="unsafe")
+    grade = _grade(found, fix, trial, trials.texts)
+    seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
+    sentences = [*_alone(found, trials, before, len(trial.applied))]
+    doubts = [*_doubts(found, trial, trials, before, grade), *gaps]
+    if BOTH in seen.values() and not gaps:
+        sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
+    if doubts and fix.safety != "safe":
+        sentences.append(f"Not verified: {'; '.join(doubts)}.")
     if minimal is not None and found.status == "confirmed" and found not in minimal:
         sentences.append("fullgraph=True does not need it.")
-    return replace(found, fix=replace(fix, grade=_grade(found, fix, trial, trials.texts), detail=" ".join(sentences)))
+    held = "" if doubts else assumptions(trials)
+    fix = replace(fix, grade=grade, detail=" ".join(sentences), verified=not doubts, assumes=held)
+    return replace(found, fix=fix)
+
+
+def unconfirmed(found: Finding, why: str) -> Finding:
+    """``found`` without the label "verified", and ``why``."""
+    fix = found.fix
+    if fix is None:
+        return found
+    detail = " ".join(filter(None, [fix.detail, f"Not verified: {why}."]))
+    return replace(found, fix=replace(fix, verified=False, assumes="", detail=detail))
+
+
+def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun], grade: Grade) -> Iterable[str]:
+    """Why the runs prove less than that the fix changes nothing: clauses."""
+    if not trials.varied_in_all_modes():
+        yield "the original was not run on varied inputs in each mode"
+    if grade == "setup-required":
+        yield "it compiles with fullgraph=True only, for that switches on settings that record data"
+    elif still_breaks(found, trial, trials.texts):
+        yield "its line still breaks"
+    if not has_run(found, before, trials.seen):
+        yield "its line did not run"
+    if trial.changes:
+        changes = trials.changes([found]) if trials.has_time() else f"{trial.changes}, which may be this fix"
+        if changes:
+            yield changes
+
+
+def assumptions(trials: Trials) -> str:
+    """For what inputs the runs were identical, as a clause."""
+    dtypes = sorted({dtype for varied in trials.recorded for dtype in varied.dtypes})
+    refused = dict.fromkeys(name for varied in trials.recorded for name in varied.refused)
+    skipped = dict.fromkeys(name for varied in trials.recorded for name in varied.skipped)
+    text = f"inputs of {', '.join(dtypes)}" if dtypes else "the inputs of the sample"
+    if refused:
+        text += f"; not accepted by the original: {', '.join(refused)}"
+    if not any(varied.backward for varied in trials.recorded):
+        text += "; without gradients"
+    if skipped:
+        text += f"; not tried for lack of time: {', '.join(skipped)}"
+    if trials.noise:
+        text += f"; not compared, as two runs of the original differ there: {', '.join(trials.noise)}"
+    return text
 
 
 def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool:
@@ -51,9 +101,9 @@ def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool
 
 
 def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> Grade:
-    """Of what the run did not confirm nothing is known but that results stay."""
+    """Of what the run did not confirm nothing is known but that results stay, until all compiles."""
     if found.status != "confirmed":
-        return fix.grade
+        return "general" if trial.fullgraph and not trial.breaks and found.status == "static-only" else fix.grade
     return "setup-required" if still_breaks(found, trial, texts) else "general"
 
 
@@ -63,18 +113,3 @@ def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], togethe
         last = before[-1]
         after = len(trials.attempt([found], last.mode).breaks)
         yield f"Alone: {after} graph {'break' if after == 1 else 'breaks'}, {len(break_places([last]))} before."
-
-
-def _sides(found: Finding, seen: Seen) -> Iterable[str]:
-    """Which sides of the tests in these lines ran on varied inputs: no more was compared."""
-    place = found.location
-    for line in range(place.line, place.end_line + 1):
-        truths = seen.get((place.path, line), frozenset())
-        if len(truths) == 2:
-            yield "On varied inputs both outcomes of the test occurred, and the eager results stayed the same."
-        elif truths:
-            (truth,) = truths
-            yield (
-                f"On varied inputs the test was always {str(truth).lower()}, and the eager results stayed the same; "
-                "the other side is not compared."
-            )

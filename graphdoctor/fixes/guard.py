@@ -5,16 +5,19 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.effects import trace
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.purity import calls, is_pure
+from graphdoctor.fixes.outputs import more_than_output
 from graphdoctor.source.walk import walk
+from graphdoctor.static.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
 def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Guard a call that is a statement of its own: print, logging, warnings, writes to stdout.
 
-    Dynamo folds ``torch.compiler.is_compiling()`` to True, so the guarded call is never traced.
+    Dynamo folds ``torch.compiler.is_compiling()`` to True, so the guarded call is never traced. Safe where nothing but
+    the output is lost under compile.
     """
     statement = editor.statement_of(hit.place)
     if not isinstance(statement, cst.Expr) or statement.value is not hit.place:
@@ -28,8 +31,13 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits = editor.guard(statement)
     except Refuse as refusal:
         return Refusal(f"No guard is added: {refusal}.")
-    impure = [n for n in calls(statement) if n is not hit.place and not is_pure(n, editor, python=True)]
-    if impure:
-        called = editor.code(impure[0])
-        return FixPlan(edits, "unsafe", f"Under compile this call is left out, and `{called}` does not run either.")
+    call, event = hit.place, hit.event
+    if not isinstance(call, cst.Call) or not isinstance(event, Call):
+        return FixPlan(edits, "unsafe", "Under compile this call is left out.")
+    more = more_than_output(event.qualname, call, editor)
+    if more:
+        return FixPlan(edits, "unsafe", f"Under compile this call is left out, and {more}.")
+    lost = trace(call.args, (*event.args, *event.kwargs.values()), event.inner, editor)
+    if lost:
+        return FixPlan(edits, "unsafe", f"Under compile this call is left out, and `{lost}` does not run either.")
     return FixPlan(edits, "safe", "In eager nothing changes; under compile this call is left out.")

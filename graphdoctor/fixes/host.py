@@ -5,20 +5,21 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.effects import trace
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.purity import called, calls, is_pure, words
+from graphdoctor.fixes.namespaces import dotted_name, is_read
+from graphdoctor.fixes.outputs import more_than_output
+from graphdoctor.fixes.quiet_calls import READING
 from graphdoctor.fixes.scope import parameters, target_names
+from graphdoctor.fixes.uses import is_elsewhere
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
+from graphdoctor.static.events import ArgumentCall, Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.values import External
 
-#: Calls that read the state of the machine and change nothing.
-_READS = words("""
-    clock_gettime cpu_count ctime currentframe exists getLogger get_device_name get_device_properties get_num_threads
-    getcwd getenv getpid getsize gmtime isdir isfile isfunction localtime max_memory_allocated max_memory_reserved
-    memory_allocated memory_reserved monotonic monotonic_ns now perf_counter perf_counter_ns process_time
-    process_time_ns signature strftime time time_ns timedelta today total_seconds utcnow uuid1 uuid4
-""")
+#: What reads the variables of a function without their names.
+_BY_NAME = ("locals", "vars", "eval", "exec", "dir")
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
 
 
@@ -34,11 +35,27 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edits: list[Edit] = []
     for statement in group:
         edits += [edit for edit in editor.guard(statement) if edit not in edits]
-    other = [c for s in group for c in calls(s) if not is_pure(c, editor, python=True) and called(c) not in _READS]
-    if not other:
+    lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
+    if not lost:
         return FixPlan(tuple(edits), "safe", "In eager nothing changes; no tensor depends on these lines.")
-    reason = f"In eager nothing changes; under compile `{editor.code(other[0])}` is left out."
-    return FixPlan(tuple(edits), "unsafe", reason)
+    return FixPlan(tuple(edits), "unsafe", f"In eager nothing changes; under compile `{lost}` is left out.")
+
+
+def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
+    """What in ``statement`` does more than read the clock or the machine, or show what was read."""
+    known = []
+    if isinstance(hit.place, cst.Call) and isinstance(hit.event, Call):
+        known.append(ArgumentCall(hit.place, External(hit.event.qualname), hit.event.args, hit.event.kwargs))
+    for target in _targets(statement):
+        if not target_names(target):
+            return editor.code(statement)
+    if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
+        call = statement.value
+        name = dotted_name(call.func, editor)
+        if name not in READING:
+            more = more_than_output(name, call, editor)
+            return editor.code(call) if more else trace(call.args, (), known, editor)
+    return trace([statement.value], (), known, editor)  # type: ignore[attr-defined]
 
 
 def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
@@ -54,12 +71,24 @@ def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
         for name in _bound(statement, editor):
             if name in parameters(function):
                 raise Refuse(f"`{name}` is an argument of the function")
+            if is_elsewhere(name, statement, editor):
+                raise Refuse(f"`{name}` is stored where other code may read it")
             for node in editor.mentions(function, name):
-                if not editor.is_label(node):
-                    reader = editor.statement_of(node)
-                    if reader not in group and reader not in waiting and name not in _bound_by(reader):
-                        waiting.append(_simple(reader, name, editor))
+                if editor.is_label(node) or _is_bound(node, editor):
+                    continue
+                if editor.function_of(node) is not function:
+                    raise Refuse(f"`{name}` is read in an inner function, which may run later")
+                reader = editor.statement_of(node)
+                if reader not in group and reader not in waiting:
+                    waiting.append(_simple(reader, name, editor))
+    if any(editor.mentions(function, word) for word in _BY_NAME) and any(_bound(s, editor) for s in group):
+        raise Refuse("the function reads its variables by name")
     return sorted(group, key=editor.location)
+
+
+def _is_bound(node: cst.Name, editor: Editor) -> bool:
+    """Whether ``node`` only binds its name: the target of a plain assignment."""
+    return not is_read(node, editor) and not isinstance(editor.parent(node), (cst.AugAssign, cst.Del, cst.Global))
 
 
 def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
@@ -68,12 +97,14 @@ def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
         raise Refuse(f"line {editor.location(statement).line} must run under compile too")
     if isinstance(statement, cst.Expr):
         return frozenset()
+    if isinstance(statement, cst.AnnAssign) and statement.value is None:
+        raise Refuse(f"line {editor.location(statement).line} does more than assign")
     if not isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
         raise Refuse(f"line {editor.location(statement).line} does more than assign")
     for target in _targets(statement):
         if isinstance(target, cst.Subscript) and editor.code(target.value) == "os.environ":
             continue
-        if not target_names(target):
+        if any(isinstance(node, (cst.Attribute, cst.Subscript)) for node in walk(target)):
             raise Refuse(f"`{editor.code(target)}` is stored where other code may read it")
     return _bound_by(statement)
 

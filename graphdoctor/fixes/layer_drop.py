@@ -14,6 +14,7 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.loops import assigned_value, check_unchanged, is_flag, kept, kept_steps, one_bool
 from graphdoctor.fixes.scope import assignments, names, target_names
+from graphdoctor.fixes.types import assigned
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -171,7 +172,7 @@ def _dropped(test: cst.BaseExpression, loop: cst.For, conditions: Conditions) ->
     drop, editor = _denied(test), conditions.editor
     if drop is None:
         return None
-    value = conditions.kinds.assigned(drop) or drop
+    value = assigned(drop, editor) or drop
     if isinstance(value, cst.BooleanOperation) and isinstance(value.operator, cst.And) and is_flag(value.left):
         check_unchanged(value.left, loop)
         condition = one_bool(conditions.split(value.right))

@@ -45,6 +45,15 @@ class Lookup:
         """True when the plain name ``name`` occurs in the file."""
         return name in self._words and name in self._counts
 
+    def has_word(self, word: str) -> bool:
+        """True when ``word`` occurs in the file: as a name, in a text or in a comment."""
+        return word in self._words
+
+    def defines_function(self, name: str) -> bool:
+        """True when the file has a function or a property of that name, as a method or not."""
+        pattern = rf"\bdef\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=\s*[\w.]*property\b"
+        return self.has_word(name) and re.search(pattern, self.module.text) is not None
+
     def mentions_outside(self, function: cst.FunctionDef, name: str) -> bool:
         """True when the plain name ``name`` occurs in the file outside of ``function``."""
         return self.mentions_anywhere(name) and self._counts[name] > len(self.mentions(function, name))
@@ -84,6 +93,11 @@ class Lookup:
         return self._binds_torch[function]
 
     @cached_property
+    def torch_import_line(self) -> cst.CSTNode | None:
+        """The statement at module level that surely imports torch."""
+        return torch_name.import_of(self.module.tree)
+
+    @cached_property
     def torch(self) -> torch_name.Binding:
         """What ``torch`` stands for at module level."""
-        return torch_name.at_module_level(self.module.tree)
+        return torch_name.at_module_level(self.module)

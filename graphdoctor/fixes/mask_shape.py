@@ -8,8 +8,8 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
-from graphdoctor.fixes.kinds import Kinds
 from graphdoctor.fixes.purity import POINTWISE, called, is_torch_function
+from graphdoctor.fixes.types import assigned
 from graphdoctor.static.events import Subscript
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.values import tensor_of
@@ -45,7 +45,7 @@ def _base(node: cst.BaseExpression, hit: Hit, editor: Editor, depth: int = 0) ->
     if depth > 5:
         return ""
     if isinstance(node, cst.Name):
-        value = Kinds(editor, hit).assigned(node)
+        value = assigned(node, editor)
         inner = _base(value, hit, editor, depth + 1) if value is not None else ""
         return inner or _once(node, editor)
     if isinstance(node, cst.UnaryOperation):

@@ -7,7 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.scope import parameters
-from graphdoctor.fixes.tensorish import is_tensor_like
+from graphdoctor.fixes.types import is_tensor_like
 from graphdoctor.static.events import CompiledCall
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import Function, Instance, Value, options

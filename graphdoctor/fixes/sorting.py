@@ -7,7 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.purity import called
-from graphdoctor.fixes.tensorish import is_tensor_like
+from graphdoctor.fixes.types import is_tensor_like
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 

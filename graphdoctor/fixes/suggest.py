@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,19 +13,24 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.model import Fix
 from graphdoctor.source.written import Written
-from graphdoctor.static.events import Event, Site
-from graphdoctor.static.rule import Hit, Refusal, Rule
+from graphdoctor.static.events import ArgumentCall, Event, Site
+from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
 
 
-def suggest(rule: Rule, hit: Hit, editor: Editor) -> Fix | None:
+def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) -> Fix | None:
     """The fix that ``rule`` offers for ``hit``: with edits and diff, or "manual" with the reason why there is none.
 
-    None when the rule has no ``fix`` at all.
+    ``others`` are the hits of further calls that reach the same code, perhaps with other kinds of values: a fix is safe
+    only where it is for each of them. None when the rule has no ``fix`` at all.
     """
     if rule.fix is None:
         return None
     try:
         plan = rule.fix(as_written(hit, editor.module), editor)
+        for other in others:
+            if not isinstance(plan, FixPlan) or plan.safety != "safe":
+                break
+            plan = _weaker(plan, rule.fix(as_written(other, editor.module), editor))
     except cst.ParserSyntaxError:
         return Fix("manual", "libcst cannot read what Python accepts here, so nothing is rewritten.")
     except Refuse as refusal:
@@ -33,6 +39,14 @@ def suggest(rule: Rule, hit: Hit, editor: Editor) -> Fix | None:
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
     return Fix(plan.safety, plan.reason, plan.edits, of_edits(editor.path, editor.module.text, plan.edits))
+
+
+def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
+    """The one of two plans for the same code that promises less."""
+    if isinstance(second, FixPlan) and second.edits != first.edits:
+        reason = "It fits some of the calls that reach this code; others need another rewrite."
+        return FixPlan(first.edits, "unsafe", reason)
+    return second
 
 
 def as_written(found: Any, written: Written) -> Any:
@@ -45,7 +59,7 @@ def as_written(found: Any, written: Written) -> Any:
             return written.of(found)
         except KeyError:
             raise Refuse("the code is part of adjacent strings") from None
-    if isinstance(found, (Hit, Event, Site)):
+    if isinstance(found, (Hit, Event, Site, ArgumentCall)):
         changed = {f.name: as_written(getattr(found, f.name), written) for f in fields(found)}
         return replace(found, **changed)
     if isinstance(found, (tuple, list)):

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import libcst as cst
 
-from graphdoctor.source.walk import children
+from graphdoctor.source.walk import children, walk
+from graphdoctor.source.written import Written
 
 Binding = Literal["bound", "absent", "shadowed"]
 
 
-def at_module_level(tree: cst.Module) -> Binding:
-    """Whether ``torch`` is the real module at module level; imports under ``TYPE_CHECKING`` do not count."""
-    bindings = set(_bindings(tree.body))
-    if False in bindings:
+#: A function that binds the name of the module, or code that stores under it.
+_FROM_AFAR = re.compile(r"\bglobal\b[^\n]*\btorch\b|[\[(]\s*['\"]torch['\"]\s*\]\s*=[^=]")
+
+
+def at_module_level(module: Written) -> Binding:
+    """Whether ``torch`` is the real module at module level.
+
+    An import that may not run, under a condition or behind the call that needs it, does not count: see ``import_of``.
+    """
+    if False in set(_bindings(module.tree.body)) or _FROM_AFAR.search(module.text):
         return "shadowed"
-    return "bound" if True in bindings else "absent"
+    return "bound" if import_of(module.tree) is not None else "absent"
+
+
+def import_of(tree: cst.Module) -> cst.CSTNode | None:
+    """The first statement at module level that imports torch whenever the file is imported."""
+    for line in tree.body:
+        first = line.body.body[0] if isinstance(line, cst.Try) and line.body.body else line
+        if isinstance(first, cst.SimpleStatementLine) and True in set(_bindings(first.body)):
+            return first
+    return None
 
 
 def is_local(function: cst.FunctionDef | cst.Lambda) -> bool:
@@ -29,6 +46,15 @@ def is_local(function: cst.FunctionDef | cst.Lambda) -> bool:
     if isinstance(function, cst.Lambda):
         return False
     return bool(set(_bindings(function.body.body)))
+
+
+def is_clause(node: cst.CSTNode) -> bool:
+    """True where a comprehension or a class body has a ``torch`` of its own."""
+    if isinstance(node, cst.ClassDef):
+        return bool(set(_bindings(node.body.body)))
+    if not isinstance(node, cst.BaseComp):
+        return False
+    return any(isinstance(n, cst.CompFor) and any(_is_torch(t) for t in _names(n.target)) for n in walk(node))
 
 
 def parts(tree: cst.Module) -> frozenset[str]:
@@ -57,7 +83,7 @@ def import_position(tree: cst.Module) -> tuple[cst.CSTNode | None, cst.CSTNode |
         first = statement.body[0]
         if isinstance(first, cst.ImportFrom) and _package(first.module) == "torch":
             return None, statement
-        is_docstring = position == 0 and isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString)
+        is_docstring = position == 0 and isinstance(first, cst.Expr) and isinstance(first.value, cst.BaseString)
         if not (is_docstring or isinstance(first, (cst.Import, cst.ImportFrom))):
             break
         after = statement
@@ -76,7 +102,7 @@ _PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
 _SPECIAL = frozenset((
     cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For,
     cst.NamedExpr, cst.AsName, cst.Global, cst.If, cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp,
-    cst.GeneratorExp,
+    cst.GeneratorExp, cst.Del, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.TypeAlias,
 ))  # fmt: skip
 
 
@@ -108,6 +134,20 @@ def _bindings_of(node: cst.CSTNode) -> Iterator[bool]:
     elif isinstance(node, cst.AsName):
         if any(_is_torch(n) for n in _names(node.name)):
             yield False
+    elif isinstance(node, cst.Del):
+        if any(_is_torch(n) for n in _names(node.target)):
+            yield False
+    elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
+        if _is_torch(node.rest if isinstance(node, cst.MatchMapping) else node.name):
+            yield False
+        yield from _bindings(children(node))
+    elif isinstance(node, cst.TypeAlias):
+        if _is_torch(node.name):
+            yield False
+    elif isinstance(node, (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+        # The names of a comprehension are its own, but for those that a walrus in it binds.
+        if any(isinstance(n, cst.NamedExpr) and _is_torch(n.target) for n in walk(node)):
+            yield False
     elif isinstance(node, cst.Global):
         # ``global torch``: what it stands for is decided at module level.
         return
@@ -127,7 +167,7 @@ def _names(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield from _names(element.value)
 
 
-def _is_torch(node: cst.CSTNode) -> bool:
+def _is_torch(node: cst.CSTNode | None) -> bool:
     return isinstance(node, cst.Name) and node.value == "torch"
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graphdoctor.fixes.apply import fixed_texts
+from graphdoctor.fixes.coverage import Seen, lines_of, outcomes
 from graphdoctor.model import Finding
 from graphdoctor.run_model import Break, DynamicRun, Numerics, Varied
-
-#: Which truths a test of the original had, by path and line.
-Seen = Mapping[tuple[str, int], frozenset[bool]]
 
 
 class Copies(Protocol):
@@ -24,21 +22,27 @@ class Copies(Protocol):
     def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool | None:
         """Whether fullgraph=True passes in one mode or all; None when that could not be tried."""
 
-    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
-        """Run the original in eager on varied inputs, for ``vary``; gives the tests in ``lines`` that it saw."""
+    def record(self, lines: Mapping[str, Sequence[int]], modes: Sequence[str]) -> Sequence[Varied]:
+        """Run the original in eager on varied inputs, for ``vary``, and see the outcomes of the tests in ``lines``."""
 
     def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
-        """Run in eager on varied inputs, one ``Varied`` for each mode; empty when that could not be done."""
+        """Run in eager on varied inputs, one ``Varied`` for each mode that came to its end."""
+
+    def repeat(self) -> Sequence[Varied]:
+        """Run the original once more: what differs from its first run is not compared from now on."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A set of fixes and what the runs with them showed; ``problem`` is a clause, empty when they are right."""
+    """A set of fixes and what the runs with them showed.
+
+    ``problem`` says what is wrong, ``changes`` what is done in another way than in the original: clauses, or empty.
+    """
 
     applied: tuple[Finding, ...]
     runs: tuple[DynamicRun, ...]
     problem: str
-    raises: str = ""
+    changes: str = ""
 
     @property
     def breaks(self) -> set[tuple[object, ...]]:
@@ -80,21 +84,26 @@ class Trials:
         self._copies = copies
         self._until = time.monotonic() + seconds
         self._done: dict[tuple[object, ...], Trial] = {}
-        self._varies = False
+        self._before: Sequence[DynamicRun] = ()
         self.seen: Seen = {}
+        #: The original on varied inputs, one for each mode.
+        self.recorded: Sequence[Varied] = ()
+        #: What differs between two runs of the original; None until somebody asked.
+        self.noise: tuple[str, ...] | None = None
 
     def has_time(self) -> bool:
         """Whether more may be tried that only adds detail."""
         return time.monotonic() < self._until
 
-    def record(self, findings: Iterable[Finding]) -> None:
-        """Run the original on varied inputs, and see which way the tests of ``findings`` go."""
+    def record(self, findings: Iterable[Finding], before: Sequence[DynamicRun]) -> None:
+        """Run the original on varied inputs, in the modes of ``before``, and see the outcomes of the tested lines."""
         lines: dict[str, set[int]] = {}
         for finding in findings:
-            place = finding.location
-            lines.setdefault(place.path, set()).update(range(place.line, place.end_line + 1))
-        self.seen = self._copies.record({path: sorted(numbers) for path, numbers in lines.items()})
-        self._varies = True
+            lines.setdefault(finding.location.path, set()).update(lines_of(finding))
+        modes = tuple(run.mode for run in before)
+        self.recorded = self._copies.record({path: sorted(numbers) for path, numbers in lines.items()}, modes)
+        self.seen = outcomes(self.recorded)
+        self._before = before
 
     def attempt(self, applied: Sequence[Finding], mode: str | None = None) -> Trial:
         """What the runs show with these fixes; the varied inputs only where the sample shows nothing wrong.
@@ -105,17 +114,31 @@ class Trials:
         if key not in self._done:
             texts = fixed_texts(self.texts, applied)
             runs = tuple(self._copies.run(texts, mode))
-            problem, raises = _problem(runs), ""
-            if self._varies and mode is None and not problem:
-                varied = self._copies.vary(texts)
-                problem = next((f"{v.differs} ({v.mode} mode)" for v in varied if v.differs), "")
-                raises = next((v.raises for v in varied if v.raises), "")
-            self._done[key] = Trial(tuple(applied), runs, problem, raises)
+            problem, changes = _problem(runs), ""
+            if mode is None and not problem:
+                problem, changes = self._varied(texts)
+            self._done[key] = Trial(tuple(applied), runs, problem, changes)
         return self._done[key]
 
-    def raises(self, applied: Sequence[Finding]) -> str:
-        """Where the fixed code raises another exception than the original, as a clause."""
-        return next((v.raises for v in self._copies.vary(fixed_texts(self.texts, applied)) if v.raises), "")
+    def changes(self, applied: Sequence[Finding]) -> str:
+        """What the code with these fixes does in another way than the original, as a clause."""
+        return self._varied(fixed_texts(self.texts, applied))[1]
+
+    def varied_in_all_modes(self) -> bool:
+        """Whether the original ran on varied inputs in each mode, so that a comparison says something."""
+        return {v.mode for v in self.recorded if v.calls} >= {run.mode for run in self._before}
+
+    def _varied(self, texts: Mapping[str, str]) -> tuple[str, str]:
+        """What is wrong on varied inputs, and what is done in another way."""
+        found = self._copies.vary(texts)
+        if any(v.differs or v.changes for v in found) and self.noise is None:
+            # Not before: most rewrites are right, and this is one more run of everything.
+            self.noise = tuple(dict.fromkeys(name for v in self._copies.repeat() for name in v.noise))
+            found = self._copies.vary(texts) if self.noise else found
+        missing = [v.mode for v in self.recorded if v.mode not in {v.mode for v in found}]
+        ended = f"the fixed code did not come to its end on varied inputs ({missing[0]} mode)" if missing else ""
+        problem = next((f"{v.differs} ({v.mode} mode)" for v in found if v.differs), ended)
+        return problem, next((v.changes for v in found if v.changes), "")
 
     def fullgraph(self, applied: Sequence[Finding], mode: str | None = None) -> bool:
         """Whether these fixes suffice for fullgraph=True, in one mode or all."""

@@ -12,6 +12,7 @@ from graphdoctor.fixes import graded
 from graphdoctor.fixes.apply import select_fixes
 from graphdoctor.fixes.subsets import needed, working
 from graphdoctor.fixes.trials import Copies, Trial, Trials, break_places
+from graphdoctor.labels import label
 from graphdoctor.model import Finding, Grade
 from graphdoctor.run_model import Dropped, DynamicRun, Verification
 
@@ -40,16 +41,20 @@ def verify(
     Fixes that change results or leave their break in place are dropped. ``texts`` holds the sources by path. After
     ``seconds`` no further set is tried. None when there is no fix to try.
     """
-    chosen, overlapping = select_fixes((f for f in findings if f.status != "refuted"), unsafe=True)
+    chosen, overlapping = select_fixes(findings, unsafe=True, owner=None)
     if not chosen:
         return None
     trials = Trials(texts, copies, each, seconds)
-    trials.record(chosen)
+    trials.record(chosen, before)
     reasons: dict[Finding, str] = {}
     trial = _right(chosen, trials, reasons, before)
+    trial = _as_proved(trial, trials, reasons)
     trial = _effective(trial, trials, reasons)
+    if not trial.applied:
+        # Nothing is left to show but the original.
+        trial = Trial((), tuple(before), "")
     minimal = _minimal(trial, trials) if each else None
-    proved = tuple(graded.finding(f, trial, trials, before, reasons, minimal) for f in findings)
+    proved = _together(tuple(graded.finding(f, trial, trials, before, reasons, minimal) for f in findings), trials)
     verification = Verification(
         fixes=tuple(f.fingerprint for f in trial.applied),
         graphs=max((run.graphs for run in trial.runs), default=0),
@@ -57,7 +62,7 @@ def verify(
         fullgraph_passes=trial.fullgraph,
         numerics=trial.numerics,
         grade=_grade(trial),
-        detail=" ".join(_details(trial, before, reasons, overlapping, minimal)),
+        detail=" ".join(_details(trial, before, reasons, overlapping, minimal, proved)),
         minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
         dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
     )
@@ -93,6 +98,36 @@ def _right(
 
 def _in_order(fixes: Iterable[Finding]) -> list[Finding]:
     return sorted(fixes, key=lambda f: f.location)
+
+
+def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
+    """``trial`` without the safe fixes of which a run shows that the code does something in another way."""
+    if trial.problem or not trial.changes:
+        return trial
+    changes = {f: trials.changes([f]) for f in trial.applied if f.fix is not None and f.fix.safety == "safe"}
+    wrong = {f: change for f, change in changes.items() if change}
+    reasons.update(wrong)
+    rest = [f for f in trial.applied if f not in wrong]
+    if not wrong:
+        return trial
+    return trials.attempt(rest) if rest else replace(trial, applied=())
+
+
+def _together(proved: tuple[Finding, ...], trials: Trials) -> tuple[Finding, ...]:
+    """``proved``, where those that are written without being asked for also hold without the others."""
+    written, _ = select_fixes(proved, unsafe=False, owner=None)
+    every, _ = select_fixes(proved, unsafe=True, owner=None)
+    doubtful = [f for f in written if f.fix is not None and label(f.fix) == "verified"]
+    if len(written) == len(every) or not doubtful:
+        return proved
+    if trials.has_time():
+        alone = trials.attempt(written)
+        why = f"without the unsafe fixes {alone.problem or alone.changes}"
+        if not alone.problem and not alone.changes:
+            return proved
+    else:
+        why = "there was no time to run it without the unsafe fixes"
+    return tuple(graded.unconfirmed(f, why) if f in doubtful else f for f in proved)
 
 
 def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
@@ -140,11 +175,18 @@ def _details(
     reasons: Mapping[Finding, str],
     overlapping: Sequence[Finding],
     minimal: Sequence[Finding] | None,
+    proved: Sequence[Finding],
 ) -> Iterable[str]:
-    unsafe = sum(f.fix is not None and f.fix.safety == "unsafe" for f in trial.applied)
-    after, earlier = len(trial.breaks) if trial.applied else len(break_places(before)), len(break_places(before))
+    applied = {f.fingerprint for f in trial.applied}
+    unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
+    after, earlier = len(trial.breaks), len(break_places(before))
     fixes = _plural(len(trial.applied), "fix", "fixes") + (f" ({unsafe} of them unsafe)" if unsafe else "")
-    yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
+    if trial.applied:
+        yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
+    else:
+        yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
+    if held := next((f.fix.assumes for f in proved if f.fix is not None and f.fix.assumes), ""):
+        yield f"Verified for {held}."
     for finding, reason in reasons.items():
         yield f"Dropped: {_place(finding)}: {reason}."
     if overlapping:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from graphdoctor.fixes import arms
-from graphdoctor.fixes.conditions import Condition, Conditions
+from graphdoctor.fixes.conditions import Condition, Conditions, conjuncts
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.layout import behind
-from graphdoctor.fixes.purity import root
+from graphdoctor.fixes.proof.choice import Choice, before, unproved
+from graphdoctor.fixes.proof.terms import Term, term
+from graphdoctor.fixes.purity import calls, root
 from graphdoctor.fixes.scope import names, parameters, target_names
+from graphdoctor.fixes.types import is_number
 from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -24,7 +27,7 @@ def choose_with_where(branch: cst.If | cst.IfExp, hit: Hit, editor: Editor) -> F
     try:
         chooser = _Chooser(hit, editor, branch)
         edit = chooser.expression(branch) if isinstance(branch, cst.IfExp) else chooser.statement(branch)
-        return FixPlan((*editor.torch_import(branch), edit), "unsafe" if chooser.risks else "safe", chooser.reason)
+        return FixPlan((*editor.torch_import(branch), edit), "safe" if chooser.is_safe else "unsafe", chooser.reason)
     except Refuse as refusal:
         return Refusal(f"torch.where does not fit: {refusal}.")
 
@@ -37,6 +40,15 @@ class _Case:
     body: cst.BaseSuite
 
 
+@dataclass(frozen=True)
+class _Side:
+    """A value to choose: its code, which may itself be a choice, and what is proved of it."""
+
+    text: str
+    value: cst.BaseExpression
+    term: Term | None
+
+
 class _Chooser:
     """Builds the replacement and collects what may change by it."""
 
@@ -45,19 +57,26 @@ class _Chooser:
         self.branch = branch
         self.conditions = Conditions(editor, hit)
         self.risks: list[str] = []
+        self.unproved: list[str] = []
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether everything is proved that a safe fix needs."""
+        return not self.risks and not self.unproved
 
     @property
     def reason(self) -> str:
         """Why the fix is safe, or what may change."""
-        if not self.risks:
-            return "Both sides are computed, with the same shape and dtype, and have no side effects."
-        return f"Both sides are computed: {'; '.join(dict.fromkeys(self.risks))}."
+        if self.is_safe:
+            return "Both sides are computed; proved to have the same shape, dtype and gradients, and no side effects."
+        return f"Both sides are computed: {'; '.join(dict.fromkeys([*self.risks, *self.unproved]))}."
 
     def expression(self, node: cst.IfExp) -> Edit:
         """``a if t else b``; nested ones nest."""
         if isinstance(node.orelse, cst.IfExp) or isinstance(node.body, cst.IfExp):
             raise Refuse("conditional expressions are nested; write them as one if chain")
-        return self.editor.replace(node, self._choose(node.test, node.body, self.editor.code(node.orelse), node.orelse))
+        other = _Side(self.editor.code(node.orelse), node.orelse, term(node.orelse, self.editor))
+        return self.editor.replace(node, self._choose(node.test, self._side(node.body), other).text)
 
     def statement(self, node: cst.If) -> Edit:
         """An ``if`` statement whose arms all assign the same names, or all return."""
@@ -79,11 +98,10 @@ class _Chooser:
             if not isinstance(small, cst.Return) or small.value is None or following is None:
                 raise Refuse("the return of the other side does not follow directly")
             value, last = small.value, following
-        text = self.editor.code(value)
+        chosen = self._side(value)
         for case in reversed(cases):
-            arm = arms.returned_value(case.body)
-            text = self._choose(case.test, arm, text, value)
-            value = arm
+            chosen = self._choose(case.test, self._side(arms.returned_value(case.body)), chosen, case is cases[0])
+        text = chosen.text
         comments = self._comments(node, last)
         line = self._line(indent, "return ", text)
         return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
@@ -99,34 +117,44 @@ class _Chooser:
         if any(set(block) != set(targets) for block in blocks):
             raise Refuse("the sides assign different names")
         self._check_targets(node, targets)
-        if otherwise is None:
-            blocks.append({name: self._previous(node, name, blocks) for name in targets})
         lines = self._comments(node, node)
-        tests = [(case.test, "") for case in cases]
-        if len(targets) > 1 and any(arms.reads(case.test, t) for case in cases for t in targets):
-            name, condition = self.editor.fresh("is_first_case"), self.conditions.split(cases[0].test)
-            later = (arms.reads(case.test, t) for case in cases[1:] for t in targets)
-            if condition.python or any(later):
-                raise Refuse("the condition reads a name that a side assigns")
-            lines.append(self._line(indent, f"{name} = ", condition.tensor))
-            tests[0] = (cases[0].test, name)
+        tests = self._bound_tests(cases, targets, indent, lines)
         for number, target in enumerate(targets):
             values = [block[target] for block in blocks]
             if any(arms.reads(v, earlier) for v in values for earlier in targets[:number]):
                 raise Refuse("a side uses a name that it has just assigned")
-            text, value = self.editor.code(values[-1]), values[-1]
-            for (test, name), arm in zip(reversed(tests), reversed(values[:-1]), strict=True):
-                text = self._choose(test, arm, text, value, name)
-                value = arm
-            lines.append(self._line(indent, f"{target} = ", text))
+            sides = [self._side(value) for value in values]
+            if otherwise is None:
+                sides.append(self._previous(node, target, blocks))
+            chosen = sides[-1]
+            for case, arm in zip(reversed(cases), reversed(sides[:-1]), strict=True):
+                chosen = self._choose(case.test, arm, chosen, case is cases[0], tests[case], target)
+            lines.append(self._line(indent, f"{target} = ", chosen.text))
         return self.editor.replace(node, self.editor.lines(indent, *lines))
+
+    def _bound_tests(
+        self, cases: Sequence[_Case], targets: Sequence[str], indent: str, lines: list[str]
+    ) -> dict[_Case, str]:
+        """Names for the conditions, in ``lines`` before the choices, where each is asked more than once."""
+        if len(targets) == 1:
+            return dict.fromkeys(cases, "")
+        bound = {}
+        for number, case in enumerate(cases):
+            condition = self.conditions.split(case.test)
+            if condition.python and (any(calls(case.test)) or any(arms.reads(case.test, t) for t in targets)):
+                raise Refuse("the condition reads a name that a side assigns, or calls a function, more than once")
+            bound[case] = ""
+            if not isinstance(case.test, cst.Name) or case.test.value in targets:
+                bound[case] = self.editor.fresh("condition" if number == 0 else f"condition{number + 1}")
+                lines.append(self._line(indent, f"{bound[case]} = ", condition.tensor))
+        return bound
 
     def _one_sided(self, node: cst.If, made: arms.Assigned, indent: str) -> Edit:
         """``if t: x = f(x)``: the Python part of the test stays an ``if``, and helpers keep their lines."""
         condition, values = self.conditions.split(node.test), made.in_place
         (name,) = values
         self._check_targets(node, [name])
-        self._judge(condition, values[name], self._previous(node, name, [values]))
+        self._judge(node.test, condition, self._side(values[name]), self._previous(node, name, [values]), True, name)
         inside = indent + self.editor.indent if condition.python else indent
         lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
         text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
@@ -139,40 +167,53 @@ class _Chooser:
     def _line(self, indent: str, start: str, value: str) -> str:
         return self.editor.statement(indent, start, behind(indent, value, self.editor.newline))
 
+    def _side(self, value: cst.BaseExpression) -> _Side:
+        return _Side(self.editor.code(value), value, term(value, self.editor))
+
     def _choose(
         self,
         test: cst.BaseExpression,
-        taken: cst.BaseExpression,
-        other: str,
-        other_node: cst.BaseExpression,
+        taken: _Side,
+        other: _Side,
+        is_first: bool = True,
         name: str = "",
-    ) -> str:
+        target: str = "",
+    ) -> _Side:
         """``torch.where(test, taken, other)``, behind the Python part of the test if it has one.
 
         ``name`` holds the test when it was computed before. A test that is known to be no tensor data stays Python.
         """
         if self._is_python(test):
-            return f"({self.editor.code(taken)} if {self.editor.code(test)} else {other})"
+            return replace(taken, text=f"({taken.text} if {self.editor.code(test)} else {other.text})")
         condition = self.conditions.split(test)
-        self._judge(condition, taken, other_node)
-        text = f"torch.where({name or condition.tensor}, {self.editor.code(taken)}, {other})"
-        return f"({text} if {condition.python} else {other})" if condition.python else text
+        self._judge(test, condition, taken, other, is_first, target)
+        text = f"torch.where({name or condition.tensor}, {taken.text}, {other.text})"
+        return replace(taken, text=f"({text} if {condition.python} else {other.text})" if condition.python else text)
 
-    def _judge(self, condition: Condition, taken: cst.BaseExpression, other: cst.BaseExpression) -> None:
-        """Refuse sides that cannot both be computed, and note what may change when they are."""
-        for value in (taken, other):
-            arms.check(value, self.editor)
-            self.risks.extend(arms.risks(value, self.editor))
-        shapes = arms.shape_of(taken, self.editor), arms.shape_of(other, self.editor)
-        if shapes[0] is None or not shapes[0].base or shapes[0] != shapes[1]:
-            self.risks.append("the sides are not shown to have the same shape and dtype")
+    def _judge(
+        self, test: cst.BaseExpression, condition: Condition, taken: _Side, other: _Side, is_first: bool, target: str
+    ) -> None:
+        """Refuse what cannot be computed when Python would not, and note what may change when it is."""
+        for side in (taken, other):
+            arms.check(side.value, self.editor)
+            self.risks.extend(arms.risks(side.value, self.editor))
+        if is_number(taken.value, self.editor) and is_number(other.value, self.editor):
+            self.risks.append("Python numbers become tensors of torch's default dtype")
+        skipped = [test] if not is_first else conjuncts(test)[1:]
+        for operand in skipped:
+            arms.check_calls(operand, self.editor)
+            self.risks.extend(arms.risks(operand, self.editor))
         if not condition.scalar:
             self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
+        if "." in target:
+            self.risks.append(f"`{target}` keeps the result, with what its gradient needs, beyond this call")
+        choice = Choice(test, taken.term, other.term, is_first)
+        self.unproved.extend(unproved(choice, target, self.branch, self.editor))
 
     def _is_python(self, test: cst.BaseExpression) -> bool:
         """``self.momentum == -1``: an attribute and a literal, in an ``elif`` behind a test of tensor data."""
         is_elif = self.editor.parent(test) is not self.branch and isinstance(self.branch, cst.If)
-        if not is_elif or self.conditions.kinds.kind(test) is not None or not isinstance(test, cst.Comparison):
+        if not is_elif or self.conditions.types.kind(test) is not None or not isinstance(test, cst.Comparison):
             return False
         right = test.comparisons[0].comparator
         literal = right.expression if isinstance(right, cst.UnaryOperation) else right
@@ -192,22 +233,22 @@ class _Chooser:
             if changes or _is_in_place_call(other, targets):
                 self.risks.append("a later change in place would act on the new tensor, not on the original")
 
-    def _previous(self, node: cst.If, name: str, blocks: Sequence[dict[str, cst.BaseExpression]]) -> cst.BaseExpression:
+    def _previous(self, node: cst.If, name: str, blocks: Sequence[dict[str, cst.BaseExpression]]) -> _Side:
         """Without an else, the other side is what ``name`` was before."""
         if "." in name:
-            return cst.parse_expression(name)
+            return _Side(name, cst.parse_expression(name), None)
         function = self.editor.function_of(node)
         assert function is not None
         start = self.editor.location(node)
-        before = [a for a in self.editor.assignments(function, name) if self.editor.location(a) < start]
+        earlier = [a for a in self.editor.assignments(function, name) if self.editor.location(a) < start]
         params = parameters(function)
-        if not before and name not in params:
+        if not earlier and name not in params:
             raise Refuse(f"`{name}` is not assigned before the branch")
-        value = params[name] if not before else _plain_value(before[-1])
+        value = params[name] if not earlier else _plain_value(earlier[-1])
         reads_itself = any(name in names(block[name]) for block in blocks)
         if value is not None and not reads_itself:
             arms.check(value, self.editor)
-        return cst.Name(name)
+        return _Side(name, cst.Name(name), before(name, node, self.editor))
 
     def _comments(self, first: cst.CSTNode, last: cst.CSTNode) -> list[str]:
         """Comments of the replaced lines, kept above the new one."""

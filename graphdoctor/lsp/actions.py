@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from lsprotocol.types import CodeAction, CodeActionKind, Diagnostic, Range, TextEdit, WorkspaceEdit
 
 from graphdoctor.fixes.apply import edits_by_path, select_fixes
+from graphdoctor.labels import is_offered, may_be_written
 from graphdoctor.lsp.analysis import Analysis
 from graphdoctor.lsp.diagnostics import diagnostic, span
 from graphdoctor.lsp.ignore import silence
@@ -33,8 +34,8 @@ def _quick_fixes(
     uri: str, analysis: Analysis, positions: Positions, finding: Finding, cause: Diagnostic
 ) -> Iterator[CodeAction]:
     fix = finding.fix
-    if fix is not None and fix.edits:
-        safe = fix.safety == "safe"
+    if fix is not None and fix.edits and is_offered(finding):
+        safe = may_be_written(finding, unsafe=False)
         title = f"Fix {finding.rule} {finding.name}" if safe else f"Fix {finding.rule} (unsafe): {fix.reason}"
         edit = _workspace_edit(uri, positions, fix.edits)
         yield CodeAction(title, CodeActionKind.QuickFix, [cause], is_preferred=safe or None, edit=edit)

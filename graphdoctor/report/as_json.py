@@ -9,6 +9,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from graphdoctor.labels import label
 from graphdoctor.model import SCHEMA
 from graphdoctor.report import json_advice, json_deeper
 
@@ -98,11 +99,14 @@ def _fix(fix: Fix | None) -> Json | None:
     edits = [{"path": e.path, "start": list(e.start), "end": list(e.end), "text": e.text} for e in fix.edits]
     return {
         "safety": fix.safety,
+        "label": label(fix),
         "reason": fix.reason,
         "diff": _text(fix.diff),
         "edits": edits,
         "grade": fix.grade,
         "detail": _text(fix.detail),
+        "verified": fix.verified,
+        "assumes": _text(fix.assumes),
         "written": fix.written,
     }
 

@@ -52,6 +52,8 @@ def _message(summary: Summary) -> tuple[str, str]:
     if summary.verdict == "not-run":
         return "run failed", _UNKNOWN
     if summary.verdict == "static-only":
+        if summary.failed and not summary.errors:
+            return f"{plural(summary.failed, 'file')} not read", _UNKNOWN
         found = plural(summary.errors, "error") if summary.errors else "none found"
         return f"{found} in source", _BAD if summary.errors else _GOOD
     if summary.verdict == "ready":

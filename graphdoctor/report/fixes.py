@@ -5,8 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from graphdoctor.labels import is_offered, may_be_written
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
+from graphdoctor.report.problems import problems
 from graphdoctor.report.visible import one_line, printable
 from graphdoctor.report.words import plural
 
@@ -19,14 +21,17 @@ def render(diagnosis: Diagnosis) -> str:
     there = [f for f in shown.findings if f.status != "refuted"]
     groups = {
         "Written:": [f for f in there if f.fix is not None and f.fix.written],
-        "Not written:": [f for f in there if _has_edits(f) and not (f.fix is not None and f.fix.written)],
-        "No automatic fix:": [f for f in there if not _has_edits(f)],
+        "Not written:": [f for f in there if _is_left(f) and is_offered(f, owner=None)],
+        "No automatic fix:": [f for f in there if _is_left(f) and not is_offered(f, owner=None)],
     }
     blocks = ["\n".join([title, *_lines(group)]) for title, group in groups.items() if group]
     if shown.verification is not None:
         result = shown.verification
-        proof = [words.verification(result), f"{words.GRADES[result.grade]}: {result.detail}"]
+        proof = [words.verification(result), words.verification_detail(result)]
         blocks.append("\n".join(["Verification:", *(line for text in proof for line in _wrapped(text, 2))]))
+    troubled = [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in problems(shown)]
+    if troubled:
+        blocks.append("\n".join(troubled))
     notes = [one_line(note) for note in shown.notes]
     if notes:
         blocks.append("\n".join(notes))
@@ -35,11 +40,11 @@ def render(diagnosis: Diagnosis) -> str:
 
 def left(diagnosis: Diagnosis) -> list[Finding]:
     """The findings that are still there."""
-    return [f for f in diagnosis.findings if f.status != "refuted" and not (f.fix is not None and f.fix.written)]
+    return [f for f in diagnosis.findings if f.status != "refuted" and _is_left(f)]
 
 
-def _has_edits(finding: Finding) -> bool:
-    return finding.fix is not None and bool(finding.fix.edits)
+def _is_left(finding: Finding) -> bool:
+    return finding.fix is None or not finding.fix.written
 
 
 def _lines(findings: Sequence[Finding]) -> Iterator[str]:
@@ -66,7 +71,7 @@ def _closing(groups: dict[str, list[Finding]]) -> str:
         return "Nothing to fix."
     left = len(offered) + len(none)
     text = f"{plural(len(written), 'fix', 'fixes')} written, {plural(left, 'finding')} left."
-    unsafe = sum(f.fix is not None and f.fix.safety == "unsafe" and f.fix.grade != "none" for f in offered)
+    unsafe = sum(is_offered(f) and not may_be_written(f, unsafe=False) for f in offered)
     if unsafe:
         text += f" {plural(unsafe, 'fix', 'fixes')} may change behaviour: --unsafe-fixes writes them too."
     return text

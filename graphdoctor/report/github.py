@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from graphdoctor.diagnosis.compare import new_first
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
+from graphdoctor.report.problems import Problem, problems
 from graphdoctor.report.repository import from_repository
 from graphdoctor.report.visible import one_line, printable
 
@@ -22,22 +23,28 @@ _KINDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """At most 10 commands of each kind, and one line that is none."""
+    """At most 10 commands of each kind, what could not be looked at first, and one line that is none."""
     shown = printable(new_first(from_repository(diagnosis)))
     findings = [finding for finding in shown.findings if finding.status != "refuted"]
+    commands = [("error", _problem(problem)) for problem in problems(shown)]
+    commands += [(kind := _kind(finding), _command(kind, finding)) for finding in findings]
     written: Counter[str] = Counter()
     lines = []
-    for finding in findings:
-        kind = _kind(finding)
+    for kind, command in commands:
         if written[kind] < LIMIT:
             written[kind] += 1
-            lines.append(_command(kind, finding))
-    total = Counter(map(_kind, findings))
+            lines.append(command)
+    total = Counter(kind for kind, _ in commands)
     return "\n".join([*lines, _closing(total, written)]) + "\n"
 
 
 def _kind(finding: Finding) -> str:
     return "notice" if finding.allowed else _KINDS[finding.severity]
+
+
+def _problem(problem: Problem) -> str:
+    place = f"file={_property(problem.path)}," if problem.path else ""
+    return f"::error {place}title={_property(f'graphdoctor: {problem.title}')}::{_message(one_line(problem.text))}"
 
 
 def _command(kind: str, finding: Finding) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from graphdoctor.model import Diagnosis, Finding, ScannedFile
 from graphdoctor.report import words
 from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.problems import Problem, problems
 from graphdoctor.report.visible import one_line, printable
 
 #: Characters that XML 1.0 has no way to write and ``printable`` leaves.
@@ -18,14 +19,17 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 def render(diagnosis: Diagnosis) -> str:
     """Errors fail. What is allowed, and what the base had too, is skipped; warnings pass, with their text as output.
 
-    A file that could not be read is an error of its own.
+    A file that could not be read and a run that did not end well are errors of their own.
     """
     shown = printable(diagnosis)
     known = frozenset(shown.comparison.unchanged) if shown.comparison else frozenset[str]()
     findings = [finding for finding in shown.findings if finding.status != "refuted"]
     found = {finding.location.path for finding in findings}
     cases = [_finding(finding, known) for finding in findings]
-    cases += [_file(file) for file in shown.files if file.path not in found or file.status == "failed"]
+    troubled = problems(shown)
+    cases += map(_problem, troubled)
+    found |= {problem.path for problem in troubled if problem.path and problem.kind.endswith("-file")}
+    cases += [_file(file) for file in shown.files if file.path not in found]
     counts = Counter(child.tag for case in cases for child in case)
     totals = {
         "tests": str(len(cases)),
@@ -56,10 +60,15 @@ def _finding(finding: Finding, known: frozenset[str]) -> ElementTree.Element:
 
 def _file(file: ScannedFile) -> ElementTree.Element:
     case = _case(file.path, "scan")
-    if file.status == "failed":
-        _child(case, "error", message=file.reason or "could not be read", type="unreadable")
-    elif file.status == "skipped":
+    if file.status == "skipped":
         _child(case, "skipped", message=file.reason or "")
+    return case
+
+
+def _problem(problem: Problem) -> ElementTree.Element:
+    name = "scan" if problem.kind.endswith("-file") else "run"
+    case = _case(problem.path or "", name)
+    _child(case, "error" if problem.stopped else "failure", message=problem.text, type=problem.kind)
     return case
 
 

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from graphdoctor.diagnosis.compare import new_findings, new_first
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Comparison, Diagnosis, Finding
 from graphdoctor.report import advise, deeper, markdown_run, varied, words
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first import first_actions
 from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, table, titled
 from graphdoctor.report.numbers import numbers
+from graphdoctor.report.problems import problems
 from graphdoctor.report.visible import printable
 
 #: The first line: by it a workflow finds its own comment, to change it instead of writing another.
@@ -102,7 +104,8 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
         markdown_run.verification(diagnosis.verification),
         _advice(diagnosis) if detail.rows is None else "",
         markdown_run.stacks(diagnosis.dynamic or ()) if detail.stacks else "",
-        titled("Files that could not be read", bullets(_rows(_failed(diagnosis), detail))),
+        titled("Files that could not be read", bullets(_rows(_files(diagnosis, "unreadable-file"), detail))),
+        titled("Files that were not analysed completely", bullets(_rows(_files(diagnosis, "incomplete-file"), detail))),
         titled("Notes", bullets(_rows(map(escape, diagnosis.notes), detail))),
         _dropped(diagnosis, detail),
         _environment(diagnosis),
@@ -172,7 +175,11 @@ def _fix(finding: Finding, detail: Detail) -> str:
     if fix is None:
         return ""
     text = f"**Fix** ({escape(words.fix_kind(fix))}): {prose(words.fix_text(fix), _PROSE)}"
-    return f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}" if detail.diffs and fix.diff else text
+    return (
+        f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}"
+        if detail.diffs and fix.diff and is_offered(finding, owner=None)
+        else text
+    )
 
 
 def _place(finding: Finding) -> str:
@@ -184,10 +191,10 @@ def _advice(diagnosis: Diagnosis) -> str:
     return titled("Where to put torch.compile", advise.section(diagnosis.advice)) if diagnosis.advice else ""
 
 
-def _failed(diagnosis: Diagnosis) -> Iterator[str]:
-    for file in diagnosis.files:
-        if file.status == "failed":
-            yield f"{code(file.path)} {escape(file.reason or '')}"
+def _files(diagnosis: Diagnosis, kind: str) -> Iterator[str]:
+    for problem in problems(diagnosis):
+        if problem.kind == kind:
+            yield f"{code(problem.path or '')} {escape(problem.text)}"
 
 
 def _dropped(diagnosis: Diagnosis, detail: Detail) -> str:

@@ -45,7 +45,7 @@ def verification(result: Verification | None) -> str:
     """What became of the fixes; nothing where none was tried."""
     if result is None:
         return ""
-    lines = [escape(words.verification(result)), escape(words.GRADES[result.grade]), escape(result.detail)]
+    lines = [escape(words.verification(result)), escape(words.verification_detail(result))]
     return titled("Verification", "  \n".join(line for line in lines if line))
 
 

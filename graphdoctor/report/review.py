@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphdoctor.diagnosis.compare import new_findings
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.report import words
 from graphdoctor.report.gfm import escape, fence, prose
+from graphdoctor.report.problems import problems
 from graphdoctor.report.repository import from_repository, is_absolute
-from graphdoctor.report.visible import printable, visible
+from graphdoctor.report.visible import one_line, printable, visible
 
 #: A review of more is noise; the rest stands in the comment.
 LIMIT = 30
@@ -39,10 +42,21 @@ def render(diagnosis: Diagnosis) -> str:
     found = [f for f in chosen if f.status != "refuted" and not f.allowed and not is_absolute(f.location.path)]
     shown = printable(replace(raw, findings=tuple(found[:LIMIT])))
     body = f"graphdoctor: {escape(shown.summary.headline)}"
+    body += "".join(f"\n\n{escape(text)}" for text in _problems(printable(raw)))
     if len(found) > LIMIT:
         body += f"\n\n{LIMIT} of {len(found)} findings are shown."
     comments = [_comment(finding, text) for finding, text in zip(found[:LIMIT], shown.findings, strict=True)]
     return json.dumps({"event": "COMMENT", "body": body, "comments": comments}, indent=2) + "\n"
+
+
+def _problems(shown: Diagnosis) -> Iterator[str]:
+    """What could not be looked at, as far as the headline does not say it."""
+    found = problems(shown)
+    for problem in found[:LIMIT]:
+        text = one_line(f"{problem.title}: {problem.path + ': ' if problem.path else ''}{problem.text}")
+        yield text[0].upper() + text[1:]
+    if len(found) > LIMIT:
+        yield f"{len(found) - LIMIT} more of these are not shown."
 
 
 def suggestion(finding: Finding) -> Suggestion | None:
@@ -51,7 +65,7 @@ def suggestion(finding: Finding) -> Suggestion | None:
     Text that reads otherwise than it is (bidirectional or control characters) is never suggested.
     """
     fix = finding.fix
-    if fix is None or not fix.edits or visible(fix.diff) != fix.diff:
+    if fix is None or not is_offered(finding) or visible(fix.diff) != fix.diff:
         return None
     lines = fix.diff.splitlines()
     hunks = [number for number, line in enumerate(lines) if _HUNK.match(line)]

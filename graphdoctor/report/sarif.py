@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Edit, Finding
 from graphdoctor.report import words
+from graphdoctor.report.problems import problems
 from graphdoctor.report.repository import from_repository, is_absolute
 from graphdoctor.report.sarif_rules import LEVELS, descriptors
 from graphdoctor.report.visible import one_line, printable, visible
@@ -60,17 +62,18 @@ def to_dict(diagnosis: Diagnosis) -> Json:
 
 
 def _invocation(shown: Diagnosis) -> Json:
-    unread = [file for file in shown.files if file.status == "failed"]
-    return {
-        "executionSuccessful": not unread,
-        "toolExecutionNotifications": [
-            {
-                "level": "error",
-                "message": _message(f"{file.path}: {file.reason or 'could not be read'}"),
-            }
-            for file in unread
-        ],
-    }
+    found = problems(shown)
+    notifications = [
+        {
+            "level": "error" if problem.kind != "incomplete-file" else "warning",
+            "descriptor": {"id": problem.kind},
+            "message": _message(f"{problem.path}: {problem.text}" if problem.path else problem.text),
+        }
+        for problem in found
+    ]
+    notifications += [{"level": "note", "message": _message(note)} for note in shown.notes]
+    stopped = any(problem.stopped and problem.kind != "incomplete-file" for problem in found)
+    return {"executionSuccessful": not stopped, "toolExecutionNotifications": notifications}
 
 
 def _result(
@@ -100,11 +103,11 @@ def _result(
         result["baselineState"] = "new" if exact.fingerprint in diagnosis.comparison.new else "unchanged"
     if stack := stacks.get((place.path, place.line)):
         result["relatedLocations"] = [_frame(frame, number) for number, frame in enumerate(stack)]
-    if exact.fix is not None and exact.fix.edits:
+    if exact.fix is not None and exact.fix.edits and is_offered(exact, owner=None):
         reason = text.fix.reason if text.fix else ""
         result["fixes"] = [
             {
-                "description": _message(f"{words.SAFETIES[exact.fix.safety]}: {reason}"),
+                "description": _message(f"{words.fix_kind(exact.fix)}. {reason}"),
                 "artifactChanges": list(_changes(exact.fix.edits)),
             }
         ]

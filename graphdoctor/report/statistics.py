@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis, Severity
+from graphdoctor.report.problems import problems
+from graphdoctor.report.visible import one_line, printable
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ def counts(diagnosis: Diagnosis) -> tuple[Count, ...]:
     found = []
     for key in {(f.rule, f.name, f.severity) for f in findings}:
         same = [f for f in findings if (f.rule, f.name, f.severity) == key]
-        found.append(Count(*key, count=len(same), fixable=sum(f.fix is not None and bool(f.fix.edits) for f in same)))
+        found.append(Count(*key, count=len(same), fixable=sum(map(is_offered, same))))
     return tuple(sorted(found, key=lambda c: (-c.count, c.rule, c.severity)))
 
 
@@ -38,6 +41,8 @@ def as_text(diagnosis: Diagnosis) -> str:
         + (f"  ({row.fixable} fixable)" if row.fixable else "")
         for row in rows
     ]
+    found = problems(printable(diagnosis))
+    lines += [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in found]
     return "".join(f"{line}\n" for line in lines) or "nothing found\n"
 
 

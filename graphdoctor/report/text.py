@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.labels import is_offered
 from graphdoctor.report import words
 from graphdoctor.report.excerpt import marked_line
 from graphdoctor.report.visible import one_line, printable, width
@@ -60,19 +61,16 @@ def closing(diagnosis: Diagnosis) -> str:
     """The last line: ``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: ...``."""
     summary = diagnosis.summary
     files = plural(summary.files - summary.failed, "file")
+    if summary.failed == summary.files:
+        return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
     if not summary.errors and not summary.warnings:
         return f"No errors or warnings in {files}."
     found = f"{plural(summary.errors, 'error')} and {plural(summary.warnings, 'warning')}"
     line = f"Found {found} in {files}."
     if summary.fixed:
         line += f" {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
-    elif summary.fixable:
-        fixes = plural(summary.fixable, "automatic fix", "automatic fixes")
-        unsafe = sum(
-            f.fix is not None and f.fix.safety == "unsafe" for f in diagnosis.findings if f.status != "refuted"
-        )
-        only = f" ({unsafe} only with --unsafe-fixes)" if unsafe else ""
-        line += f" {fixes}{only}: --diff shows, --fix applies."
+    elif fixes := words.offered(diagnosis.findings):
+        line += f" {fixes}: --diff shows, --fix applies."
     return line
 
 
@@ -119,7 +117,7 @@ def _fix(finding: Finding, gutter: str, paint: Paint) -> Iterator[str]:
     if finding.fix is None:
         return
     yield from _remark("fix", f"{words.fix_kind(finding.fix)}. {words.fix_text(finding.fix)}", gutter, paint)
-    for line in _changes(finding.fix.diff):
+    for line in _changes(finding.fix.diff) if is_offered(finding, owner=None) else ():
         style = {"+": "green", "-": "red"}.get(line[:1], "dim")
         yield f"{gutter}     {paint(line, style)}"
 
@@ -233,7 +231,7 @@ def _verification(result: Verification | None, paint: Paint) -> Iterator[str]:
     if result is not None:
         yield paint("Verification:", "bold")
         yield from _item(words.verification(result), 2)
-        yield from _item(": ".join(filter(None, [words.GRADES[result.grade], result.detail])), 2)
+        yield from _item(words.verification_detail(result), 2)
 
 
 def _advice(diagnosis: Diagnosis, paint: Paint) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from graphdoctor.labels import is_offered
 from graphdoctor.model import Diagnosis
 from graphdoctor.report.words import OUTCOMES, plural, run_title
 from graphdoctor.run_model import DynamicRun
@@ -75,7 +76,7 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
-    fixes = [finding.fix for finding in diagnosis.findings if finding.fix and finding.fix.safety != "manual"]
+    fixes = [finding.fix for finding in diagnosis.findings if finding.fix and is_offered(finding, owner=None)]
     untried = sum(fix.grade == "not-verified" for fix in fixes)
     if untried:
         yield f"{plural(untried, 'fix', 'fixes')} of {len(fixes):,} not verified by a run."

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from graphdoctor.labels import is_offered, label, may_be_written
+
 if TYPE_CHECKING:
+    from graphdoctor.labels import Label
     from graphdoctor.model import Comparison, Finding, Fix
     from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
@@ -33,11 +36,17 @@ STATUS_LABELS = {
     "static-only": "source only",
 }
 OWNERS = {"own": "your code", "third-party": "third-party code", "torch": "torch itself"}
-SAFETIES = {"safe": "safe", "unsafe": "may change behaviour", "manual": "by hand, no edit is offered"}
+LABELS: dict[Label, str] = {
+    "safe": "safe",
+    "verified": "verified",
+    "unsafe": "unsafe: may change behaviour",
+    "refused": "dropped, not offered",
+    "manual": "by hand, no edit is offered",
+}
 GRADES = {
-    "general": "verified: works with the default settings",
-    "setup-required": "verified: needs a compile setting",
-    "none": "tried: it does not make the code compile",
+    "general": "compiles with the default settings",
+    "setup-required": "compiles with fullgraph=True only",
+    "none": "does not make the code compile",
     "not-verified": "not verified",
 }
 _SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
@@ -74,12 +83,13 @@ def status(finding: Finding) -> str:
 
 
 def fix_kind(fix: Fix) -> str:
-    """``safe; not verified``; nothing verifies a manual fix."""
-    return SAFETIES[fix.safety] if fix.safety == "manual" else f"{SAFETIES[fix.safety]}; {GRADES[fix.grade]}"
+    """``safe; not verified``, ``verified; compiles with the default settings``."""
+    kind = label(fix)
+    return LABELS[kind] if kind in ("manual", "refused") else f"{LABELS[kind]}; {GRADES[fix.grade]}"
 
 
 def fix_text(fix: Fix) -> str:
-    """Why the fix is what it is, and what verification saw of it."""
+    """Why the fix is what it is, and what verification saw of it; for which inputs, ``verification_detail`` says."""
     return " ".join(filter(None, [fix.reason, fix.detail]))
 
 
@@ -183,10 +193,25 @@ def break_title(entry: Break) -> str:
 
 
 def verification(result: Verification) -> str:
-    """``With 5 fixes applied: 1 graph, 0 graph breaks, fullgraph=True passes, outputs equal``."""
+    """``with 5 fixes applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes, outputs ...: equal``."""
     passes = {True: "passes", False: "fails", None: "was not tried"}[result.fullgraph_passes]
+    counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}, fullgraph=True {passes}"
+    if not result.fixes:
+        return f"no fix is left, all were dropped; the code as it is: {counts}"
     return (
-        f"with {plural(len(result.fixes), 'fix', 'fixes')} applied to a copy: "
-        f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}, fullgraph=True {passes}, "
+        f"with {plural(len(result.fixes), 'fix', 'fixes')} applied to a copy: {counts}, "
         f"outputs against the original's eager ones: {numerics(result.numerics)}"
     )
+
+
+def verification_detail(result: Verification) -> str:
+    """The grade of the fixes that are left, and what was dropped and why."""
+    return ": ".join(filter(None, [GRADES[result.grade] if result.fixes else "", result.detail]))
+
+
+def offered(findings: Iterable[Finding]) -> str:
+    """``4 automatic fixes (1 only with --unsafe-fixes)``; empty where none is offered."""
+    fixes = [finding for finding in findings if is_offered(finding)]
+    unsafe = sum(not may_be_written(finding, unsafe=False) for finding in fixes)
+    only = f" ({unsafe} only with --unsafe-fixes)" if unsafe else ""
+    return f"{plural(len(fixes), 'automatic fix', 'automatic fixes')}{only}" if fixes else ""

@@ -112,6 +112,10 @@ class Written:
             self._parse(node)
         return self._written[id(node)]
 
+    def read(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The node that the analysis read where the written ``node`` stands; ``node`` itself where there is none."""
+        return self._back.get(id(node), node)
+
     def current(self, node: cst.CSTNode) -> cst.CSTNode:
         """``node`` as it is written, if that was parsed, else as it was read."""
         return self._written.get(id(node), node)

@@ -19,7 +19,7 @@ from graphdoctor.static import (
     torch_calls,
 )
 from graphdoctor.static.decorators import DEFAULT_OF_LOOKUP
-from graphdoctor.static.events import Build, Call, CompiledCall
+from graphdoctor.static.events import ArgumentCall, Build, Call, CompiledCall
 from graphdoctor.static.index import FunctionInfo, Scope
 from graphdoctor.static.machine import Budget, Frame, Machine, Names
 from graphdoctor.static.summaries import call_key
@@ -66,10 +66,19 @@ def call(machine: Machine, node: cst.Call) -> Value:
             return _call_unknown(machine, node, func, used)
     if not machine.frame.compiled and torch_calls.is_layer(callee) and arguments.say_nothing(node.args):
         return TorchModule(callee.qualname)
+    frame = machine.frame
+    if not used:
+        frame.inner = []
     args, kwargs = arguments.passed(machine, node)
+    if used and frame.inner is not None:
+        frame.inner.append(ArgumentCall(node, callee, args, kwargs))
     if not isinstance(callee, Either):
-        return apply(machine, node, callee, args, kwargs, used)
-    return join(*(apply(machine, node, option, args, kwargs, used) for option in callee.options))
+        result = apply(machine, node, callee, args, kwargs, used)
+    else:
+        result = join(*(apply(machine, node, option, args, kwargs, used) for option in callee.options))
+    if not used:
+        frame.inner = None
+    return result
 
 
 def _call_unknown(machine: Machine, node: cst.Call, func: cst.Attribute, used: bool) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +14,7 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.suggest import suggest
 from graphdoctor.model import Finding, ScannedFile, Severity
-from graphdoctor.source import syntax
+from graphdoctor.source import language, syntax
 from graphdoctor.source.collector import collector_paused
 from graphdoctor.source.depth import deep_recursion
 from graphdoctor.source.errors import SourceError
@@ -23,6 +24,7 @@ from graphdoctor.static.catalog import rules
 from graphdoctor.static.events import Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.index import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.machine import Budget, Machine, Sink
+from graphdoctor.static.recorder import Recorder
 from graphdoctor.static.regions import interpret
 from graphdoctor.static.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
 from graphdoctor.static.rule import Hit, Rule
@@ -104,6 +106,7 @@ class Analysis:
         try:
             text, encoding = project.read(file)
             lines = text.count("\n") + bool(text and not text.endswith("\n"))
+            language.check(str(file), text)
             tree = syntax.check(text)
             if not any(word in text for word in _WORDS):
                 return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
@@ -124,12 +127,16 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
+        @cache
+        def recorded() -> Recorder:
+            return self._record(source)
+
         with deep_recursion():
-            places, statements = self._hits(module, trouble)
+            places, statements, compiles = self._hits(module, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
-                    finding = _finding(place, path_of, editors, trouble)
+                    finding = _finding(place, path_of, editors, recorded, trouble)
                     if finding is not None:
                         found.append(finding)
         judged = None
@@ -141,10 +148,10 @@ class Analysis:
         scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
         paths = looked_at(project, module)
         module.dissolve()
-        return FileResult(scanned, tuple(found), judged, helpers, paths)
+        return FileResult(scanned, tuple(found), judged, helpers, paths, compiles)
 
-    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode]]:
-        """What the rules say of one file, and the statements that they saw."""
+    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode], bool]:
+        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled."""
         audience = _Audience(self._checks, trouble)
         machine = Machine(self._project, audience, _OUTSIDE, self._shared)
         with _contained(trouble):
@@ -155,7 +162,20 @@ class Analysis:
         if machine.steps > machine.MAX_STEPS:
             # A call that ran out of steps ends as one of which nothing is known.
             trouble.append(_TOO_LARGE)
-        return audience.places(), machine.judged
+        # A script may compile a model of another package, which is no region of this file.
+        compiles = bool(machine.reached) or "compile" in module.source.text
+        return audience.places(), machine.judged, compiles
+
+    def _record(self, source: SourceModule) -> Recorder:
+        """The values of the expressions of one file, which is interpreted once more for them."""
+        audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
+        # What other files told of calls is left out: a call that is replayed evaluates nothing.
+        machine = Machine(self._project, audience, _OUTSIDE)
+        machine.recorder = recorder
+        with _contained([]):
+            interpret(machine, module, audience.compiles, self._target)
+        module.dissolve()
+        return recorder
 
 
 def _module(source: SourceModule) -> ModuleInfo:
@@ -281,14 +301,18 @@ def _one_line(error: BaseException) -> str:
 
 
 def _finding(
-    place: _Place, path_of: PathOf, editors: dict[SourceModule, Editor | None], trouble: list[str]
+    place: _Place,
+    path_of: PathOf,
+    editors: dict[SourceModule, Editor | None],
+    recorded: Callable[[], Recorder],
+    trouble: list[str],
 ) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far."""
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
     if module not in editors:
         path = path_of(module.file.resolve())
-        editors[module] = None if path is None else Editor(module, path)
+        editors[module] = None if path is None else Editor(module, path, recorded)
     editor = editors[module]
     if editor is None:
         return None
@@ -299,7 +323,8 @@ def _finding(
         severity = "warning"
     fix = None
     try:
-        fix = suggest(rule, first, editor)
+        others = [hit for hit in place.hits if hit is not first]
+        fix = suggest(rule, first, editor, others)
     except Exception as error:
         trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
     start = max(location.line - CONTEXT, 1)

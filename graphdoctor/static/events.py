@@ -34,6 +34,8 @@ class Site:
     compiled: bool
     #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
+    #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
+    guards: tuple[str, ...] = ()
 
 
 @frozen
@@ -42,6 +44,16 @@ class Event:
 
     node: cst.CSTNode
     site: Site
+
+
+@frozen
+class ArgumentCall:
+    """A call inside the arguments of another one: what is called, and with what."""
+
+    node: cst.Call
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
 
 
 @frozen
@@ -59,6 +71,8 @@ class Call(Event):
     receiver: Value | None = None
     #: The value of the call is used by the surrounding expression.
     used: bool = True
+    #: The calls inside its arguments, in the order of evaluation, where its own value is not used.
+    inner: tuple[ArgumentCall, ...] = ()
 
 
 @frozen

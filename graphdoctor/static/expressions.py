@@ -56,7 +56,10 @@ def evaluate(machine: Machine, node: cst.BaseExpression) -> Value:
     machine.steps += 1
     if machine.steps > machine.MAX_STEPS:
         raise Budget
-    return HANDLERS[type(node)](machine, node)
+    value = HANDLERS[type(node)](machine, node)
+    if machine.recorder is not None:
+        machine.recorder.note(node, value)
+    return value
 
 
 def truth(

@@ -10,8 +10,9 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.events import Build, Compile, Event, Site
+from graphdoctor.static.events import ArgumentCall, Build, Call, Compile, Event, Site
 from graphdoctor.static.index import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.recorder import Recorder
 from graphdoctor.static.shared import Outcomes, Shared
 from graphdoctor.static.summaries import Summaries
 from graphdoctor.static.values import Const, Missing, Returned, Value, as_arguments, join, kinds
@@ -64,6 +65,8 @@ class Frame:
     compiled: bool = False
     #: Where it stood at the last event; most statements have several.
     site: Site | None = None
+    #: The calls inside the arguments of the call whose value nobody uses, while it is interpreted.
+    inner: list[ArgumentCall] | None = None
 
     @property
     def name(self) -> str:
@@ -194,6 +197,8 @@ class Machine:
         self.build_numbers: dict[int, int] = {}
         #: The expression whose value nobody uses (an expression statement).
         self.unused: cst.CSTNode | None = None
+        #: Keeps the values of expressions where a fix needs them.
+        self.recorder: Recorder | None = None
 
     @property
     def librarian(self) -> Machine:
@@ -219,6 +224,8 @@ class Machine:
             return
         if not self.sink.wants(kind, fields.get("qualname", "")):
             return
+        if kind is Call and frame.inner and not fields["used"]:
+            fields["inner"] = tuple(frame.inner)
         if self.sink.hear(kind(node=node, site=self.site(), **fields)):
             self.restart()
 

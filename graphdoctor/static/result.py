@@ -27,6 +27,8 @@ class FileResult:
     helpers: Mapping[str, Path] = field(default_factory=dict)
     #: The files that were looked at or looked for, by their full paths: while these stay, the result stays.
     looked_at: frozenset[str] = frozenset()
+    #: Whether the file has code that is compiled: a module with a forward, a call of torch.compile.
+    compiles: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class StaticResult:
     #: Lines that begin a statement which the rules saw, by shown path; only of scanned files that were analysed
     #: completely and have comments which silence findings.
     judged: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    #: Whether any of the files has code that is compiled.
+    compiles: bool = False
 
 
 def merged(results: Iterable[FileResult]) -> StaticResult:
@@ -48,9 +52,11 @@ def merged(results: Iterable[FileResult]) -> StaticResult:
     findings: dict[tuple[str, str, int, int], Finding] = {}
     helpers: dict[str, Path] = {}
     judged: dict[str, frozenset[int]] = {}
+    compiles = False
     for result in results:
         scanned.append(result.scanned)
         helpers.update(result.helpers)
+        compiles = compiles or result.compiles
         if result.judged is not None:
             judged[result.scanned.path] = result.judged
         for finding in result.findings:
@@ -59,7 +65,7 @@ def merged(results: Iterable[FileResult]) -> StaticResult:
             if key not in findings or _surer(finding, findings[key]):
                 findings[key] = finding
     ordered = sorted(findings.values(), key=lambda f: (f.location, f.rule))
-    return StaticResult(tuple(scanned), tuple(ordered), helpers, judged)
+    return StaticResult(tuple(scanned), tuple(ordered), helpers, judged, compiles)
 
 
 def _surer(one: Finding, other: Finding) -> bool:

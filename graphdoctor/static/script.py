@@ -21,6 +21,9 @@ from graphdoctor.static.usage import Mention, Place, Setting, Step, Thing, dotte
 #: What the settings of torch that rules know begin with.
 _CONFIG = ("torch._dynamo.config.", "torch._inductor.config.", "torch._functorch.config.")
 
+#: Context managers that take the errors of what stands in them.
+_TAKES_ERRORS = ("contextlib.suppress", "pytest.raises", "suppress")
+
 #: What stands in every file that has something to do with the compiler: one of these words, or one of these patterns.
 _WORDS = ("import compile", "dynamo_backend", "DynamoPlugin")
 _OF_TORCH = re.compile(r"torch\.(compile|_dynamo|_inductor|_functorch|_export|export|_prims|ao\.quantization)")
@@ -47,6 +50,9 @@ def _concerns_compiler(text: str) -> bool:
 class Script(Expressions):
     """Walks one file. ``events`` grows as it goes."""
 
+    #: What the statement depends on, see ``Site.guards``.
+    guards: tuple[str, ...] = ()
+
     def run_scope(self, body: Iterable[cst.CSTNode], state: State) -> None:
         """Run the statements of a module or function, then the functions defined in it."""
         self.state = state
@@ -63,16 +69,16 @@ class Script(Expressions):
             return
         if node.name.value == "forward" or any(self.is_compile(d.decorator) for d in node.decorators):
             return
-        saved = self.function, self.loops, self.path
+        saved = self.function, self.loops, self.path, self.guards
         self.function = f"{self.function}.{node.name.value}" if self.function != "<module>" else node.name.value
-        self.loops, self.path = (), ()
+        self.loops, self.path, self.guards = (), (), ()
         inner = outer.copy()
         for param in walk(node.params):
             # Of ``self`` it is known what the constructor stored.
             if isinstance(param, cst.Param) and param.name.value != "self":
                 inner.forget(param.name.value)
         self.run_scope(node.body.body, inner)
-        self.function, self.loops, self.path = saved
+        self.function, self.loops, self.path, self.guards = saved
 
     def _class(self, node: cst.ClassDef, outer: State) -> None:
         """Methods see what ``__init__`` stored on ``self``."""
@@ -88,14 +94,19 @@ class Script(Expressions):
 
     def block(self, statements: Iterable[cst.CSTNode]) -> bool:
         """Run statements; False when the end is not reached."""
-        for statement in statements:
-            self.statement = statement
-            if isinstance(statement, cst.SimpleStatementLine):
-                if not all(self._simple(small) for small in statement.body):
+        before = self.guards
+        try:
+            for statement in statements:
+                self.statement = statement
+                if isinstance(statement, cst.SimpleStatementLine):
+                    if not all(self._simple(small) for small in statement.body):
+                        return False
+                elif not self._compound(statement):
                     return False
-            elif not self._compound(statement):
-                return False
-        return True
+            return True
+        finally:
+            # An arm that ends the block guards what stands behind it, up to the end of the block.
+            self.guards = before
 
     def _simple(self, node: cst.BaseSmallStatement) -> bool:
         if isinstance(node, (cst.Import, cst.ImportFrom)):
@@ -135,14 +146,16 @@ class Script(Expressions):
             self.block(node.body.body)
             self.loops = self.loops[:-1]
         elif isinstance(node, cst.With):
+            guards: tuple[str, ...] = ()
             for item in node.items:
                 value = self.evaluate(item.item)
+                guards = ("try",) if value.made_by in _TAKES_ERRORS else guards
                 if item.asname is not None:
                     self.assign(item.asname.name, value)
-            return self.block(node.body.body)
+            return self._guarded(guards, node.body.body)
         elif isinstance(node, cst.Try):
             before = self.state.copy()
-            reached = self.block(node.body.body)
+            reached = self._guarded(("try",) if node.handlers else (), node.body.body)
             after = self.state
             for handler in node.handlers:
                 self.state = before.copy()
@@ -173,12 +186,20 @@ class Script(Expressions):
             self.state = merge(taken, self.state)
         elif reached:
             self.state = taken
+        if reached != other:
+            self.guards = (*self.guards, text)
         return reached or other
 
     def _arm(self, condition: tuple[str, bool], body: Iterable[cst.CSTNode]) -> bool:
         self.path = (*self.path, condition)
-        reached = self.block(body)
+        reached = self._guarded((condition[0],), body)
         self.path = self.path[:-1]
+        return reached
+
+    def _guarded(self, guards: tuple[str, ...], body: Iterable[cst.CSTNode]) -> bool:
+        before, self.guards = self.guards, (*self.guards, *guards)
+        reached = self.block(body)
+        self.guards = before
         return reached
 
     def assign(self, target: cst.BaseExpression, thing: Thing) -> None:
@@ -222,5 +243,5 @@ class Script(Expressions):
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
         """Keep an event at ``node``."""
-        site = Site(self.source, self.function, self.statement, "", bool(self.path), compiled=False)
+        site = Site(self.source, self.function, self.statement, "", bool(self.path), compiled=False, guards=self.guards)
         self.events.append(kind(node=node, site=site, **fields))

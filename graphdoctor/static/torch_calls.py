@@ -232,10 +232,11 @@ def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[i
         return None
     given = kwargs.get("size")
     values = (given,) if given is not None else args
-    if len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None:
-        values = values[0].items
+    spelled = len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None
+    if spelled and isinstance(values[0], Seq):
+        values = values[0].items or ()
     sizes = [v.value for v in values if isinstance(v, Const) and type(v.value) is int]
-    return tuple(sizes) if len(sizes) == len(values) and sizes else None
+    return tuple(sizes) if len(sizes) == len(values) and (sizes or spelled) else None
 
 
 def _elementwise(name: str, args: tuple[Value, ...]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphdoctor.dynamic.breaks import RawEvent, RawFrame
-from graphdoctor.dynamic.places import Kind, Places
+from graphdoctor.dynamic.places import Kind, Places, kind_without_file
 from graphdoctor.source.files import text_of
 from graphdoctor.source.text import split_lines
 
@@ -27,7 +27,9 @@ class JobPlaces(Places):
     def kind(self, path: str) -> Kind:
         """Whose code ``path`` is."""
         posix = path.replace("\\", "/")
-        if path.startswith("<") or (self.torch and posix.startswith(self.torch + "/")):
+        if path.startswith("<"):
+            return kind_without_file(path)
+        if self.torch and posix.startswith(self.torch + "/"):
             return "torch"
         installed = _INSTALLED.search(posix)
         if installed:

@@ -23,6 +23,10 @@ PLACES = Places(
         ("/env/lib/python3.11/site-packages/torch/nn/functional.py", "torch"),
         ("/env/lib/python3.11/copy.py", "library"),
         ("<frozen importlib._bootstrap>", "torch"),
+        ("<eval_with_key>.3", "torch"),
+        ("<string>", "library"),
+        ("<stdin>", "own"),
+        ("<ipython-input-1-abc>", "own"),
     ],
 )
 def test_owner_of_a_path(path: str, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -13,11 +14,16 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.apply import apply
+from graphdoctor.fixes.apply import apply, fixed_texts, select_fixes
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.model import Finding
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
-from graphdoctor.static import events
+from graphdoctor.static import engine, events
+from graphdoctor.static.index import ModuleInfo, Project, Scope
+from graphdoctor.static.machine import Machine, Sink
+from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.regions import interpret
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.values import UNKNOWN, Tensor, Value
 
@@ -57,7 +63,7 @@ class Case:
 def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", value: Value = UNKNOWN) -> Case:
     """The case whose hit is the first node of ``kind`` with ``marker`` in its code."""
     module = SourceModule("model.py", Path("model.py"), source, "utf-8")
-    editor = Editor(module)
+    editor = Editor(module, recorded=lambda: recorded(module))
     nodes = (editor.module.of(n) for n in walk(module.tree) if isinstance(n, kind) and marker in editor.code(n))
     node = next(nodes)
     site = events.Site(module, "f", node, "", False, True)
@@ -67,14 +73,52 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     elif isinstance(node, cst.Assert):
         event = events.Assert(node, site, value, None)
     else:
-        event = events.Call(node, site, "", (value,), {})
+        name = editor.code(node.func) if isinstance(node, cst.Call) else ""
+        event = events.Call(node, site, f"builtins.{name}" if name in dir(builtins) else "", (value,), {}, used=False)
     return Case(source, editor, Hit(event, "message", "suggestion"))
+
+
+def recorded(module: SourceModule) -> Recorder:
+    """The values of the expressions in each function and model of ``module``, as if it were what is compiled."""
+    recorder = Recorder()
+    for name in [n.name.value for n in module.top.body if isinstance(n, (cst.FunctionDef, cst.ClassDef))]:
+        machine = Machine(Project(), Sink())
+        machine.recorder = recorder
+        interpret(machine, ModuleInfo(module, "model", "", Scope("module")), [], name)
+    return recorder
 
 
 @pytest.fixture
 def make() -> Callable[..., Case]:
     """``case`` as a fixture."""
     return case
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What the static pass finds in a program, and the program with its safe fixes."""
+
+    findings: tuple[Finding, ...]
+    text: str
+
+    def safety(self, rule: str) -> str:
+        """What the fixes of ``rule`` are called, all alike."""
+        (found,) = {f.fix.safety for f in self.findings if f.rule == rule and f.fix is not None}
+        return found
+
+
+@pytest.fixture
+def fixed(tmp_path: Path) -> Callable[[str], Fixed]:
+    """Finds and makes the safe fixes of a source text, with the types that the interpreter finds."""
+
+    def fix(source: str) -> Fixed:
+        file = tmp_path / "program.py"
+        file.write_text(source)
+        findings = engine.analyse([(file, "program.py")]).findings
+        chosen, _ = select_fixes(findings, unsafe=False)
+        return Fixed(findings, fixed_texts({"program.py": source}, chosen).get("program.py", source))
+
+    return fix
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from graphdoctor.fixes.asserts import assert_in_graph, constant_message
 from graphdoctor.static.rule import FixPlan
 
-HEAD = "import torch\nimport math\nLIMIT = 'too small'\n\n\ndef f(x, flag=True):\n"
+HEAD = "import torch\nimport math\nLIMIT = 'too small'\n\n\ndef f(x: torch.Tensor, flag=True):\n"
 
 RAISES = {
     "any": 'if torch.isnan(x).any():\n    raise ValueError("NaN")',

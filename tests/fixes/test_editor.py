@@ -88,6 +88,21 @@ def test_guard_refuses_shared_lines(body: str, reason: str) -> None:
         ("import math\nimport os\n", "import math\nimport os\nimport torch\n"),
         ("import math\nfrom torch import nn\n", "import math\nimport torch\nfrom torch import nn\n"),
         ("import torch as th\n", "import torch as th\nimport torch\n"),
+        (
+            '("a"\n "b")\nfrom __future__ import annotations\n',
+            '("a"\n "b")\nfrom __future__ import annotations\nimport torch\n',
+        ),
+        ("# why\n@len\n", "# why\nimport torch\n@len\n"),
+        ("def g():\n    import torch\n", "import torch\ndef g():\n    import torch\n"),
+        # An import that may not run, or that runs after the function is called.
+        (
+            "import sys\nif sys.flags.dev_mode:\n    import torch\n",
+            "import sys\nimport torch\nif sys.flags.dev_mode:\n    import torch\n",
+        ),
+        (
+            "import sys\ntry:\n    import missing\n    import torch\nexcept ImportError:\n    pass\n",
+            "import sys\nimport torch\ntry:\n    import missing\n    import torch\nexcept ImportError:\n    pass\n",
+        ),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n", None),
     ],
 )
@@ -98,6 +113,11 @@ def test_import_is_added_where_torch_is_not_bound(before: str, after: str | None
         after = "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    import torch\n"
     assert changed.startswith(after + "def f"), changed
     ast.parse(changed)
+
+
+def test_import_behind_the_function_does_not_count() -> None:
+    text = "import sys\ndef f(x):\n    print(x)\nf(1)\nimport torch\n"
+    assert guarded(text).startswith("import sys\nimport torch\ndef f")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +150,24 @@ def test_import_goes_behind_a_last_line_without_end() -> None:
         ("import torch\ndef f(x):\n    torch = x\n    print(x)\n", "local in this function"),
         ("import torch\ndef f(x):\n    with x as torch:\n        print(x)\n", "local in this function"),
         ("import torch\ndef f(x):\n    print(x)\n    import torch\n", "local in this function"),
+        ("import torch\ndef f(x):\n    print(x)\ndel torch\n", "stands for something else"),
+        (
+            "import torch\ndef g():\n    global torch\n    torch = 1\ndef f(x):\n    print(x)\n",
+            "stands for something else",
+        ),
+        ("import torch\nglobals()['torch'] = 1\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("import torch\n[torch := 1 for _ in (1,)]\ndef f(x):\n    print(x)\n", "stands for something else"),
+        ("import torch\ndef f(x):\n    print(x)\n    del torch\n", "local in this function"),
+        ("import torch\ndef f(x):\n    match x:\n        case torch: pass\n    print(x)\n", "local in this function"),
+        (
+            "import torch\ndef f(x):\n    match x:\n        case [*torch]: pass\n    print(x)\n",
+            "local in this function",
+        ),
+        (
+            "import torch\ndef f(x):\n    match x:\n        case {**torch}: pass\n    print(x)\n",
+            "local in this function",
+        ),
+        ("import torch\ndef f(x):\n    class A:\n        torch = 1\n        print(x)\n", "local in this function"),
     ],
 )
 def test_shadowed_torch_is_refused(text: str, reason: str) -> None:
@@ -154,6 +192,28 @@ def test_guard_refuses_blocks_and_parentheses() -> None:
         editor.guard(first(editor, cst.If, "x"))
     with pytest.raises(Refuse, match="the statement does not stand right after a colon"):
         guarded("import torch\ndef f(x):\n    if x: \\\n        print(x)\n")
+
+
+def test_guard_does_not_indent_a_text_that_goes_on_behind_a_backslash() -> None:
+    text = 'import torch\ndef f(x):\n    print(f"a\\\n  b {x}", "c\\\n  d", \\\n          x)\n'
+    assert '        print(f"a\\\n  b {x}", "c\\\n  d", \\\n              x)\n' in guarded(text)
+
+
+@pytest.mark.parametrize(
+    "text, marker, after",
+    [
+        ("y = (a)if b else c\n", "a", "y = (n)if b else c\n"),
+        ("y = a[0]if b else c\n", "a[0]", "y = n if b else c\n"),
+        ("y = 1 if b else[0]\n", "[0]", "y = 1 if b else n\n"),
+        ("y = not[0]in b\n", "[0]", "y = not n in b\n"),
+        ("y = [0]\n", "[0]", "y = n\n"),
+    ],
+)
+def test_a_word_is_kept_apart_from_its_neighbours(text: str, marker: str, after: str) -> None:
+    editor = editor_of(text)
+    nodes = [n for n in walk(editor.module.of(editor.module.tree.body[0])) if isinstance(n, cst.BaseExpression)]
+    node = next(n for n in nodes if editor.module.code(n).strip("()") == marker)
+    assert apply(text, [editor.replace(node, "n")]) == after
 
 
 def test_narrowed_edits_of_one_expression_go_together() -> None:

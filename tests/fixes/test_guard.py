@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from graphdoctor.fixes.guard import guard_statement
-from graphdoctor.static.rule import FixPlan
+
+TARGET = (
+    "import torch\n\nit = iter(range(9))\n\n\ndef f(x):\n    {line}\n    return x\n\n\n"
+    "def graphdoctor_target():\n    return f, (torch.rand(4),)\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +41,24 @@ def test_eager_still_prints(make: Any, runner: Any, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "seen 3\n"
 
 
-def test_safe_unless_an_argument_may_have_an_effect(make: Any) -> None:
-    safe = make("def f(x):\n    print(x.mean(), len(x), x.abs().max().item())\n", marker="print").run(guard_statement)
-    assert isinstance(safe, FixPlan) and safe.safety == "safe"
-    unsafe = make("def f(x, it):\n    print(next(it))\n", marker="print").run(guard_statement)
-    assert isinstance(unsafe, FixPlan) and unsafe.safety == "unsafe"
-    assert unsafe.reason == "Under compile this call is left out, and `next(it)` does not run either."
+def test_safe_unless_an_argument_may_have_an_effect(fixed: Any) -> None:
+    safe = fixed(TARGET.format(line="print(x.mean(), len(x), x.abs().max().item())"))
+    assert safe.safety("GD101") == "safe"
+    assert "if not torch.compiler.is_compiling():\n        print(x.mean()" in safe.text
+    unsafe = fixed(TARGET.format(line="print(next(it))"))
+    assert unsafe.findings[0].fix.safety == "unsafe"
+    reason = "Under compile this call is left out, and `next(it)` does not run either."
+    assert unsafe.findings[0].fix.reason == reason
+
+
+def test_safe_only_where_it_is_for_all_calls_of_the_function(fixed: Any) -> None:
+    source = (
+        "import torch\n\n\nclass Sum:\n    total = 0.0\n\n    def mul(self, by):\n        self.total += by\n"
+        "        return self\n\n\ndef g(a, x):\n    print(a.mul(2.0))\n    return x\n\n\ndef f(x):\n"
+        "    return {calls}\n\n\ndef graphdoctor_target():\n    return f, (torch.rand(4),)\n"
+    )
+    assert fixed(source.format(calls="g(x, x)")).safety("GD101") == "safe"
+    assert fixed(source.format(calls="g(x, x) + g(Sum(), x)")).safety("GD101") == "unsafe"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from graphdoctor.static.values import UNKNOWN, Tensor, TorchModule, Value
 ROOT = Path(__file__).parents[2]
 HOLE = "\0"
 
-F = "import torch\n\n\ndef f(x, y=None, *, n=2):\n"
+F = "import torch\n\n\ndef f(x: torch.Tensor, y=None, *, n=2):\n"
 NET = "import torch\n\n\nclass Net(torch.nn.Module):\n"
 INIT = NET + "    def __init__(self):\n        super().__init__()\n"
 FORWARD = "\n    def forward(self, x):\n"
@@ -67,7 +67,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
      CALL, UNKNOWN, "`torch._dynamo.config.capture_scalar_outputs = True` is already set in this file."),
     (capture_numbers, "def f(x):\n    return x.item()\n", CALL, UNKNOWN,
      "The file does not import torch, so it is no place for a setting of torch."),
-    (capture_numbers, "if True:\n    import torch\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
+    (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
     # Checks.
     (check_in_graph, "return torch._check_tensor_all(x > 0)", CALL, UNKNOWN,
@@ -131,7 +131,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     # Numbers that stay tensors.
     (rewrite_branch, "if x.sum() > int(x.mean()):\n    x = x + 1\nreturn x", (cst.If, ""), BOOL,
      "torch.where does not fit: int() cuts off the fraction, which the tensor would keep."),
-    (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
+    (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x: torch.Tensor):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
      (cst.If, ""), UNKNOWN, "torch.where does not fit: `allclose(x, x)` is not called as a function of torch or a method."),
     (keep_list, "return list(x)", CALL, UNKNOWN, "The list is not made by a plain call of tolist()."),
     (keep_truth, "with lock:\n    return x", (cst.With, ""), UNKNOWN, "What is asked for its truth is no expression."),
@@ -171,7 +171,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
      (cst.Attribute, "self.n"), UNKNOWN, "Line 11 needs `self.n` as a Python number."),
     # Defaults.
     (default_for_none, "return y", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
-    (default_for_none, "z = x.mean or y", (cst.Attribute, ""), UNKNOWN, "`x.mean` is no argument that is None by default."),
+    (default_for_none, "z = x.mean or y", (cst.Attribute, "x.mean"), UNKNOWN, "`x.mean` is no argument that is None by default."),
     (default_for_none, "return 2 * (y or x)", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
     (make_default, "return x.size()", CALL, UNKNOWN, "The test that leaves the default out is in another file."),
     # Classes and imports.
@@ -194,6 +194,8 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (loop_over_all, LOOP + WHERE + ADD + "return hit", (cst.Call, "nonzero"), UNKNOWN, "`hit` is used outside the loop too."),
     (loop_over_all, LOOP + ADD, (cst.Call, "nonzero"), UNKNOWN,
      "The loop does not select its rows by one call of torch.where(mask)."),
+    (loop_over_all, LOOP.replace("one_hot(x)", "one_hot(x, n + 1)") + WHERE + ADD, (cst.Call, "nonzero"), UNKNOWN,
+     "`mask` has rows for more than the experts, and how many there are is not shown."),
     (loop_over_all, LOOP + "    rows = torch.where(mask[e])\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
      "What torch.where(mask) gives is not bound to a position and a row."),
     (loop_over_all, LOOP + WHERE + "    out = rows", (cst.Call, "nonzero"), UNKNOWN,
@@ -268,10 +270,19 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (sort_in_graph, "return sorted(n)", CALL, UNKNOWN, "`n` is not shown to be a tensor or a list of tensors."),
     (read_global, "return x()", CALL, UNKNOWN, "This does not look up a global name."),
     (read_global, "return globals()[n]", CALL, UNKNOWN, "Line 5 does more with the globals than read one by its name."),
-    (read_global, "return globals()['x']", CALL, UNKNOWN, "`x` is also a local name of this function."),
+    (read_global, "return globals()['x']", CALL, UNKNOWN, "`x` means something else in this function."),
     (own_name, "return inspect.currentframe().f_back", CALL, UNKNOWN,
      "This does not read the name of the function that it stands in."),
+    (own_name, "return [sys._getframe(0).f_code.co_name for _ in x]", CALL, UNKNOWN,
+     "A lambda, a comprehension or a class body has a frame of its own."),
+    (own_name, "import sys\n\n\ndef f(x, n=sys._getframe().f_code.co_name):\n    return n\n", CALL, UNKNOWN,
+     "It is read where the function is defined, not in it."),
+    (own_name, """return f"{f'{sys._getframe().f_code.co_name}'}" """, CALL, UNKNOWN,
+     "No quotes are left for the name in this text."),
+    (power, "pow = x\nreturn pow(x, 2)", CALL, UNKNOWN, "The name pow may stand for something else in this file."),
     (power, "return pow(x, 2, 3)", CALL, UNKNOWN, "This is no call of pow with two arguments."),
+    (always_callable, "return callable(next(x).relu)", CALL, UNKNOWN,
+     "What is asked is computed here, which must still be done."),
     (always_callable, "return x()", CALL, UNKNOWN, "This does not ask whether a method can be called."),
     # The memory of tensors.
     (reshape, "x.zero_()", CALL, UNKNOWN, "This does not resize a tensor."),
@@ -289,6 +300,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (loop_in_graph, "while x.any():\n    x = (y := x)", (cst.Call, "any"), BOOL, "The loop assigns inside an expression."),
     (loop_in_graph, "while x.any():\n    print(x)", (cst.Call, "any"), BOOL, "The loop does more than assign one name."),
     (loop_in_graph, "while x.any():\n    x = g(x)", (cst.Call, "any"), BOOL, "`g(x)` may have side effects."),
+    (plain_iterable, "for k in tenumerate(x):\n    pass", CALL, UNKNOWN, "This does more than show how far a loop is."),
     (plain_iterable, "return tqdm(x)", CALL, UNKNOWN, "The progress bar is not what a loop runs over."),
     (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "What the progress bar runs over is not its first argument."),
 ]  # fmt: skip

@@ -202,6 +202,12 @@ MODULES = {
              "        self.proj = nn.Linear(8, 8)\n        nn.init.ones_(self.proj.weight)\n"),
     "scripted": ("        self.lin = torch.jit.script(nn.Linear(8, 8))\n\n    def forward(self, x):\n        return self.lin(x)\n",
                  "self.lin = nn.Linear(8, 8)"),
+    "spare_expert": ("        self.w = nn.Parameter(torch.arange(192.0).reshape(24, 8) / 192)\n\n    def forward(self, x):\n"
+                     "        mask = nn.functional.one_hot((x[:, :2] > 0.3).long(), 3 + 1).permute(2, 1, 0)\n"
+                     "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n        out = torch.zeros_like(x)\n"
+                     "        for e in hit:\n            e = e[0]\n            k, rows = torch.where(mask[e])\n"
+                     "            w = self.w.view(3, 8, 8)[e]\n            out.index_add_(0, rows, x[rows] @ w)\n        return out\n",
+                     "for e in hit[: len(self.w.view(3, 8, 8))]:"),
     "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
                "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
 }  # fmt: skip

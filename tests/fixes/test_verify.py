@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphdoctor.fixes.trials import Seen
+import pytest
+
 from graphdoctor.fixes.verify import verify
+from graphdoctor.labels import label
 from graphdoctor.model import Edit, Finding, Fix, Location
 from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Varied
 
+#: Two statements on lines of their own, and two tests.
 TEXT = "a\nb\nc\nd\n"
 BEFORE = (DynamicRun("f", "eval", "cpu", "ok", graphs=4, breaks=tuple(
     Break("m.py", line, 1, "f", "GB0059", "x", "y") for line in (1, 2, 3))),)  # fmt: skip
@@ -37,15 +40,16 @@ class Copies:
         clash: str = "?",
         compared: bool = True,
         free: str = "",
-        seen: Seen | None = None,
+        seen: Mapping[int, set[bool]] | None = None,
+        text: str = TEXT,
     ) -> None:
         self.raising, self.differing, self.breaking, self.compared = raising, differing, breaking, compared
         self.varying, self.other, self.clash, self.free = varying, other, clash, free
-        self.seen = seen or {}
+        self.seen, self.text = seen or {}, text
         self.texts: list[str] = []
 
     def run(self, texts: Mapping[str, str], mode: str | None = None) -> Sequence[DynamicRun]:
-        text = texts.get("m.py", TEXT)
+        text = texts.get("m.py", self.text)
         self.texts.append(text)
         if set(text) & set(self.raising) or set(self.clash) <= set(text):
             return (DynamicRun("f", "eval", "cpu", "raised", "TypeError: no"),)
@@ -63,18 +67,26 @@ class Copies:
     def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool:
         return not any(line.islower() and line not in self.free for line in texts.get("m.py", TEXT).split("\n")[:3])
 
-    def record(self, lines: Mapping[str, Sequence[int]]) -> Seen:
-        return self.seen
+    def record(self, lines: Mapping[str, Sequence[int]], modes: Sequence[str]) -> Sequence[Varied]:
+        seen = tuple(("m.py", line, 5, truth) for line in sorted(self.seen) for truth in sorted(self.seen[line]))
+        return (Varied("eval", 1, seen=seen, dtypes=("float32",), backward=True, refused=("an empty batch",)),)
 
     def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
         letters = set(texts["m.py"])
         differs = "with inputs of zeros output: shapes" if letters & set(self.varying) else ""
-        raises = "with inputs of zeros it raises E, and the original F" if letters & set(self.other) else ""
-        return (Varied("eval", 1, differs, raises),)
+        changes = "with inputs of zeros it raises E, and the original F" if letters & set(self.other) else ""
+        return (Varied("eval", 1, differs, changes),)
+
+    def repeat(self) -> Sequence[Varied]:
+        return (Varied("eval"),)
 
 
 def grades(findings: Sequence[Finding]) -> list[str]:
     return [f.fix.grade if f.fix is not None else "" for f in findings]
+
+
+def labels_of(findings: Sequence[Finding]) -> list[str]:
+    return [label(f.fix) if f.fix is not None else "" for f in findings]
 
 
 def details(findings: Sequence[Finding]) -> list[str]:
@@ -92,9 +104,11 @@ def test_all_fixes_work() -> None:
     assert verification.fullgraph_passes is True and verification.fixes == ("A", "B", "C", "D")
     assert verification.minimal == ("A", "B", "C") and verification.dropped == ()
     assert verification.detail == (
-        "4 fixes (1 of them unsafe) applied to a copy in memory: 0 graph breaks, 3 before. For fullgraph=True 3 fixes "
-        "suffice: GD101 at m.py:1, GD101 at m.py:2, GD101 at m.py:3."
+        "4 fixes applied to a copy in memory: 0 graph breaks, 3 before. Verified for inputs of float32; not accepted by "
+        "the original: an empty batch. For fullgraph=True 3 fixes suffice: GD101 at m.py:1, GD101 at m.py:2, GD101 at "
+        "m.py:3."
     )
+    assert labels_of(result.findings) == ["safe", "verified", "safe", "safe"]
     assert grades(result.findings) == ["general", "general", "general", "not-verified"]
     assert details(result.findings) == ["Alone: 2 graph breaks, 3 before."] * 3 + [""]
 
@@ -151,22 +165,105 @@ def test_of_two_fixes_that_do_not_go_together_the_unsafe_one_is_dropped() -> Non
     assert result.verification.dropped[0].reason == "it does not go together with the other fixes"
 
 
-def test_another_exception_makes_a_fix_unsafe() -> None:
-    findings = [finding(1, "A"), finding(2, "E")]
+def test_another_exception_leaves_a_fix_unsafe_and_ends_a_safe_one() -> None:
+    findings = [finding(1, "A", "unsafe"), finding(2, "E", "unsafe")]
     result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(other="E", free="c"))
-    assert result is not None
-    assert [f.fix.safety for f in result.findings if f.fix is not None] == ["safe", "unsafe"]
-    assert "With inputs of zeros it raises E, and the original F." in details(result.findings)[1]
+    assert result is not None and labels_of(result.findings) == ["verified", "unsafe"]
+    assert "Not verified: with inputs of zeros it raises E, and the original F." in details(result.findings)[1]
+    result = verify([finding(1, "A"), finding(2, "E")], {"m.py": TEXT}, BEFORE, Copies(other="E", free="c"))
+    assert result is not None and labels_of(result.findings) == ["safe", "refused"]
+    assert result.verification.dropped[0].reason == "with inputs of zeros it raises E, and the original F"
 
 
 def test_no_more_is_claimed_than_was_seen() -> None:
-    seen = {("m.py", 1): frozenset({True, False}), ("m.py", 2): frozenset({False})}
-    findings = [finding(1, "A"), finding(2, "B"), finding(3, "C")]
-    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(seen=seen))
-    assert result is not None
+    text = "a if p else q\nb if p else q\nc if p else q\nd\n"
+    findings = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
+    result = verify(findings, {"m.py": text}, BEFORE, Copies(seen={1: {True, False}, 2: {False}}, text=text))
+    assert result is not None and labels_of(result.findings) == ["verified", "unsafe", "unsafe"]
     both, one, none = details(result.findings)
-    assert "both outcomes of the test occurred" in both and "varied" not in none
-    assert "the test was always false" in one and "the other side is not compared" in one
+    assert "both outcomes of the test occurred" in both and "outcomes" not in one + none
+    assert "Not verified: the test in line 2 was always false." in one
+    assert "Not verified: line 3 did not run." in none
+    assert "3 fixes (2 of them unsafe) applied" in result.verification.detail
+
+
+@pytest.mark.parametrize("status", ["not-reached", "static-only"])
+def test_a_line_that_did_not_run_is_not_verified(status: str) -> None:
+    findings = [finding(1, "A", "unsafe"), finding(2, "B"), finding(3, "C"), finding(4, "D", "unsafe", status)]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and labels_of(result.findings) == ["verified", "safe", "safe", "unsafe"]
+    assert "Not verified: its line did not run." in details(result.findings)[3]
+
+
+def test_a_line_behind_a_break_is_verified_where_it_ran() -> None:
+    findings = [finding(1, "A"), finding(2, "B"), finding(3, "C"), finding(4, "D", "unsafe", "static-only")]
+    before = (replace(BEFORE[0], executed={"m.py": frozenset({1, 2, 3, 4})}),)
+    result = verify(findings, {"m.py": TEXT}, before, Copies())
+    assert (
+        result is not None and labels_of(result.findings)[3] == "verified" and grades(result.findings)[3] == "general"
+    )
+
+
+def test_what_leaves_its_break_by_default_is_not_verified() -> None:
+    findings = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "X", "unsafe")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(breaking="X"))
+    assert result is not None and labels_of(result.findings) == ["verified", "verified", "unsafe"]
+    assert "Not verified: it compiles with fullgraph=True only" in details(result.findings)[2]
+
+
+def test_what_was_not_run_on_varied_inputs_is_not_verified() -> None:
+    class NotVaried(Copies):
+        def record(self, lines: Mapping[str, Sequence[int]], modes: Sequence[str]) -> Sequence[Varied]:
+            return ()
+
+    result = verify(
+        [finding(n, letter, "unsafe") for n, letter in enumerate("ABC", 1)], {"m.py": TEXT}, BEFORE, NotVaried()
+    )
+    assert result is not None and set(labels_of(result.findings)) == {"unsafe"}
+    assert "not run on varied inputs" in details(result.findings)[0]
+
+
+def test_a_variation_that_the_fixed_code_does_not_survive_ends_the_fix() -> None:
+    class Dying(Copies):
+        def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+            return ()
+
+    result = verify([finding(1, "A")], {"m.py": TEXT}, BEFORE, Dying())
+    assert result is not None and labels_of(result.findings) == ["refused"]
+    assert "did not come to its end on varied inputs (eval mode)" in result.verification.detail
+
+
+def test_what_is_verified_must_hold_without_the_unsafe_fixes() -> None:
+    """The first is right only together with the second, whose line ran one way."""
+    text = "a\nb if p else q\nc\nd\n"
+
+    class Together(Copies):
+        def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+            fixed = texts["m.py"]
+            wrong = "with inputs of zeros output: shapes" if "A" in fixed and "B" not in fixed else ""
+            return (Varied("eval", 1, wrong),)
+
+    findings = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
+    result = verify(findings, {"m.py": text}, BEFORE, Together(seen={2: {True}}, text=text), each=False)
+    assert result is not None and labels_of(result.findings) == ["unsafe", "unsafe", "unsafe"]
+    assert "Not verified: without the unsafe fixes with inputs of zeros output: shapes" in details(result.findings)[0]
+
+
+def test_what_differs_between_two_runs_of_the_original_is_not_held_against_a_fix() -> None:
+    class Noisy(Copies):
+        repeated = 0
+
+        def repeat(self) -> Sequence[Varied]:
+            self.repeated += 1
+            return (Varied("eval", noise=("standard output",)),)
+
+        def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+            return (Varied("eval", 1, "" if self.repeated else "with inputs of zeros standard output: 1 and 2"),)
+
+    copies = Noisy()
+    result = verify([finding(n, letter, "unsafe") for n, letter in enumerate("ABC", 1)], {"m.py": TEXT}, BEFORE, copies)
+    assert result is not None and set(labels_of(result.findings)) == {"verified"} and copies.repeated == 1
+    assert "two runs of the original differ there: standard output" in result.verification.detail
 
 
 def test_when_every_fix_is_wrong_nothing_is_shown_as_verified() -> None:
@@ -174,6 +271,9 @@ def test_when_every_fix_is_wrong_nothing_is_shown_as_verified() -> None:
     result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(differing="R"))
     assert result is not None and result.verification.grade == "none" and result.verification.fixes == ()
     assert grades(result.findings) == ["none", "none", "none"] and len(result.verification.dropped) == 3
+    numbers = result.verification.graphs, result.verification.breaks, result.verification.fullgraph_passes
+    assert numbers == (BEFORE[0].graphs, 3, None)
+    assert result.verification.detail.startswith("No fix is offered: 3 fixes were tried and dropped. Dropped: GD101 at")
 
 
 def test_without_time_left_fixes_that_are_not_known_to_be_right_are_left_out() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from graphdoctor.fixes.apply import apply
 from graphdoctor.fixes.where import choose_with_where
 from graphdoctor.static.rule import FixPlan
 from graphdoctor.static.values import Tensor
 
-HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x, flag=True):\n"
+HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x: torch.Tensor, flag=True):\n"
 
 REWRITTEN = {
     "two arms": "if x.sum() > 0:\n    y = x * 2\nelse:\n    y = x - 1\nreturn y",
@@ -31,6 +32,7 @@ REWRITTEN = {
     "chained comparison": "if 0 < x.sum() < 5:\n    x = x * 2\nreturn x",
     "functional": "if x.mean() > 0:\n    y = F.gelu(x)\nelse:\n    y = F.relu(x)\nreturn y",
     "same reduction": "if x.max() > 2:\n    y = x.mean(dim=1)\nelse:\n    y = x.amax(dim=1)\nreturn y",
+    "called twice": "if 0 < float(x.sum()) < 5:\n    x = x * 2\nreturn x",
     "number arm": "if x.sum() > 0:\n    s = 1.5\nelse:\n    s = x.mean()\nreturn x * s",
 }
 
@@ -67,11 +69,103 @@ def test_comments_of_the_branch_stay(make: Any) -> None:
     assert after == HEAD + lines
 
 
-@pytest.mark.parametrize("name", ["two arms", "elif chain", "early return", "same reduction", "and of tensors"])
-def test_safe_where_shape_and_dtype_are_shown(make: Any, name: str) -> None:
-    plan = branch_case(make, REWRITTEN[name]).run(choose_with_where)
+#: The tensor is floating: something that ran before would have raised for another dtype.
+FLOATING = "x = F.elu(x)\n"
+
+SAFE = {
+    "same dtype for all": "if x.sum() > 0:\n    y = x * 2\nelse:\n    y = x + 3\nreturn y",
+    "floating by what was computed": FLOATING + "if x.sum() > 0:\n    y = x * 2\nelse:\n    y = x - 1\nreturn y",
+    "floating by the condition": "if x.mean() > 0:\n    y = x.relu()\nelse:\n    y = -x\nreturn y",
+    "the new tensor is only read": FLOATING + "if x.abs().max() > 1:\n    x = x * 0.5\nreturn x + 1",
+    "elif chain": FLOATING
+    + "if x.sum() > 9:\n    y = x + 1\nelif x.sum() < 0:\n    y = -x\nelse:\n    y = x * 3\nreturn y",
+    "two returns": FLOATING + "if x.sum() > 0:\n    return x.relu()\nreturn x + 1",
+    "same reduction": FLOATING + "if x.max() > 2:\n    y = x.mean(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+    "item compared with a number that all dtypes hold": "if x.sum().item() > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+    "a name for the condition": "bad = x.isnan().any()\nif bad:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+    "part of an expression": FLOATING + "return x * (2 * x if x.min() < 0 else x + x)",
+}
+
+#: Each of these differs in eager for some input.
+UNSAFE = {
+    "bool times 2 is int64": ("if x.sum() > 0:\n    x = x * 2\nreturn x + 1", "equal for floating-point tensors"),
+    "bool minus 1 raises": (
+        "if x.sum() > 0:\n    y = x - 1\nelse:\n    y = x + 1\nreturn y",
+        "equal for floating-point",
+    ),
+    "mean of ints raises": (
+        "if x.sum() > 0:\n    y = x.mean(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+        "equal for floating-point",
+    ),
+    "remainder and quotient": (
+        "if x.sum() > 0:\n    y = x % 2\nelse:\n    y = x / 2\nreturn y",
+        "equal for floating-point",
+    ),
+    "amax of nothing raises": (
+        FLOATING + "if x.sum() > 0:\n    y = x.amax(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+        "no elements",
+    ),
+    "amax has NaN gradients": (
+        FLOATING + "if x.max() > 0:\n    y = x.amax(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+        "gradients NaN",
+    ),
+    "gradient of silu": (
+        FLOATING + "if x.sum() > 0:\n    y = F.silu(x)\nelse:\n    y = x * 2\nreturn y",
+        "gradients NaN",
+    ),
+    "gradient of a square": (
+        FLOATING + "if x.sum() > 0:\n    y = x * x\nelse:\n    y = x * 2\nreturn y",
+        "gradients NaN",
+    ),
+    "gradient of tanh": (
+        FLOATING + "if x.sum() > 0:\n    y = x.tanh()\nelse:\n    y = x * 2\nreturn y",
+        "gradients NaN",
+    ),
+    "detached": (FLOATING + "if x.sum() > 0:\n    y = x.detach() * 2\nelse:\n    y = x * 2\nreturn y", "no gradient"),
+    "the input is returned": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nreturn x", "a later write would show"),
+    "a view is returned": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nreturn x.view(-1)", "a later write would show"),
+    "written later": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nx[0] = 1\nreturn x + 1", "a later write would show"),
+    "a number that float16 rounds": (
+        "if x.sum().item() > 0.1:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "a number that uint8 cannot hold": (
+        "if x.max().item() > -1:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "a condition with dimensions": (
+        "if x > 0:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "the second operand raises for complex": (
+        "if x.isnan().any() and x.max() > 0:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "numbers": ("if x.sum() > 0:\n    s = 0.1\nelse:\n    s = 1.5\nreturn x * s", "Python numbers become tensors"),
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_safe_where_everything_is_proved(make: Any, runner: Any, name: str) -> None:
+    import torch
+
+    plan = branch_case(make, SAFE[name]).run(choose_with_where)
     assert isinstance(plan, FixPlan) and plan.safety == "safe", plan
-    assert plan.reason == "Both sides are computed, with the same shape and dtype, and have no side effects."
+    after = apply(source_of(SAFE[name]), plan.edits)
+    for values in ([[1.0, -2.0]], [[3.0, 4.0], [float("inf"), 1.0]], [[float("nan"), 1.0]], [[-1.0], [-9.0]]):
+        inputs = [torch.tensor(values, requires_grad=True) for _ in range(2)]
+        results = [runner.eager(text, x) for text, x in zip((source_of(SAFE[name]), after), inputs, strict=True)]
+        for result in results:
+            result.sum().backward()
+        torch.testing.assert_close(*results, rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(inputs[0].grad, inputs[1].grad, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_unsafe_where_some_input_shows_a_difference(make: Any, name: str) -> None:
+    body, reason = UNSAFE[name]
+    plan = branch_case(make, body).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and reason in plan.reason, plan
 
 
 @pytest.mark.parametrize(
@@ -80,7 +174,10 @@ def test_safe_where_shape_and_dtype_are_shown(make: Any, name: str) -> None:
         ("if x.sum() > 0:\n    x = x / x.sum()\nreturn x", "the division on the side not taken can make gradients NaN"),
         ("if x.sum() > 0:\n    x = x.log()\nreturn x", "`log` of the side not taken can make gradients NaN"),
         ("if x.sum() > 0:\n    x = x ** 0.5\nreturn x", "the division on the side not taken can make gradients NaN"),
-        ("if x.sum() > 0:\n    x = x * 0.5\nreturn x", "the sides are not shown to have the same shape and dtype"),
+        (
+            "if x.sum() > 0:\n    x = x * y\nreturn x",
+            "the sides are not proved to have the same shape, dtype and device",
+        ),
         ("if x.sum() > 0:\n    x = x[flag]\nreturn x", "`x[flag]` is read even when it is not taken"),
         ("if x.sum() > 0:\n    x = x + torch.rand_like(x)\nreturn x", "`rand_like` draws random numbers on both sides"),
         ("if x.sum() > 0:\n    x = x * 2\nx += 1\nreturn x", "a later change in place would act on the new tensor"),
@@ -93,10 +190,18 @@ def test_unsafe_says_what_may_change(make: Any, body: str, risk: str) -> None:
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and risk in plan.reason, plan
 
 
-def test_submodule_calls_are_unsafe(make: Any) -> None:
+def test_what_an_attribute_keeps_beyond_the_call_is_unsafe(make: Any) -> None:
     source = (
-        "class N:\n    def forward(self, x):\n        if x.sum() > 0:\n            x = self.a(x)\n        return x\n"
+        "import torch\n\n\nclass N(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+        "        if x.mean() > 0:\n            self.last = x * 2\n        else:\n            self.last = x * 3\n"
     )
+    plan = make(source, cst.If).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe", plan
+    assert "`self.last` keeps the result, with what its gradient needs, beyond this call" in plan.reason
+
+
+def test_submodule_calls_are_unsafe(make: Any) -> None:
+    source = "import torch\n\n\nclass N(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        if x.sum() > 0:\n            x = self.a(x)\n        return x\n"
     plan = make(source, cst.If).run(choose_with_where)
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "`self.a` now always runs" in plan.reason
 
@@ -119,7 +224,7 @@ def test_submodule_calls_are_unsafe(make: Any) -> None:
         ),
         (
             "y, z = x, x\nif x.shape[0] and y.sum() > 0:\n    y = x * 2\n    z = x",
-            "the condition reads a name that a side assigns",
+            "the condition reads a name that a side assigns, or calls a function, more than once",
         ),
         ("if x.sum() > 0:\n    y = x * 2\nreturn y", "`y` is not assigned before the branch"),
         ("y = None\nif x.sum() > 0:\n    y = x * 2\nreturn y", "`None` is not a tensor"),
@@ -137,6 +242,10 @@ def test_submodule_calls_are_unsafe(make: Any) -> None:
         ("if x.sum() > 0:\n    return x\ny = x\nreturn y", "the return of the other side does not follow directly"),
         ("if x.sum() > 0:\n    y = x\n    return y\nreturn x", "a side does more than return a value"),
         ("if x.sum() > 0:\n    return\nreturn x", "a side returns nothing"),
+        (
+            "if 0 < x.mul(flag(x)).sum() < 2:\n    x = x * 2\nreturn x",
+            "`flag(x)` would be called twice; give it a name",
+        ),
         ("if flag > 0:\n    return x\nreturn x + 1", "it is not clear which part of `flag > 0` is tensor data"),
         (
             "if x.sum() > 0 and flag:\n    return x\nreturn -x",
@@ -144,7 +253,7 @@ def test_submodule_calls_are_unsafe(make: Any) -> None:
         ),
         (
             "if int(x.sum()) > 0:\n    return x\nreturn -x",
-            "it is not clear which part of `int(x.sum()) > 0` is tensor data",
+            "int() cuts off the fraction, which the tensor would keep",
         ),
         (
             "return x if x.sum() > 0 else (-x if x.sum() < -1 else x * 2)",

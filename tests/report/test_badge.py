@@ -24,7 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
         ({"verdict": "nothing-compiled", "breaks": 0}, "nothing compiled", "red"),
         ({"verdict": "not-run", "breaks": None}, "run failed", "lightgrey"),
         ({"verdict": "static-only", "errors": 1}, "1 error in source", "red"),
-        ({"verdict": "static-only", "errors": 0}, "none found in source", "brightgreen"),
+        ({"verdict": "static-only", "errors": 0}, "1 file not read", "lightgrey"),
+        ({"verdict": "static-only", "errors": 0, "failed": 0}, "none found in source", "brightgreen"),
     ],
 )
 def test_what_it_says(rich: Diagnosis, changes: dict[str, Any], message: str, color: str) -> None:

@@ -9,13 +9,15 @@ from dataclasses import replace
 
 from graphdoctor.model import Diagnosis
 from graphdoctor.report import github
+from graphdoctor.report.problems import problems
 
 COMMAND = re.compile(r"^::(?P<kind>error|warning|notice) (?P<properties>[^:]*)::(?P<message>.*)$")
 
 
 def commands(diagnosis: Diagnosis) -> tuple[list[re.Match[str]], str]:
-    """The commands and the last line."""
-    *lines, last = github.render(diagnosis).splitlines()
+    """The commands for findings, where all else went well, and the last line."""
+    well = replace(diagnosis, dynamic=None, files=())
+    *lines, last = github.render(well).splitlines()
     found = [match for line in lines if (match := COMMAND.match(line))]
     assert len(found) == len(lines)
     assert not last.startswith("::")
@@ -23,7 +25,7 @@ def commands(diagnosis: Diagnosis) -> tuple[list[re.Match[str]], str]:
 
 
 def test_an_annotation(rich: Diagnosis) -> None:
-    assert github.render(rich).splitlines()[0] == (
+    assert github.render(rich).splitlines()[2] == (
         "::error file=model.py,line=18,endLine=18,col=9,endColumn=31,title=GD101 print-in-graph::"
         "print() breaks the graph%0APrint only when the code is not being compiled.%0A"
         "confirmed by the run (GB0059, 3 events)"
@@ -58,8 +60,9 @@ def test_escaping(rich: Diagnosis) -> None:
 
 
 def test_hostile_text_makes_no_command_of_its_own(hostile: Diagnosis) -> None:
-    found, _ = commands(hostile)
-    assert len(found) == sum(finding.status != "refuted" for finding in hostile.findings)
+    lines = github.render(hostile).splitlines()
+    expected = sum(finding.status != "refuted" for finding in hostile.findings) + len(problems(hostile))
+    assert sum(line.startswith("::") for line in lines) == len(lines) - 1 == expected
 
 
 def test_what_is_allowed_is_a_notice(rich: Diagnosis) -> None:

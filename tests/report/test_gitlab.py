@@ -22,7 +22,7 @@ def test_an_entry(rich: Diagnosis) -> None:
 def test_which_findings_and_how_severe(rich: Diagnosis) -> None:
     allowed = replace(rich, findings=(replace(rich.findings[0], allowed="legacy"), *rich.findings[1:]))
     shown = json.loads(gitlab.render(allowed))
-    assert [entry["severity"] for entry in shown] == ["major", "minor", "major", "info"]
+    assert [entry["severity"] for entry in shown] == ["major", "minor", "major", "info", "critical", "critical"]
 
 
 def test_fingerprints_are_of_one_finding_each(rich: Diagnosis) -> None:

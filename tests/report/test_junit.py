@@ -27,11 +27,12 @@ def test_cases(rich: Diagnosis) -> None:
         ("GD102 warning-in-graph, line 31", ["system-out"]),
         ("GD000 graph-break, line 40", ["failure"]),
         ("GD201 compile-result-unused, line 52", ["system-out"]),
-        ("scan", ["skipped"]),
+        ("run", ["error"]),
         ("scan", ["error"]),
+        ("scan", ["skipped"]),
     ]
     counts = {key: suite(rich).get(key) for key in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "7", "failures": "3", "errors": "1", "skipped": "1"}
+    assert counts == {"tests": "8", "failures": "3", "errors": "2", "skipped": "1"}
 
 
 def test_a_failure_shows_the_line(rich: Diagnosis) -> None:

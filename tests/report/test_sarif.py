@@ -119,7 +119,11 @@ def test_what_is_new_is_marked(compared: Diagnosis, rich: Diagnosis) -> None:
 def test_a_file_that_could_not_be_read(rich: Diagnosis) -> None:
     invocation = run_of(rich)["invocations"][0]
     assert not invocation["executionSuccessful"]
-    assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("bad.py: syntax error")
+    assert [(said["level"], said["message"]["text"]) for said in invocation["toolExecutionNotifications"]] == [
+        ("error", "model.py: Net, train mode, on cpu: stopped at the time limit: stopped after 120 s"),
+        ("error", "bad.py: syntax error in line 3: invalid syntax"),
+        ("note", "CPU run: CUDA graphs were not checked"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,13 @@ from typing import get_args
 
 import pytest
 
-from graphdoctor.model import Diagnosis, Fix, Grade, Owner, Safety, Status
+from graphdoctor.labels import Label
+from graphdoctor.model import Diagnosis, Edit, Fix, Grade, Owner, Status
 from graphdoctor.report import words
-from graphdoctor.run_model import FullGraph, Numerics, Outcome
+from graphdoctor.run_model import FullGraph, Numerics, Outcome, Verification
+
+EDITS = (Edit("m.py", (1, 1), (1, 2), "x"),)
+REFUSED = Fix("safe", "", EDITS, grade="none")
 
 
 @pytest.mark.parametrize(
@@ -19,7 +23,7 @@ from graphdoctor.run_model import FullGraph, Numerics, Outcome
         (Status, words.STATUSES),
         (Status, words.STATUS_LABELS),
         (Owner, words.OWNERS),
-        (Safety, words.SAFETIES),
+        (Label, words.LABELS),
         (Grade, words.GRADES),
     ],
 )
@@ -37,9 +41,34 @@ def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
 
 
 def test_only_a_graded_fix_is_called_verified() -> None:
-    assert words.fix_kind(Fix("safe", "")) == "safe; not verified"
-    assert words.fix_kind(Fix("unsafe", "", grade="general")).startswith("may change behaviour; verified")
-    assert "verified" not in words.fix_kind(Fix("manual", ""))
+    assert words.fix_kind(Fix("safe", "", EDITS)) == "safe; not verified"
+    assert words.fix_kind(Fix("unsafe", "", EDITS, grade="general")).startswith(
+        "unsafe: may change behaviour; compiles"
+    )
+    verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
+    assert words.fix_kind(verified) == "verified; compiles with the default settings"
+    assert "verified" not in words.fix_kind(Fix("manual", "")) and "verified" not in words.fix_kind(REFUSED)
+
+
+def test_what_is_offered_is_counted(rich: Diagnosis) -> None:
+    (finding, *_), manual = rich.findings, Fix("manual", "")
+    fixes = [Fix("safe", "", EDITS), Fix("unsafe", "", EDITS, verified=True), REFUSED, manual]
+    findings = [replace(finding, fix=fix) for fix in fixes]
+    assert words.offered(findings) == "2 automatic fixes"
+    assert (
+        words.offered([replace(finding, fix=Fix("unsafe", "", EDITS))])
+        == "1 automatic fix (1 only with --unsafe-fixes)"
+    )
+    assert words.offered([replace(findings[0], status="refuted"), replace(findings[0], owner="third-party")]) == ""
+    assert words.offered(findings[2:]) == ""
+
+
+def test_without_any_fix_the_numbers_are_those_of_the_code_as_it_is() -> None:
+    dropped = Verification((), 4, 3, False, Numerics(True, 0.0, ""), "none", "No fix is offered: 1 fix was tried.")
+    assert words.verification(dropped) == (
+        "no fix is left, all were dropped; the code as it is: 4 graphs, 3 graph breaks, fullgraph=True fails"
+    )
+    assert words.verification_detail(dropped) == "No fix is offered: 1 fix was tried."
 
 
 @pytest.mark.parametrize(

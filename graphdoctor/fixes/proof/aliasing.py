@@ -1,0 +1,100 @@
+"""Whether anything could show that a result no longer is, or no longer shares memory with, another tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.proof.terms import layers, operator_of
+from graphdoctor.fixes.purity import words
+from graphdoctor.static.values import TorchModule
+
+#: Attributes and methods of tensors that give Python values.
+_PYTHON = words("device dim dtype is_floating_point ndim numel requires_grad shape size")
+#: Layers that compute a new tensor and change nothing that they are given.
+_NEW = layers("Bilinear Conv1d Conv2d Conv3d Embedding LayerNorm Linear RMSNorm")
+
+
+def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> bool:
+    """Whether the code behind ``branch`` only computes new tensors from the plain ``names``, and changes nothing.
+
+    Not in a loop, where what stands before the branch runs behind it, too, nor where a nested function mentions a name.
+    """
+    function = editor.function_of(branch)
+    if function is None or any(isinstance(outer, (cst.For, cst.While)) for outer in _up_to(branch, function, editor)):
+        return False
+    for nested in editor.every(cst.FunctionDef) + editor.every(cst.Lambda):  # type: ignore[operator]
+        inside = function in editor.ancestors(nested)
+        if inside and any(editor.mentions(nested, name) for name in names):
+            return False
+    return all(_is_harmless(node, names, editor) for statement in _behind(branch, editor) for node in _nodes(statement))
+
+
+def _up_to(node: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> Iterator[cst.CSTNode]:
+    for outer in editor.ancestors(node):
+        if outer is function:
+            return
+        yield outer
+
+
+def _behind(branch: cst.CSTNode, editor: Editor) -> Iterator[cst.CSTNode]:
+    """What of the function runs behind the statement ``branch``."""
+    inner: cst.CSTNode = branch
+    for outer in editor.ancestors(branch):
+        if isinstance(outer, cst.IndentedBlock):
+            position = next(i for i, statement in enumerate(outer.body) if statement is inner)
+            yield from outer.body[position + 1 :]
+        if isinstance(outer, (cst.Try, cst.TryStar, cst.Match)):
+            yield outer
+        if isinstance(outer, cst.FunctionDef):
+            return
+        inner = outer
+
+
+def _nodes(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    stack = [statement]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.children)
+
+
+def _is_harmless(node: cst.CSTNode, names: frozenset[str], editor: Editor) -> bool:
+    """False for what changes a value, or may do so, and for a use of one of ``names`` that could keep it."""
+    if isinstance(node, (cst.AugAssign, cst.Del, cst.Try, cst.TryStar, cst.Match, cst.With, cst.NamedExpr, cst.Yield)):
+        return False
+    if isinstance(node, cst.AssignTarget):
+        return isinstance(node.target, cst.Name)
+    if isinstance(node, cst.Call):
+        return _computes(node, editor)
+    if isinstance(node, cst.Name) and node.value in names and not editor.is_label(node):
+        return _is_read(node, editor)
+    return True
+
+
+def _is_read(name: cst.Name, editor: Editor) -> bool:
+    user = editor.parent(name)
+    if isinstance(user, (cst.BinaryOperation, cst.ComparisonTarget, cst.Comparison, cst.AssignTarget)):
+        return True
+    if isinstance(user, cst.Arg):
+        call = editor.parent(user)
+        return isinstance(call, cst.Call) and not user.star and _computes(call, editor)
+    if isinstance(user, cst.Attribute):
+        if user.attr.value in _PYTHON:
+            return True
+        call = editor.parent(user)
+        return isinstance(call, cst.Call) and call.func is user and _computes(call, editor)
+    return False
+
+
+def _computes(call: cst.Call, editor: Editor) -> bool:
+    """The call gives a new tensor, or a Python value, and changes nothing."""
+    callee = editor.value(call.func)
+    if isinstance(callee, TorchModule):
+        return callee.qualname in _NEW and not callee.hooks
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PYTHON:
+        return True
+    operator = operator_of(call, editor)
+    return operator is not None and operator.fresh

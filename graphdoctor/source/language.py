@@ -1,0 +1,43 @@
+"""Files that are no Python program, although Python's parser may accept them: notebooks, other JSON, stubs, text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePath
+
+from graphdoctor.source.errors import SourceError
+
+#: What a Python file may end in. Scripts often have no suffix, and neither has the standard input.
+_PYTHON = (".py", ".pyw", "")
+_SHEBANG = re.compile(r"#!.*\bpython")
+_NOTEBOOK = "is a notebook, which is not read; convert it first: jupyter nbconvert --to script {}"
+_JSON = "holds JSON and no Python program"
+
+
+def check(name: str, text: str) -> None:
+    """Raises SourceError where the file ``name``, which holds ``text``, is not a Python program."""
+    path = PurePath(name)
+    suffix = path.suffix.lower()
+    if suffix == ".ipynb":
+        raise SourceError(_NOTEBOOK.format(path.name))
+    if suffix == ".pyi":
+        raise SourceError("is a stub, which holds no code that runs; give the .py file")
+    if suffix not in _PYTHON and not _SHEBANG.match(text):
+        raise SourceError(
+            "is not a Python file by its name; if it holds Python, give its text: graphdoctor scan - < FILE"
+        )
+    # Dict and list displays of Python are valid too, so the parser says nothing about JSON.
+    if text.lstrip()[:1] in ("{", "["):
+        _check_json(path, text)
+
+
+def _check_json(path: PurePath, text: str) -> None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(data, dict) and "cells" in data and "nbformat" in data:
+        raise SourceError(_NOTEBOOK.format(path.name))
+    if data:
+        raise SourceError(_JSON)

@@ -1,0 +1,27 @@
+"""Copies of dicts: the method makes the same copy only of a dict itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+HEAD = "import copy\n\nimport torch\n\n\nclass Named(dict):\n    pass\n\n\n"
+TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4), {'a': 1})\n"
+
+
+@pytest.mark.parametrize(
+    "body, changed",
+    [
+        ("d = {'a': x}\n    return copy.copy(d)['a']", "return d.copy()['a']"),
+        ("return copy.copy({'a': x, **given})['a']", "return {'a': x, **given}.copy()['a']"),
+        # Of a class of its own the method would give a plain dict.
+        ("return copy.copy(given)", ""),
+        ("d = {'a': x}\n    d = Named(d)\n    return copy.copy(d)", ""),
+        ("d = {'a': x}\n    return copy.copy(*[d])", ""),
+    ],
+)
+def test_a_dict_is_copied_by_its_method(fixed: Any, body: str, changed: str) -> None:
+    source = f"{HEAD}def f(x, given):\n    {body}\n{TAIL}"
+    result = fixed(source)
+    assert changed in result.text and (result.text == source) is not bool(changed)

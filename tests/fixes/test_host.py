@@ -1,0 +1,80 @@
+"""Clocks and probes go together with what only serves them; nothing else is left out without saying so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+HEAD = "import logging\nimport os\nimport time\nfrom time import perf_counter as now\n\nimport torch\n\nlog = logging.getLogger()\n"
+TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4),)\n"
+GUARD = "if not torch.compiler.is_compiling():"
+
+
+def program(body: str, head: str = "") -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"{HEAD}{head}\n\ndef f(x):\n{lines}{TAIL}"
+
+
+@pytest.mark.parametrize(
+    "body, guarded",
+    [
+        ("t0 = time.time()\ny = x * 2\ndt = time.time() - t0\nprint(round(dt, 3))\nreturn y", 3),
+        ("t0 = now()\ny = x * 2\nlog.info('took %.3f', now() - t0)\nreturn y", 2),
+        ("t0 = time.time()\nt0 = t0 + 1\nreturn x * 2", 2),
+        ("total = 0.0\nfor i in range(2):\n    total += time.time()\nreturn x * 2", 1),
+        ("used = torch.cuda.memory_allocated() / 2**20\nprint(f'{used:.1f}')\nreturn x * 2", 2),
+        ("a = b = time.time()\nc, d = a, b\nreturn x * 2", 2),
+        ("if x.ndim > 0: t0 = time.time()\nreturn x * 2", 1),
+        ("stamp = time.strftime('%H', time.gmtime())\nprint(stamp)\nreturn x * 2", 2),
+    ],
+)
+def test_reading_the_machine_is_left_out(fixed: Any, runner: Any, body: str, guarded: int) -> None:
+    import torch
+
+    source = program(body)
+    result = fixed(source)
+    assert result.text.count(GUARD) == guarded
+    x = torch.ones(4)
+    assert torch.equal(runner.eager(result.text, x), x * 2)
+    assert runner.compiled(result.text, x, fullgraph=True).graphs == 1
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("os.environ['A'] = '1'\nreturn x", "under compile `os.environ['A'] = '1'` is left out"),
+        ("os.environ.setdefault('A', '1')\nreturn x", "is left out"),
+        ("time.sleep(0)\nreturn x", "under compile `time.sleep(0)` is left out"),
+        ("seen = []\nt0 = time.time()\nseen.append(t0)\nreturn x * len(seen)", "under compile `seen.append(t0)` is left out"),
+        ("a = [time.time(), stack.pop()]\nreturn x", "under compile `stack.pop()` is left out"),
+        ("t0 = time.time()\nlog.setLevel(int(t0))\nreturn x", "is left out"),
+        ("with open(os.devnull) as file:\n    file.read()\nreturn x", "under compile the whole block is left out"),
+    ],
+)  # fmt: skip
+def test_what_acts_on_other_code_is_not_safe(fixed: Any, body: str, reason: str) -> None:
+    source = program(body, "stack = [1]\n")
+    result = fixed(source)
+    assert any(reason in f.fix.reason for f in result.findings if f.fix is not None and f.fix.safety == "unsafe")
+    assert result.text == source
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("global start\nstart = time.time()\nreturn x", "`start` is stored where other code may read it"),
+        ("class A:\n    made = time.time()\nreturn x * A.made", "`made` is stored where other code may read it"),
+        ("t0 = time.time()\ndef g():\n    return t0\nreturn x, g", "`t0` is read in an inner function, which may run later"),
+        ("t0 = time.time()\nreturn x, locals()", "the function reads its variables by name"),
+        ("t0 = time.time()\ndel t0\nreturn x", "`t0` is read in line"),
+        ("t0: float\nt0 = time.time()\nx.t, y = time.time(), 1\nreturn x", "`x.t, y` is stored where other code may read it"),
+        ("t0 = time.time()\nreturn x * t0", "`t0` is read in line"),
+        ("x = time.time()\nreturn x", "`x` is an argument of the function"),
+    ],
+)  # fmt: skip
+def test_what_is_needed_stays(fixed: Any, body: str, reason: str) -> None:
+    result = fixed(program(body))
+    reasons = [f.fix.reason for f in result.findings if f.fix is not None]
+    assert any(reason.lower() in r.lower() for r in reasons), reasons
+    if "t, y" not in body:
+        assert result.text == program(body)

@@ -1,0 +1,99 @@
+"""Other spellings mean the same, or are not offered as safe."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4),)\n"
+
+
+def program(head: str, body: str) -> str:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return f"import inspect\nimport sys\n\nimport torch\n\n{head}\n\n\ndef f(x):\n{lines}{TAIL}"
+
+
+@pytest.mark.parametrize(
+    "head, body, line",
+    [
+        ("S = 2", 'return x * globals()["S"]', "return x * S"),
+        ("S = 2", 'return x * globals()["S"]if x is not None else x', "return x * S if x is not None else x"),
+        ("S = [2]", 'return x * globals()["S"][0]', "return x * S[0]"),
+        ("def S():\n    return 2", 'g = globals()\nreturn x * g["S"]()', "return x * S()"),
+        ("", "return x * len(sys._getframe().f_code.co_name)", 'x * len("f")'),
+        ("", 'return x * len(f"{inspect.stack()[0].function}")', "x * len(f\"{'f'}\")"),
+        ("", "return pow(x, 2)", "return (x ** 2)"),
+        ("", "return pow(-x, 2)if x is not None else x", "return ((-x) ** 2)if x is not None else x"),
+        ("", "return pow(2, x)", "return ((2) ** x)"),
+        ("", "y = x * 2\nreturn y.relu() if callable(y.relu)and x.ndim else y", "y.relu() if True and x.ndim else y"),
+    ],
+)
+def test_the_same_in_other_words(fixed: Any, runner: Any, head: str, body: str, line: str) -> None:
+    import torch
+
+    source = program(head, body)
+    result = fixed(source)
+    assert line in result.text
+    x = torch.arange(4.0) - 2
+    assert torch.equal(runner.eager(result.text, x), runner.eager(source, x))
+    assert runner.compiled(result.text, x, fullgraph=True).graphs == 1
+
+
+@pytest.mark.parametrize(
+    "head, body",
+    [
+        # Another name than the module's, or none.
+        ("S = 2", 'S = 3\nreturn x * globals()["S"] * S'),
+        ("S = 2", 'def g(S):\n    return globals()["S"]\nreturn x * g(3)'),
+        ("S = 2", 'S = 3\ndef g():\n    return globals()["S"]\nreturn x * g() * S'),
+        ("S = 2", 'return x * (lambda S: globals()["S"])(3)'),
+        ("S = 2", 'return x * [globals()["S"] for S in (3,)][0]'),
+        ("S = 2", 'import math as S\nreturn x * globals()["S"]'),
+        ("S = 2", 'match 3:\n    case S:\n        pass\nreturn x * globals()["S"]'),
+        ("S = 2", 'class A:\n    S = 3\n    y = globals()["S"]\nreturn x * A.y'),
+        ("__S = 2", 'class A:\n    def g(self):\n        return globals()["__S"]\nreturn x * A().g()'),
+        # Not names, or not read.
+        ("", 'globals()["class"] = 2\nreturn x * globals()["class"]'),
+        ("", 'globals()["__debug__"] = 2\nreturn x * globals()["__debug__"]'),
+        ("S = 2", 'globals()["S"] += 1\nreturn x'),
+        ("S = 2", 'globals()["S"] = 1\nreturn x'),
+        ("S = 2", 'for globals()["S"] in (1,):\n    pass\nreturn x'),
+        ("S = 2", 'globals()["S"], y = 1, 2\nreturn x'),
+        ("S = 2", 'globals()["\\uff33"] = 3\nreturn x * globals()["\\uff33"]'),
+        # Missing: a KeyError, and no builtin.
+        ("", 'try:\n    return x * globals()["len"]\nexcept KeyError:\n    return x'),
+        ("S = 2\ndel S", 'try:\n    return x * globals()["S"]\nexcept KeyError:\n    return x'),
+        ("if len(sys.argv) > 99:\n    S = 2", 'try:\n    return x * globals()["S"]\nexcept KeyError:\n    return x'),
+        ("S = 2\nglobals().pop('S')", 'try:\n    return x * globals()["S"]\nexcept KeyError:\n    return x'),
+        ("def globals():\n    return {'S': 3}\nS = 2", 'return x * globals()["S"]'),
+        # Frames of their own.
+        ("", "return x * len((lambda: sys._getframe().f_code.co_name)())"),
+        ("", "return x * len([sys._getframe().f_code.co_name for _ in range(1)][0])"),
+        ("", "return x * len(next(inspect.stack()[0].function for _ in range(1)))"),
+        ("", "class A:\n    name = sys._getframe().f_code.co_name\nreturn x * len(A.name)"),
+        ("", "def longer(n=sys._getframe().f_code.co_name):\n    return n\nreturn x * len(longer())"),
+        # No plain call of the builtin.
+        ("", "return pow(x, *[2])"),
+        ("", "return pow(*[x, 2])"),
+        ("def pow(a, b):\n    return a", "return pow(x, 2)"),
+        ("from torch import *", "return pow(x, 2)"),
+        ("", "pow = torch.sub\nreturn pow(x, 2)"),
+        # What is asked is computed, or may be no tensor.
+        ("it = iter([torch.ones(1)] * 9)", "return x * callable(next(it).relu) + len(list(it))"),
+        ("", "return x * 2 if callable(x.nothing) else x"),
+    ],
+)  # fmt: skip
+def test_not_safe(fixed: Any, head: str, body: str) -> None:
+    source = program(head, body)
+    result = fixed(source)
+    ast.parse(result.text)
+    assert result.text == source
+
+
+def test_without_the_safe_ones_nothing_is_broken(fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = program("S = 2", 'S = 3\ndef g():\n    return globals()["S"]\nreturn x * g() * S')
+    assert torch.equal(runner.eager(fixed(source).text, torch.ones(4)), torch.full((4,), 6.0))
