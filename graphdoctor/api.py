@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from graphdoctor.given import Given, given
 from graphdoctor.interrupt import Interrupts
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
+from graphdoctor.permission import refusal
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.selection import kept, nothing_checked, unused_comments
 from graphdoctor.source.discover import Discovery, shown
@@ -106,7 +108,7 @@ def _scan(
     timings: dict[str, float] = {}
     interrupts.hold()
     # Loading the rules takes longer than recalling what they said; those of the project may have something to say.
-    notes = list(rules.loaded.problems) if settings.rules else []
+    notes = list(rules.loaded.problems if settings.rules else refusal(settings))
     server: runner.Server | None = None
     if is_run(options, discovery):
         from graphdoctor.dynamic import runner
@@ -211,7 +213,7 @@ def _scan(
     elif options.fix:
         if choose is not None:
             choose = _interruptible(choose, interrupts)
-        findings, written = _write_fixes(findings, sources, options.unsafe_fixes, choose)
+        findings, written = _write_fixes(findings, sources, _writable(options, discovery), options.unsafe_fixes, choose)
         fixes = sum(f.fix is not None and f.fix.written for f in findings)
         notes.extend(written)
     findings = rank(_with_snippet(f, sources) for f in findings)
@@ -351,8 +353,19 @@ def _read(files: Sequence[tuple[Path, str]], what: Given) -> _Sources:
     return _Sources(texts, {path: file for file, path in files})
 
 
+def _writable(options: ScanOptions, discovery: Discovery) -> tuple[Path, ...]:
+    """What fixes may be written to: what was given, and the project of one file, whose helpers are fixed with it."""
+    from graphdoctor.fixes.write import places, project_of
+
+    given = places(options.paths)
+    if len(discovery.files) != 1:
+        return given
+    alone = Path(os.path.realpath(discovery.files[0][0]))
+    return (*given, project_of(alone)) if any(map(alone.is_relative_to, given)) else given
+
+
 def _write_fixes(
-    findings: Sequence[Finding], sources: _Sources, unsafe: bool, choose: Choose | None
+    findings: Sequence[Finding], sources: _Sources, writable: Sequence[Path], unsafe: bool, choose: Choose | None
 ) -> tuple[tuple[Finding, ...], list[str]]:
     """Write the fixes, file by file: ``findings`` with those marked that were written, and one note for each file."""
     from graphdoctor.fixes.apply import fixed_texts, select_fixes
@@ -366,7 +379,7 @@ def _write_fixes(
     for path, text in fixed_texts(sources.texts, chosen).items():
         count = sum(f.location.path == path for f in chosen)
         try:
-            write(sources.files[path], sources.texts[path], text)
+            write(sources.files[path], sources.texts[path], text, writable)
             written += (f for f in chosen if f.location.path == path)
             notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
         except SourceError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor import config_files, versions
+from graphdoctor import config_files, permission, versions
 from graphdoctor.config_files import ConfigError, Table
 from graphdoctor.nearest import hint
 from graphdoctor.source.patterns import PathPattern
@@ -36,7 +36,10 @@ _TABLES = ("torch", "numpy")
 
 @dataclass(frozen=True)
 class Config:
-    """``timeout`` is in seconds; ``target_torch`` None means the installed version; ``rules`` are folders."""
+    """``timeout`` is in seconds; ``target_torch`` None means the installed version; ``rules`` are folders.
+
+    The files in ``rules`` may be executed; those in ``refused_rules``, which a file of settings names, may not.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -48,6 +51,7 @@ class Config:
     target_torch: str | None = None
     follow: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
+    refused_rules: tuple[Path, ...] = ()
     mode: str = "both"
     timeout: float = 120.0
     #: Findings that may stay for now.
@@ -56,11 +60,11 @@ class Config:
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-def load(folder: Path, given: Sequence[str] = (), isolated: bool = False) -> Config:
+def load(folder: Path, given: Sequence[str] = (), isolated: bool = False, allow_project_rules: bool = False) -> Config:
     """The settings of the nearest file at or above ``folder`` that has any, else the defaults. Raises ConfigError.
 
     ``given`` are the values of ``--config``: at most one file, which is read instead, and ``key=value`` on top.
-    ``isolated`` reads no file.
+    ``isolated`` reads no file. ``allow_project_rules``: the rules that a file names may be executed.
     """
     files = [text for text in given if "=" not in text or os.path.isfile(text)]
     if len(files) > 1:
@@ -68,7 +72,10 @@ def load(folder: Path, given: Sequence[str] = (), isolated: bool = False) -> Con
     if files and isolated:
         raise ConfigError("--isolated reads no configuration file, and --config names one: use one of the two")
     table = config_files.named(Path(files[0])) if files else None if isolated else config_files.nearest(folder)
-    config = merged(Config(), table) if table is not None else Config()
+    config = Config()
+    if table is not None:
+        trusted = allow_project_rules or permission.is_trusted(table.base)
+        config = merged(config, replace(table, trusted=trusted))
     for text in given:
         if text not in files:
             config = merged(config, config_files.inline(text))
@@ -86,7 +93,10 @@ def merged(config: Config, table: Table) -> Config:
             advice = hint(key, names, f"known are {', '.join(names)}")
             raise table.error(f"unknown graphdoctor setting {key!r}; {advice}")
         read = READERS[name](value, name.replace("_", "-"), table)
-        changes[name] = getattr(config, name) + read if name in EXTENDING else read
+        if name == "rules":
+            changes["rules"], changes["refused_rules"] = (read, ()) if table.trusted else ((), read)
+        else:
+            changes[name] = getattr(config, name) + read if name in EXTENDING else read
         origin[name] = f"{table.source}: {key}" if table.source else ""
     return replace(config, **changes, origin=origin)
 

@@ -24,12 +24,14 @@ class ConfigError(Exception):
 class Table:
     """Settings as they were written; relative paths start from ``base``.
 
-    ``source`` names the place in messages; it is empty for options of the command line.
+    ``source`` names the place in messages; it is empty for options of the command line. ``trusted``: code that the
+    settings name may be executed.
     """
 
     values: Mapping[str, Any]
     source: str
     base: Path
+    trusted: bool = False
 
     def error(self, text: str) -> ConfigError:
         """``text`` begins with the name of the setting."""
@@ -67,7 +69,7 @@ def inline(text: str) -> Table:
         values = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError, MemoryError):
         values = {"value": value}
-    return Table({key: values["value"]}, f"--config {text!r}", Path.cwd())
+    return Table({key: values["value"]}, f"--config {text!r}", Path.cwd(), trusted=True)
 
 
 def _read(file: Path) -> Table | None:

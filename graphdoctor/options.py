@@ -64,6 +64,9 @@ class ScanOptions:
     extend_exclude: tuple[str, ...] = ()
     target_torch: str | None = None
     follow: tuple[str, ...] = ()
+    #: Folders of rules, whose files are executed; and whether those that the project's settings name are.
+    rules: tuple[str, ...] = ()
+    allow_project_rules: bool = False
     #: A configuration file, or ``key=value``.
     config: tuple[str, ...] = ()
     #: Read no configuration file.
@@ -89,9 +92,9 @@ def settings_for(options: ScanOptions) -> config.Config:
     values = {name: getattr(options, name, None) for name in config.READERS}
     given = {name: value for name, value in values.items() if value not in (None, ())}
     try:
-        project = config.load(project_folder(options), options.config, options.isolated)
+        project = config.load(project_folder(options), options.config, options.isolated, options.allow_project_rules)
         _check_inputs(options)
-        return config.merged(project, Table(given, config.COMMAND_LINE, Path.cwd()))
+        return config.merged(project, Table(given, config.COMMAND_LINE, Path.cwd(), trusted=True))
     except config.ConfigError as error:
         raise UsageError(str(error)) from None
 

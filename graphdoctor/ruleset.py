@@ -14,6 +14,7 @@ from graphdoctor.config import OLDEST_TORCH
 from graphdoctor.diagnosis import unused
 from graphdoctor.nearest import hint
 from graphdoctor.options import UsageError
+from graphdoctor.permission import refusal
 from graphdoctor.source.suppress import matches
 from graphdoctor.torch_version import torch_available
 
@@ -32,7 +33,7 @@ RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
 
 @dataclass(frozen=True)
 class RuleSet:
-    """``rules`` are all there are, ``active`` those to ask. ``problems``: one line for each rule file not used."""
+    """``rules`` are all there are, ``active`` those to ask. ``problems``: lines on the rule files that are not used."""
 
     rules: tuple[Rule, ...]
     active: tuple[Rule, ...]
@@ -57,7 +58,7 @@ class LazyRuleSet:
 
     @cached_property
     def loaded(self) -> RuleSet:
-        """The rules; the rule files that the settings name are executed. Raises UsageError for unknown codes."""
+        """The rules; the files in ``Config.rules`` are executed. Raises UsageError for unknown codes."""
         return ruleset(self._settings)
 
     @cached_property
@@ -82,14 +83,15 @@ class LazyRuleSet:
 
 
 def ruleset(settings: Config) -> RuleSet:
-    """The rules for ``settings``; the rule files that they name are executed. Raises UsageError for unknown codes."""
+    """The rules for ``settings``; the files in ``settings.rules`` are executed. Raises UsageError for unknown codes."""
     from graphdoctor.static import catalog, own_rules
 
     shipped = catalog.rules()
     own = own_rules.load_folders(settings.rules, shipped)
     rules = (*shipped, *own.rules)
-    _check_codes(settings, [(rule.code, rule.name) for rule in rules], lenient=bool(own.problems))
-    return RuleSet(rules, catalog.holding(rules, torch_for(settings)), own.problems)
+    problems = (*refusal(settings), *own.problems)
+    _check_codes(settings, [(rule.code, rule.name) for rule in rules], lenient=bool(problems))
+    return RuleSet(rules, catalog.holding(rules, torch_for(settings)), problems)
 
 
 def check_codes(settings: Config) -> None:
@@ -97,7 +99,8 @@ def check_codes(settings: Config) -> None:
     if settings.rules:
         ruleset(settings)
     elif any(_patterns(settings).values()):
-        _check_codes(settings, [(header.code, header.name) for header in shipped()], lenient=False)
+        names = [(header.code, header.name) for header in shipped()]
+        _check_codes(settings, names, lenient=bool(settings.refused_rules))
 
 
 def shipped() -> tuple[Header, ...]:
@@ -133,7 +136,7 @@ def _patterns(settings: Config) -> dict[str, tuple[str, ...]]:
 
 
 def _check_codes(settings: Config, names: list[tuple[str, str]], lenient: bool) -> None:
-    """``lenient``: codes that are not graphdoctor's may be those of a rule file that could not be loaded."""
+    """``lenient``: codes that are not graphdoctor's may be those of a rule file that was not loaded."""
     known = [*RULELESS, *names]
     for key, codes in _patterns(settings).items():
         for code in codes:

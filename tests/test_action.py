@@ -16,9 +16,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+
+from graphdoctor.init.change import Change
+from graphdoctor.init.origin import Origin
+from graphdoctor.init.workflow import workflow
 
 CLEAN = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x * 2\n"
 PRINTS = CLEAN.replace("        return", "        print(x.shape)\n        return")
@@ -31,6 +36,8 @@ class GitHub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.comments: dict[int, str] = {}
+        #: Open pull requests by what the query names as their head.
+        self.heads: dict[str, list[dict[str, Any]]] = {}
         self.forbidden = False
 
     @property
@@ -42,6 +49,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: GitHub
 
     def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        if address.path == "/repos/acme/models/pulls":
+            self._answer(200, self.server.heads.get(parse_qs(address.query)["head"][0], []))
+            return
         page = int(self.path.rpartition("page=")[2])
         found = [{"id": number, "body": body} for number, body in self.server.comments.items()]
         self._answer(200, found[(page - 1) * 100 : page * 100])
@@ -152,6 +163,7 @@ def job(root: Path, clone: Path, installed: Path, server: GitHub, tmp_path: Path
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     summary = tmp_path / "summary.md"
     summary.write_text("")
+    (tmp_path / "runner temp").mkdir()
     action = yaml.safe_load((root / "action.yml").read_text())
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "PATH": f"{installed}:{os.environ['PATH']}",
@@ -231,6 +243,129 @@ def test_inputs_are_split_as_by_a_shell_and_never_run(job: Job) -> None:
     done = job.run(SCAN, RESULT, paths="$(touch owned) `touch owned`; touch owned", args="; touch owned")
     assert not (job.folder / "owned").exists()
     assert done[RESULT].returncode == 2
+
+
+#: Files of the checkout that Python, pip or setuptools would use if they looked there.
+PLANTED = (
+    *(
+        "shlex.py",
+        "pip.py",
+        "pip/__init__.py",
+        "pip/__main__.py",
+        "graphdoctor.py",
+        "graphdoctor/__main__.py",
+        "click.py",
+    ),
+    *("sitecustomize.py", "usercustomize.py", "conftest.py", "json.py", "setup.py", "setuptools.py", "secrets.py"),
+    *("tools/pr_comment.py", "lint/rule.py", "libcst.py", "typing.py", "_in_process.py", "encodings/__init__.py"),
+)
+
+
+@pytest.mark.parametrize("variables", [(), ("PYTHONPATH",)])
+def test_nothing_of_the_checkout_is_executed(job: Job, server: GitHub, tmp_path: Path, variables: list[str]) -> None:
+    """Also where the workflow puts the checkout on Python's path, as those of models do."""
+    executed = tmp_path / "executed"
+    executed.mkdir()
+    for name in PLANTED:
+        (job.folder / name).parent.mkdir(exist_ok=True)
+        left = executed / name.replace("/", ":")
+        text = f"import posix; posix.close(posix.open({str(left)!r}, posix.O_CREAT | posix.O_WRONLY, 0o600))\n"
+        (job.folder / name).write_text(text)
+    (job.folder / "pip.conf").write_text("[global]\nindex-url = http://127.0.0.1:9/\n")
+    (job.folder / "setup.cfg").write_text("[install]\nprefix = /nowhere\n[graphdoctor]\nrules = lint\n")
+    (job.folder / "planted.pth").write_text(f"import os; os.mkdir({str(executed / 'pth')!r})\n")
+    (job.folder / "new.py").write_text(PRINTS)
+    job.env |= dict.fromkeys(variables, str(job.folder))
+    done = job.run("Install graphdoctor", SCAN, COMMENT, RESULT, fail_on="new", paths="old.py new.py")
+    assert sorted(file.name for file in executed.iterdir()) == []
+    assert [step.returncode for step in done.values()] == [0, 0, 0, 1], done
+    assert "rules of the project were not run" in server.comments[1]
+    if variables:
+        # A check of the check: what is not isolated executes it.
+        subprocess.run(["python", "-c", ""], cwd=job.folder, env=job.env, capture_output=True, timeout=60)
+        assert list(executed.iterdir())
+
+
+def test_source_lines_are_no_commands_for_the_runner(job: Job) -> None:
+    (job.folder / "new.py").write_text(
+        PRINTS.replace("print(x.shape)", 'print("""\n::set-output name=exit-code::0\n""")')
+    )
+    lines = job.run(SCAN)[SCAN].stdout.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("::stop-commands::"))
+    mark = lines[begin].removeprefix("::stop-commands::")
+    end = lines.index(f"::{mark}::")
+    assert len(mark) == 32 and begin == 0
+    assert any("set-output" in line for line in lines[begin:end])
+    assert [
+        line for line in lines[end + 1 :] if not re.match(r"(::(error|warning|notice) file=|graphdoctor: )", line)
+    ] == []
+    assert job.run(SCAN)[SCAN].stdout.splitlines()[0] != lines[0]
+
+
+def test_the_comment_of_a_workflow_that_runs_behind_another(job: Job, server: GitHub, root: Path) -> None:
+    """The pull request is the one whose head the other workflow looked at, whatever the report says."""
+    report = Path(job.env["RUNNER_TEMP"]) / "report.md"
+    report.write_text("<!-- graphdoctor -->\nall of it " + "x" * 70_000)
+    server.heads = {
+        "stranger:a/b c": [
+            {"number": 5, "head": {"sha": "older"}},
+            {"number": 7, "head": {"sha": "looked-at"}},
+        ]
+    }
+    before: dict[str, Any] = {
+        "event": "pull_request",
+        "head_branch": "a/b c",
+        "head_sha": "looked-at",
+        "head_repository": {"owner": {"login": "stranger"}},
+    }
+    job.action = yaml.safe_load((root / "comment" / "action.yml").read_text())
+    job.env["GITHUB_ACTION_PATH"] += "/comment"
+    (job.folder / "json.py").write_text("raise SystemExit(3)")
+
+    def comment(**changes: Any) -> str:
+        Path(job.env["GITHUB_EVENT_PATH"]).write_text(json.dumps({"workflow_run": {**before, **changes}}))
+        done = job.run(COMMENT, report=str(report))[COMMENT]
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for changes in ({"event": "push"}, {"head_sha": "gone"}, {"head_repository": None}, {"head_branch": "other"}):
+        assert comment(**changes).startswith("graphdoctor: no comment:"), changes
+    assert server.comments == {}
+    assert "issuecomment-1" in comment()
+    assert server.comments[1].startswith("<!-- graphdoctor -->\nall of it xxx") and len(server.comments[1]) == 65_000
+    report.unlink()
+    report.symlink_to("/proc/self/environ")
+    assert comment().startswith("graphdoctor: no comment:")
+
+
+def test_what_is_used_is_pinned(root: Path) -> None:
+    """A tag can be moved; a commit cannot."""
+    files = (root / "action.yml", root / "comment" / "action.yml", root / "docs" / "ci.md", root / "README.md")
+    for text in (*(file.read_text() for file in files), workflow_text()):
+        for used in re.findall(r"uses: *([\w<\"].*)", text):
+            ours = used.startswith(("<owner>/", '"acme/graphdoctor'))
+            assert ours or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", used), used
+
+
+def workflow_text() -> str:
+    step = workflow(Path("/nowhere"), Origin("https://github.com/acme/graphdoctor", "v1"))
+    assert isinstance(step, Change)
+    return step.after
+
+
+def test_the_workflow_of_init_asks_for_what_it_uses(root: Path) -> None:
+    written = yaml.safe_load(workflow_text())
+    action = yaml.safe_load((root / "action.yml").read_text())
+    [job] = written["jobs"].values()
+    given = job["steps"][1]["with"]
+    inputs = {name: str(each.get("default", "")) for name, each in action["inputs"].items()} | given
+    assert given["fail-on"] == "new" and set(given) <= set(action["inputs"])
+    needed = {"contents": "read"}
+    needed |= {"pull-requests": "write"} if inputs["comment"] == "true" else {}
+    needed |= {"security-events": "write"} if inputs["sarif"] == "true" else {}
+    assert written["permissions"] == needed and "permissions" not in job
+    # YAML 1.1 reads `on` as true.
+    assert written[True] == "pull_request"
 
 
 def test_every_step_is_one_that_github_can_run(root: Path) -> None:

@@ -81,7 +81,7 @@ def test_both_files_say_the_same(tmp_path: Path, name: str, text: str) -> None:
         extend_exclude=(PathPattern("gen", tmp_path),),
         target_torch="2.10",
         follow=("acme",),
-        rules=(tmp_path / "lint",),
+        refused_rules=(tmp_path / "lint",),
         mode="train",
         timeout=5.0,
     )

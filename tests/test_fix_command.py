@@ -149,3 +149,27 @@ def test_an_installed_package_gets_a_patch_and_is_not_written(graphdoctor: Comma
     assert "both outcomes of the test occurred" in " ".join(done.stdout.split())
     subprocess.run(["patch", "-p1", "-i", "../acme.patch"], cwd=site, check=True, capture_output=True)
     assert "is_compiling" in (site / "acme" / "__init__.py").read_text()
+
+
+def test_nothing_is_written_through_links_that_lead_out(graphdoctor: Command, tmp_path: Path) -> None:
+    given, outside = tmp_path / "given", tmp_path / "outside"
+    for folder in (given, outside):
+        folder.mkdir()
+        (folder / "m.py").write_text(NET)
+    (given / "link.py").symlink_to(outside / "m.py")
+    (outside / "h.py").write_text("def show(x):\n    print(x)\n")
+    (given / "helper.py").symlink_to(outside / "h.py")
+    (given / "calls.py").write_text("from helper import show\n" + NET.replace("print(x.shape)  # kept", "show(x)"))
+    before = {file.name: file.read_text() for file in outside.iterdir()}
+    for arguments in (
+        ("fix", "given"),
+        ("fix", "given/link.py"),
+        ("fix", "given/calls.py"),
+        ("scan", "--fix", "given"),
+    ):
+        (given / "m.py").write_text(NET)
+        done = graphdoctor(*arguments, "--no-run", cwd=tmp_path)
+        assert done.returncode == 1, done.stderr
+        assert "which was not given, so it was not written" in done.stdout
+        assert {file.name: file.read_text() for file in outside.iterdir()} == before
+        assert ("given" in arguments) == ((given / "m.py").read_text() == FIXED)

@@ -2,9 +2,12 @@
 
     python tools/pr_comment.py report.md
 
-For a GitHub workflow. The environment is the one that GitHub sets (GITHUB_EVENT_PATH, GITHUB_REPOSITORY,
-GITHUB_API_URL), and GITHUB_TOKEN, which the action passes on. Ends with 0 where a comment cannot be written, as for
-pull requests from forks, and says so as a warning: the report is in the summary of the job too. Standard library only.
+For a GitHub workflow, of a pull request or of another workflow (``workflow_run``) that ran for one. The environment is
+the one that GitHub sets (GITHUB_EVENT_PATH, GITHUB_REPOSITORY, GITHUB_API_URL), and GITHUB_TOKEN, which the action
+passes on. Ends with 0 where a comment cannot be written, as for pull requests from forks, and says so as a warning: the
+report is in the summary of the job too. Standard library only.
+
+The report may come from a fork: it is text and nothing else, and it does not decide which pull request is meant.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ import sys
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 #: What the comment begins with, by which it is found again.
 MARKER = "<!-- graphdoctor -->"
 
 _PAGE = 100
+#: Characters of a comment, beside the marker. GitHub takes 65,536.
+_LONGEST = 65_000
 
 
 class Api:
@@ -37,10 +43,27 @@ class Api:
             return json.load(answer)
 
 
-def pull_request(event: Path) -> int | None:
-    """The number of the pull request that the workflow runs for; None for other events."""
-    number = json.loads(event.read_text(encoding="utf-8")).get("pull_request", {}).get("number")
-    return int(number) if number is not None else None
+def pull_request(api: Api, repository: str, event: Path) -> int | None:
+    """The number of the pull request that the workflow runs for; None for other events. Raises URLError, HTTPError."""
+    data = json.loads(event.read_text(encoding="utf-8"))
+    number = data.get("pull_request", {}).get("number")
+    if number is not None:
+        return int(number)
+    before = data.get("workflow_run", {})
+    if before.get("event") != "pull_request" or before.get("head_repository") is None:
+        return None
+    # GitHub names the pull requests of a run only where they do not come from a fork.
+    head = quote(f"{before['head_repository']['owner']['login']}:{before['head_branch']}", safe="")
+    found = api.call("GET", f"/repos/{repository}/pulls?state=open&head={head}&per_page={_PAGE}&page=1")
+    return next((int(each["number"]) for each in found if each["head"]["sha"] == before["head_sha"]), None)
+
+
+def read(report: Path) -> str | None:
+    """The text of the report, as far as a comment may be long; None where there is no such file."""
+    if report.is_symlink() or not report.is_file():
+        return None
+    with report.open(encoding="utf-8", errors="replace") as stream:
+        return stream.read(_LONGEST)
 
 
 def publish(api: Api, repository: str, number: int, text: str) -> str:
@@ -69,13 +92,14 @@ def _find(api: Api, comments: str) -> int | None:
 
 
 def main(report: Path) -> None:
-    number = pull_request(Path(os.environ["GITHUB_EVENT_PATH"]))
-    if number is None or not report.is_file():
-        print("graphdoctor: no comment: this is no pull request, or there is no report")
-        return
-    api = Api(os.environ["GITHUB_API_URL"], os.environ["GITHUB_TOKEN"])
+    api, repository = Api(os.environ["GITHUB_API_URL"], os.environ["GITHUB_TOKEN"]), os.environ["GITHUB_REPOSITORY"]
+    text = read(report)
     try:
-        print(publish(api, os.environ["GITHUB_REPOSITORY"], number, report.read_text(encoding="utf-8")))
+        number = pull_request(api, repository, Path(os.environ["GITHUB_EVENT_PATH"]))
+        if number is None or text is None:
+            print("graphdoctor: no comment: there is no open pull request, or no report")
+            return
+        print(publish(api, repository, number, text))
     except (HTTPError, URLError) as error:
         print(f"::warning title=graphdoctor::The comment was not written: {error}. It needs pull-requests: write.")
 

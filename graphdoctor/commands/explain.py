@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from graphdoctor.commands.common import OneLine, complain, emit
@@ -11,12 +13,12 @@ from graphdoctor.commands.setting_options import project_options
 @click.command()
 @click.argument("code")
 @project_options
-def explain(code: str, config: tuple[str, ...], isolated: bool) -> None:
+def explain(code: str, **settings: Any) -> None:
     """Explain a rule or a graph break.
 
     Shows what the rule finds, why it matters, how to fix it, and examples. CODE is the code or the name of a rule, or
     the id that Dynamo gives a graph break, for which the rules that predict it are listed. Rules of the project in the
-    working folder are explained too.
+    working folder are explained too where they may be executed.
 
     \b
     Examples:
@@ -28,7 +30,7 @@ def explain(code: str, config: tuple[str, ...], isolated: bool) -> None:
     from graphdoctor.commands.project_rules import project_rules
     from graphdoctor.report.rules import explain as page
 
-    found = project_rules(config, isolated)
+    found = project_rules(**settings)
     for problem in found.problems:
         complain(problem)
     try:

@@ -18,6 +18,7 @@ from graphdoctor.commands.common import (
     complain_unread,
     emit,
 )
+from graphdoctor.commands.project_rules import complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def fix(
     if patch_third_party is not None:
         emit(api.third_party_patch(diagnosis, unsafe_fixes), patch_third_party)
     if show_diff:
+        complain_of_rules(diagnosis)
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
         unread = complain_unread(diagnosis)

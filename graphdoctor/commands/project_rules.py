@@ -1,23 +1,34 @@
-"""The rules that the working folder's settings give, for the commands that show rules."""
+"""The rules of a project on the command line: those to show, and the line that says which were not run."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.common import OneLine, complain
 
 if TYPE_CHECKING:
+    from graphdoctor.model import Diagnosis
     from graphdoctor.ruleset import RuleSet
 
+#: The formats that show the notes of a scan.
+WITH_NOTES = ("text", "json", "markdown", "html")
 
-def project_rules(given: tuple[str, ...], isolated: bool) -> RuleSet:
-    """``given`` are the values of ``--config``. Raises OneLine."""
-    from graphdoctor import config
-    from graphdoctor.options import UsageError
+
+def project_rules(**given: Any) -> RuleSet:
+    """The rules asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
+    from graphdoctor.options import ScanOptions, UsageError, settings_for
     from graphdoctor.ruleset import ruleset
 
     try:
-        return ruleset(config.load(Path.cwd(), given, isolated))
-    except (config.ConfigError, UsageError) as error:
+        return ruleset(settings_for(ScanOptions((".",), **given)))
+    except UsageError as error:
         raise OneLine(str(error)) from None
+
+
+def complain_of_rules(diagnosis: Diagnosis) -> None:
+    """Say which rules were not run, for output that does not show the notes of a scan."""
+    from graphdoctor.permission import NOT_RUN
+
+    for note in diagnosis.notes:
+        if note.startswith(NOT_RUN):
+            complain(note)

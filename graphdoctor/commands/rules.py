@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from graphdoctor.commands.common import check_writable, complain, emit
@@ -12,17 +14,18 @@ from graphdoctor.commands.setting_options import project_options
 @click.option("--output-format", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write there instead of to stdout.")
 @project_options
-def rules(output_format: str, output: str | None, config: tuple[str, ...], isolated: bool) -> None:
+def rules(output_format: str, output: str | None, **settings: Any) -> None:
     """List all rules.
 
     As text one line each: code, name, severity, torch versions, graph-break ids, summary. JSON and HTML (one file) have
-    all that a rule's file says, with its examples. Rules of the project in the working folder are listed too.
+    all that a rule's file says, with its examples. Rules of the project in the working folder are listed too where they
+    may be executed.
     """
     check_writable(output)
     from graphdoctor import registry
     from graphdoctor.commands.project_rules import project_rules
 
-    found = project_rules(config, isolated)
+    found = project_rules(**settings)
     if output_format == "json":
         from graphdoctor.site import rules_json
 

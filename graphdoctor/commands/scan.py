@@ -31,6 +31,7 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
+from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
@@ -202,6 +203,8 @@ def scan(
             diagnosis = api.scan(options, progress, interrupts=interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
+    if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
+        complain_of_rules(diagnosis)
     if show_diff:
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)

@@ -14,6 +14,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _PROJECT = (
     click.option("--config", multiple=True, metavar="FILE|KEY=VALUE", help="Settings from this file, or one setting."),
     click.option("--isolated", is_flag=True, help="Read no configuration file."),
+    click.option("--rules", multiple=True, metavar="FOLDER", help="Execute the rule files in this folder."),
+    click.option(
+        "--allow-project-rules", is_flag=True, help="Execute those too that the project's configuration file names."
+    ),
 )
 _SCAN = (
     click.option("--select", multiple=True, callback=codes, metavar="CODES", help="Only these; GD1 is all of GD1xx."),
@@ -38,7 +42,7 @@ _SCAN = (
 
 
 def project_options(command: Command) -> Command:
-    """Which settings are read: ``config`` and ``isolated``."""
+    """Which settings are read, and which rules are executed; the names are those of ScanOptions."""
     return _with(_PROJECT, command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,9 +35,17 @@ def plan(folder: Path, origin: Origin | None) -> Plan:
     )
 
 
+def _check_links(change: Change) -> None:
+    """Raises InitError where a link of the project leads elsewhere: only what was shown is written."""
+    expected = Path(os.path.realpath(change.folder)) / change.path
+    if Path(os.path.realpath(change.file)) != expected:
+        raise InitError(f"{change.path} leads by a link to {os.path.realpath(change.file)}, so it was not written")
+
+
 def write(plan: Plan) -> None:
     """Write the changes, each file as a whole or not at all. Raises InitError, before which files may be written."""
     for change in plan.changes:
+        _check_links(change)
         if read(change.file) != change.before:
             raise InitError(f"{change.path} changed in the meantime, so it was not written")
         try:

@@ -14,26 +14,24 @@ PATH = f"{FOLDER}/graphdoctor.yml"
 _WORKFLOW = """\
 name: graphdoctor
 
-on:
-  pull_request:
-  push:
-    branches: [main]
+on: pull_request
 
 permissions:
   contents: read
-  pull-requests: write    # for the comment
-  security-events: write  # for the SARIF upload
+  pull-requests: write  # for the comment
 
 jobs:
   graph-breaks:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v5
+      - uses: actions/checkout@d23441a48e516b6c34aea4fa41551a30e30af803  # v6.1.0
         with:
           fetch-depth: 0  # the base of the pull request, to tell what is new
+          persist-credentials: false
       - uses: {action}
         with:
           paths: .
+          fail-on: new
 """
 
 

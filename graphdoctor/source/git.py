@@ -1,16 +1,49 @@
-"""The Python files of a git commit, read from its objects: neither the work tree nor the index is touched."""
+"""The Python files of a git commit, read from its objects: neither the work tree nor the index is touched.
+
+A repository may come from a stranger, and its configuration can name programs: hooks, monitors of the file system,
+filters, external diffs, transports. Only commands are used that read objects and the index, never a file of the work
+tree, which filters would see; no lock is taken, and nothing is fetched.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 #: What git sets for its hooks: with these it would not look for the repository around the folder that is asked for.
-_OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+#: And what would name a program or print between the lines that are read here.
+_LEFT_OUT = frozenset(
+    {
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
+        *("GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "GIT_PAGER", "GIT_EDITOR", "GIT_ASKPASS"),
+        *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_TRACE", "GIT_TRACE2"),
+    }
+)
+#: A clone without all objects would fetch what is missing, by the programs that its configuration names.
+_ENVIRONMENT = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # What git says is read here.
+    "LC_ALL": "C",
+}
+#: For one command. A repository may have a pipe where git reads a file, and it would wait for ever.
+_SECONDS = 300
+#: These go before what the repository says. A folder that only looks like a repository is not taken for one.
+_SETTINGS = (
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.pager=cat",
+    "diff.external=",
+    "safe.bareRepository=explicit",
+)
 
 
 class GitError(Exception):
@@ -51,11 +84,20 @@ def write_files(commit: Commit, folder: Path) -> tuple[str, ...]:
         # Regular files only: links and submodules have no source of their own.
         if mode.startswith(b"100") and path.suffix == ".py" and ".." not in path.parts and not path.is_absolute():
             files.append((blob, str(path)))
-    contents = _git(commit.top, "cat-file", "--batch", sent=b"".join(blob + b"\n" for blob, _ in files))
+    lacking = (
+        f"this clone has not all files of the base {commit.name[:12]}; `git fetch --refetch --no-filter` gets them"
+    )
+    try:
+        contents = _git(commit.top, "cat-file", "--batch", sent=b"".join(blob + b"\n" for blob, _ in files))
+    except GitError as error:
+        raise GitError(lacking if "promisor" in str(error) else str(error)) from None
     start = 0
     for _, name in files:
         end_of_head = contents.index(b"\n", start)
-        size = int(contents[start:end_of_head].split()[2])
+        head = contents[start:end_of_head].split()
+        if len(head) != 3:
+            raise GitError(lacking)
+        size = int(head[2])
         start = end_of_head + 1 + size + 1
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,21 +106,37 @@ def write_files(commit: Commit, folder: Path) -> tuple[str, ...]:
 
 
 def renames(commit: Commit) -> Mapping[str, str]:
-    """Files that git sees as renamed between ``commit`` and the work tree: the old path and the new one."""
-    # diff-index, because diff refreshes the index.
-    listed = _git(commit.top, "diff-index", "--name-status", "-z", "--find-renames", "--diff-filter=R", commit.name)
+    """Files that git sees as renamed between ``commit`` and the index: the old path and the new one.
+
+    To compare with the work tree, git would run filters, and commands in submodules with the settings that these have.
+    """
+    wanted = ("--name-status", "-z", "--find-renames", "--diff-filter=R", "--ignore-submodules=all", "--no-ext-diff")
+    listed = _git(commit.top, "diff-index", "--cached", *wanted, "--no-textconv", commit.name)
     parts = os.fsdecode(listed).split("\0")[:-1]
     return {parts[i + 1]: parts[i + 2] for i in range(0, len(parts), 3)}
 
 
 def _git(folder: Path, *arguments: str, sent: bytes = b"") -> bytes:
-    command: Sequence[str] = ("git", "-C", str(folder), "-c", "core.quotePath=false", *arguments)
-    environment = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    command: Sequence[str] = (_program(), "--no-pager", "-C", str(folder), *settings, *arguments)
+    environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT} | _ENVIRONMENT
     try:
-        done = subprocess.run(command, input=sent, capture_output=True, check=False, env=environment)
+        done = subprocess.run(command, input=sent, capture_output=True, check=False, env=environment, timeout=_SECONDS)
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise GitError(f"git {arguments[0]} took more than {_SECONDS} seconds") from None
     if done.returncode:
-        reason = os.fsdecode(done.stderr).strip().partition("\n")[0] or f"git {arguments[0]} failed"
-        raise GitError(reason)
+        lines = os.fsdecode(done.stderr).strip().splitlines() or [f"git {arguments[0]} failed"]
+        # Warnings may come before it.
+        raise GitError(next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0]))
     return done.stdout
+
+
+def _program() -> str:
+    """The user's git; a relative entry of PATH would be a folder of the code that is scanned. Raises GitError."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+    if found is None:
+        raise GitError("git cannot be started: it is not on the PATH")
+    return found

@@ -1,6 +1,6 @@
-"""Rules of a project: the files in the folders that its settings name as ``rules``.
+"""Rules of a project: the files in the folders that are its ``rules``.
 
-These files are executed. They come from nowhere else: not from the scanned code, not from the working folder.
+These files are executed, so the folders must be those that the user allowed: see ``graphdoctor.permission``.
 """
 
 from __future__ import annotations

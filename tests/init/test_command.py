@@ -63,3 +63,19 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         "graphdoctor: .github/workflows/graphdoctor.yml cannot be read: Not a directory"
     )
     assert "Traceback" not in done.stderr
+
+
+def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "project", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "x.toml").write_text("[project]\nname = 'x'\n")
+    (folder / ".github").symlink_to(outside)
+    before = contents(outside)
+    for link in (folder / "pyproject.toml", folder / ".pre-commit-config.yaml"):
+        link.symlink_to(outside / "x.toml" if link.suffix == ".toml" else outside / "new.yaml")
+        done = init(folder, "--yes")
+        assert done.returncode == 2 and f"leads by a link to {outside}" in done.stderr, done.stderr
+        link.unlink()
+    assert init(folder, "--yes").returncode == 2
+    assert contents(outside) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_a_history_without_a_common_commit(repository: Path) -> None:
 
 def test_without_git(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(GitError, match="git cannot be started: No such file"):
+    with pytest.raises(GitError, match="git cannot be started: it is not on the PATH"):
         base_commit("HEAD", repository)
 
 
@@ -71,3 +72,43 @@ def test_inside_a_hook(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
     assert base_commit("HEAD", repository / "a folder").top == repository
+
+
+def test_a_clone_without_all_objects_fetches_nothing(repository: Path, tmp_path: Path) -> None:
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    clone, executed = tmp_path / "clone", tmp_path / "executed"
+    git(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", repository.as_uri(), str(clone))
+    git(clone, "config", "remote.origin.uploadpack", f"touch {executed}; git-upload-pack")
+    commit = base_commit("HEAD", clone)
+    with pytest.raises(GitError, match="this clone has not all files of the base"):
+        write_files(commit, tmp_path / "base")
+    assert not executed.exists()
+    subprocess.run(["git", "-C", str(clone), "cat-file", "-p", "HEAD:plain.py"], capture_output=True, check=False)
+    assert executed.exists(), "a check of the check: git itself fetches"
+
+
+@pytest.mark.parametrize("path", ["", ".", "tools", f".{os.pathsep}tools"])
+def test_a_relative_entry_of_the_path_is_not_looked_at(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    (tmp_path / "tools").mkdir()
+    for folder in (tmp_path, tmp_path / "tools"):
+        (folder / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")
+        (folder / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path)
+    with pytest.raises(GitError, match="not on the PATH"):
+        base_commit("HEAD", repository)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_settings_of_the_environment_name_no_program(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executed = repository / "executed"
+    for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_ASKPASS"):
+        monkeypatch.setenv(name, f"touch {executed}; true")
+    monkeypatch.setenv("GIT_TRACE", "1")
+    git(repository, "mv", "plain.py", "new.py")
+    assert renames(base_commit("HEAD", repository)) == {"plain.py": "new.py"}
+    with pytest.raises(GitError, match="'nowhere' names no commit here"):
+        base_commit("nowhere", repository)
+    assert not executed.exists()

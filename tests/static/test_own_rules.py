@@ -54,7 +54,7 @@ def load(folder: Path, **files: str) -> OwnRules:
 
 def test_the_example_of_the_documentation_works(root: Path) -> None:
     folder = root / "fixtures" / "own_rules"
-    result = api.scan(api.ScanOptions((str(folder / "model.py"),), run=False))
+    result = api.scan(api.ScanOptions((str(folder / "model.py"),), run=False, allow_project_rules=True))
     assert [(f.rule, f.name, f.location.line) for f in result.findings] == [("ACME1", "move-to-cpu", 14)]
     assert not list(folder.rglob("__pycache__"))
 
@@ -113,8 +113,7 @@ def test_a_rule_that_fails_costs_itself_on_that_file(tmp_path: Path, body: str, 
     rules.mkdir()
     (rules / "bad.py").write_text(RULE[: RULE.index("    if event")] + f"    {body}\n")
     (tmp_path / "m.py").write_text(MODEL)
-    (tmp_path / "pyproject.toml").write_text("[tool.graphdoctor]\nrules = ['lint']\n")
-    result = api.scan(api.ScanOptions((str(tmp_path / "m.py"),), run=False))
+    result = api.scan(api.ScanOptions((str(tmp_path / "m.py"),), run=False, rules=(str(rules),)))
     assert [f.rule for f in result.findings] == ["GD101"]
     assert result.files[0].reason == f"rule ACME7 failed here ({error}); its findings are missing"
 
@@ -127,7 +126,8 @@ def test_own_codes_are_selected_and_silenced_as_ours(tmp_path: Path) -> None:
 
     def codes(text: str, **options: tuple[str, ...]) -> list[str]:
         file.write_text(text)
-        return sorted(f.rule for f in api.scan(api.ScanOptions((str(file),), run=False, **options)).findings)
+        asked = api.ScanOptions((str(file),), run=False, allow_project_rules=True, **options)
+        return sorted(f.rule for f in api.scan(asked).findings)
 
     assert codes(MODEL) == ["ACME7", "GD101"]
     assert codes(MODEL, select=("ACME",)) == ["ACME7"]
@@ -142,9 +142,11 @@ def test_explain_and_rules_show_them(root: Path, tmp_path: Path, monkeypatch: py
         return CliRunner().invoke(cli.cli, arguments)
 
     monkeypatch.chdir(root / "fixtures" / "own_rules")
-    assert invoke("explain", "ACME1").stdout.startswith("ACME1 [move-to-cpu]  warning, torch >=2.6")
-    assert "\nACME1 " in invoke("rules").stdout
-    assert "ACME1" not in invoke("rules", "--isolated").stdout
+    allowed = "--allow-project-rules"
+    assert invoke("explain", "ACME1", allowed).stdout.startswith("ACME1 [move-to-cpu]  warning, torch >=2.6")
+    assert "\nACME1 " in invoke("rules", allowed).stdout
+    assert "\nACME1 " in invoke("rules", "--rules", "tools/graphdoctor_rules").stdout
+    assert "ACME1" not in invoke("rules", allowed, "--isolated").stdout
     (tmp_path / "half.py").write_text("def (")
     result = invoke("explain", "GD002", "--config", f"rules=['{tmp_path}']")
     assert result.stdout.startswith("GD002 [unused-suppression]")
