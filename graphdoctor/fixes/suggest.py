@@ -16,6 +16,18 @@ from graphdoctor.source.written import Written
 from graphdoctor.static.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
 
+#: What reads the lines of the code that runs, or their numbers.
+_READS_LINES = (
+    "f_lineno",
+    "tb_lineno",
+    "co_firstlineno",
+    "lineno",
+    "getsource",
+    "getsourcelines",
+    "co_code",
+    "linecache",
+)
+
 
 def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) -> Fix | None:
     """The fix that ``rule`` offers for ``hit``: with edits and diff, or "manual" with the reason why there is none.
@@ -38,7 +50,13 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
+    if plan.safety == "safe" and _moves_lines(plan) and any(editor.has_word(word) for word in _READS_LINES):
+        plan = FixPlan(plan.edits, "unsafe", "This file reads its own lines or their numbers, which change.")
     return Fix(plan.safety, plan.reason, plan.edits, of_edits(editor.path, editor.module.text, plan.edits))
+
+
+def _moves_lines(plan: FixPlan) -> bool:
+    return any("\n" in edit.text or "\r" in edit.text or edit.start[0] != edit.end[0] for edit in plan.edits)
 
 
 def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
