@@ -50,13 +50,21 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
-    if plan.safety == "safe" and _moves_lines(plan) and any(editor.has_word(word) for word in _READS_LINES):
-        plan = FixPlan(plan.edits, "unsafe", "This file reads its own lines or their numbers, which change.")
+    plan = _in_this_file(plan, editor)
     return Fix(plan.safety, plan.reason, plan.edits, of_edits(editor.path, editor.module.text, plan.edits))
 
 
-def _moves_lines(plan: FixPlan) -> bool:
-    return any("\n" in edit.text or "\r" in edit.text or edit.start[0] != edit.end[0] for edit in plan.edits)
+def _in_this_file(plan: FixPlan, editor: Editor) -> FixPlan:
+    """``plan``, unsafe where the file looks at its own code."""
+    if plan.safety != "safe":
+        return plan
+    texts = [edit.text for edit in plan.edits]
+    moves_lines = any("\n" in t or "\r" in t for t in texts) or any(e.start[0] != e.end[0] for e in plan.edits)
+    if moves_lines and any(editor.has_word(word) for word in _READS_LINES):
+        return FixPlan(plan.edits, "unsafe", "This file reads its own lines or their numbers, which change.")
+    if any("is_compiling()" in text for text in texts) and editor.has_word("jit") and editor.has_word("script"):
+        return FixPlan(plan.edits, "unsafe", "TorchScript, which this file uses, compiles the new test and may warn.")
+    return plan
 
 
 def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:
