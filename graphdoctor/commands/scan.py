@@ -87,7 +87,7 @@ Exit codes:
 @click.option("--stdin-filename", metavar="PATH", help="The file that the text on the standard input (path -) is.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule found something, instead of the findings.")
 @click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
-@click.option("--fix", is_flag=True, help="Write the safe fixes to the files.")
+@click.option("--fix", is_flag=True, help="Write the safe fixes to the files, and the verified ones.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
 @click.option("--only-given", is_flag=True, help="Report and fix nothing in other files that a single file calls.")
