@@ -65,7 +65,7 @@ class _Sources:
         return _Sources({**other.texts, **self.texts}, {**other.files, **self.files})
 
 
-def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: Choose | None = None) -> Diagnosis:
+def scan(options: ScanOptions, progress: Progress = lambda _text: None, choose: Choose | None = None) -> Diagnosis:
     """Analyse, run where a sample is declared, join, verify the fixes. Writes nothing unless ``options.fix``.
 
     ``choose`` gets the findings whose fixes would be written, and gives those that are.
