@@ -276,9 +276,12 @@ def f(x):
 
 CLEAN = (
     """\
+import torch
+
+
 def f(x):
     match x.sum():
-        case y if x.dim() > 0:
+        case torch.Tensor() as y:
             return x + y
         case 3:
             return x
