@@ -220,7 +220,10 @@ def scan(
         diagnosis = without_source(diagnosis)
     if not (fix and stdin is not None and output is None):
         color = output is None and wants_color()
-        emit(_statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color), output)
+        emit(
+            _statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color, tree),
+            output,
+        )
     if html is not None:
         from graphdoctor.report.html import render
 
@@ -256,7 +259,7 @@ def _statistics(diagnosis: Diagnosis, output_format: str) -> str:
     return statistics.as_json(diagnosis) if output_format == "json" else statistics.as_text(diagnosis)
 
 
-def _render(diagnosis: Diagnosis, output_format: str, color: bool) -> str:
+def _render(diagnosis: Diagnosis, output_format: str, color: bool, tree: bool) -> str:
     from graphdoctor.report.formats import render
 
-    return render(diagnosis, output_format, color)
+    return render(diagnosis, output_format, color, tree)

@@ -186,7 +186,7 @@ class _Reader:
         if frame and int(frame[1]) in self._codes:
             self._cost(int(frame[1])).seconds += (metrics.get("duration_us") or 0) / 1e6
 
-    def _trains(self, record: Record) -> None:
+    def _trains(self, _record: Record) -> None:
         self.process.trains = True
 
     def _tensor(self, record: Record) -> None:
@@ -194,10 +194,10 @@ class _Reader:
         if found:
             self.process.devices.add(found[1])
 
-    def _split(self, record: Record) -> None:
+    def _split(self, _record: Record) -> None:
         self.process.split_graphs += 1
 
-    def _part(self, record: Record) -> None:
+    def _part(self, _record: Record) -> None:
         self.process.split_parts += 1
 
     def _cache(self, record: Record) -> None:
