@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ from graphdoctor.diagnosis.allow import expired, with_allowed
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.execution import Copies, is_run, run_request
+from graphdoctor.execution import Copies, is_run, result_of, run_request
 from graphdoctor.followed import is_followed, marked
 from graphdoctor.followed import packages as followed_packages
 from graphdoctor.given import Given, given
+from graphdoctor.interrupt import Interrupts
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
 from graphdoctor.permission import refusal
@@ -67,19 +69,29 @@ class _Sources:
         return _Sources({**other.texts, **self.texts}, {**other.files, **self.files})
 
 
-def scan(options: ScanOptions, progress: Progress = lambda text: None, choose: Choose | None = None) -> Diagnosis:
+def scan(
+    options: ScanOptions,
+    progress: Progress = lambda text: None,
+    choose: Choose | None = None,
+    interrupts: Interrupts | None = None,
+) -> Diagnosis:
     """Analyse, run where a sample is declared, join, verify the fixes. Writes nothing unless ``options.fix``.
 
-    ``choose`` gets the findings whose fixes would be written, and gives those that are.
+    ``choose`` gets the findings whose fixes would be written, and gives those that are. Where ``interrupts`` listens,
+    Ctrl-C ends what is under way; the diagnosis has what is known by then, and nothing is written.
 
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
     """
     with contextlib.ExitStack() as at_the_end:
-        return _scan(options, progress, choose, at_the_end)
+        return _scan(options, progress, choose, interrupts or Interrupts(), at_the_end)
 
 
 def _scan(
-    options: ScanOptions, progress: Progress, choose: Choose | None, at_the_end: contextlib.ExitStack
+    options: ScanOptions,
+    progress: Progress,
+    choose: Choose | None,
+    interrupts: Interrupts,
+    at_the_end: contextlib.ExitStack,
 ) -> Diagnosis:
     # What only some scans do is imported where they do it: a scan of recalled files takes no longer than its imports.
     base = None
@@ -94,6 +106,7 @@ def _scan(
     what = given(options, settings)
     discovery = what.discovery
     timings: dict[str, float] = {}
+    interrupts.hold()
     # Loading the rules takes longer than recalling what they said; those of the project may have something to say.
     notes = list(rules.loaded.problems if settings.rules else refusal(settings))
     server: runner.Server | None = None
@@ -116,11 +129,14 @@ def _scan(
         _cache(options, settings),
         options.jobs,
         lambda done: progress(f"reading {counted} files: {done}") if counted > 1 else None,
+        interrupts,
     )
     sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())), what)
     timings["static"] = time.monotonic() - started
 
     request, reason = run_request(options, settings, discovery, static)
+    if interrupts.requested:
+        request, reason = None, "interrupted while the files were read: nothing was run"
     if reason:
         notes.append(reason)
     notes.extend(nothing_checked(static, settings, rules, discovery.root))
@@ -136,11 +152,12 @@ def _scan(
         started = time.monotonic()
         folder = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="graphdoctor-"))
         request = replace(request, reference=Path(folder))
-        try:
-            result = runner.run(request, progress, server)
-        except runner.NotStarted as error:
-            result = error.result
-        runs, environment = result.runs, {**environment, **result.environment}
+        result = interrupts.attempt(partial(result_of, request, progress, server))
+        if result is None:
+            request = None
+            notes.append("interrupted while the code was run: what a run would add is missing")
+        else:
+            runs, environment = result.runs, {**environment, **result.environment}
         timings["dynamic"] = time.monotonic() - started
     if options.third_party_fixes:
         from graphdoctor.third_party import at_breaks
@@ -170,7 +187,10 @@ def _scan(
         if all(run.outcome == "ok" for run in runs):
             try:
                 copies = Copies(request, sources.files, progress, server)
-                verified = verify(findings, sources.texts, runs, copies, each=options.each_fix, seconds=request.timeout)
+                prove = partial(verify, findings, sources.texts, runs, copies)
+                verified = interrupts.attempt(partial(prove, each=options.each_fix, seconds=request.timeout))
+                if verified is None:
+                    notes.append("fixes not verified: interrupted")
             except runner.NotStarted as error:
                 notes.append(f"fixes not verified: {error}")
         else:
@@ -181,13 +201,18 @@ def _scan(
         from graphdoctor.advise.section import section
 
         started = time.monotonic()
-        advice, reason = section(request, runs or (), progress)
+        given_up = (None, "no advice on where to compile: interrupted")
+        advice, reason = interrupts.attempt(partial(section, request, runs or (), progress)) or given_up
         notes.extend([reason] if reason else [])
         timings["advise"] = time.monotonic() - started
     if verified is not None:
         findings = verified.findings
     fixes = 0
-    if options.fix:
+    if options.fix and interrupts.requested:
+        notes.append("fixed: nothing; interrupted")
+    elif options.fix:
+        if choose is not None:
+            choose = _interruptible(choose, interrupts)
         findings, written = _write_fixes(findings, sources, _writable(options, discovery), options.unsafe_fixes, choose)
         fixes = sum(f.fix is not None and f.fix.written for f in findings)
         notes.extend(written)
@@ -214,7 +239,16 @@ def _scan(
 
     exclude = (*settings.exclude, *settings.extend_exclude)
     foresee = _foresee(options, settings, rules, followed, discovery.root)
-    return compared(diagnosis, base, options, exclude, frozenset(sources.files), foresee)
+    read_paths = frozenset(sources.files)
+    held_against = interrupts.attempt(partial(compared, diagnosis, base, options, exclude, read_paths, foresee))
+    if held_against is None:
+        return replace(diagnosis, notes=(*diagnosis.notes, "not compared with the base: interrupted"))
+    return held_against
+
+
+def _interruptible(choose: Choose, interrupts: Interrupts) -> Choose:
+    """``choose``, which waits for an answer; where Ctrl-C is one, nothing is chosen."""
+    return lambda findings: interrupts.attempt(lambda: choose(findings)) or ()
 
 
 def _cache(options: ScanOptions, settings: Config) -> Cache | None:

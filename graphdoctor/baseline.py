@@ -17,6 +17,7 @@ from graphdoctor.model import Diagnosis, Finding, ScannedFile
 from graphdoctor.options import STDIN, UsageError, project_folder
 from graphdoctor.report.read_json import ReadError, read
 from graphdoctor.source.discover import is_excluded
+from graphdoctor.source.files import REPORT_LIMIT, read_bytes
 from graphdoctor.source.git import Commit, GitError, base_commit, renames, write_files
 from graphdoctor.static.result import PathOf
 
@@ -73,7 +74,7 @@ def compared_files(base: str, head: str) -> Diagnosis:
 def from_file(path: str) -> Base:
     """The report in the JSON file ``path``. Raises UsageError."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_bytes(path, REPORT_LIMIT).decode("utf-8")
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file; `graphdoctor scan --report json={path}` writes one") from None
     except OSError as error:

@@ -15,15 +15,17 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import graphdoctor
-from graphdoctor.model import Edit, Finding, Fix, Location, ScannedFile
+from graphdoctor.model import Finding, ScannedFile
+from graphdoctor.source.files import read_bytes
 from graphdoctor.static.result import FileResult
 from graphdoctor.torch_version import torch_stamps
+from graphdoctor.typed_json import Types
 
 if TYPE_CHECKING:
     from graphdoctor.static.result import PathOf
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 _DAYS = 30
 #: What a result is computed by: modules and tables of the package, those in its folders, the parser's nodes.
 _CODE = ("graphdoctor", "graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
+#: Bytes of an entry, packed and unpacked; what is larger does not count.
+_PACKED = 16 << 20
+_UNPACKED = 64 << 20
+_TYPES = Types()
 
 
 def default_folder() -> Path:
@@ -57,13 +63,14 @@ class Cache:
         ``path_of`` says how the scan shows other files, as it does for the static pass, the same for all of one cache.
         """
         try:
-            entry = json.loads(zlib.decompress(self._entry(file, path).read_bytes()))
+            entry = _unpacked(read_bytes(self._entry(file, path), _PACKED))
             if any(self._digest(name) != digest for name, digest in entry["looked_at"].items()):
                 return None
             if any(self._path(name, path_of) != shown for name, shown in entry["shown"].items()):
                 return None
             return _result(entry)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, zlib.error):
+        # A Mismatch is a ValueError.
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError, zlib.error):
             return None
 
     def keep(self, file: Path, path: str, result: FileResult, path_of: PathOf) -> None:
@@ -99,7 +106,9 @@ class Cache:
             _write(mark, b"")
 
     def _entry(self, file: Path, path: str) -> Path:
-        name = hashlib.blake2b("\0".join((self._asked_of, str(file), path)).encode(), digest_size=16)
+        # The names of files need not be UTF-8.
+        asked = "\0".join((self._asked_of, str(file), path)).encode("utf-8", "backslashreplace")
+        name = hashlib.blake2b(asked, digest_size=16)
         return self._folder / name.hexdigest()[:2] / name.hexdigest()[2:]
 
     @cached_property
@@ -117,7 +126,7 @@ class Cache:
         known = self._digests.get(file)
         if known is None:
             try:
-                known = hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
+                known = hashlib.blake2b(read_bytes(file), digest_size=16).hexdigest()
             except OSError:
                 known = ""
             self._digests[file] = known
@@ -142,26 +151,24 @@ def _program() -> Iterator[str]:
     yield from torch_stamps()
 
 
+def _unpacked(packed: bytes) -> Any:
+    """The entry in ``packed``. Raises ValueError or zlib.error, also where it would take too much memory."""
+    unpacking = zlib.decompressobj()
+    data = unpacking.decompress(packed, _UNPACKED)
+    if not unpacking.eof:
+        raise ValueError("an entry that is too large, or cut")
+    return json.loads(data)
+
+
 def _result(entry: dict[str, Any]) -> FileResult:
+    helpers = _TYPES.read(Mapping[str, str], entry["helpers"])
     return FileResult(
-        ScannedFile(**entry["scanned"]),
-        tuple(_finding(raw) for raw in entry["findings"]),
-        None if entry["judged"] is None else frozenset(entry["judged"]),
-        {shown: Path(helper) for shown, helper in entry["helpers"].items()},
-        compiles=entry["compiles"],
+        _TYPES.read(ScannedFile, entry["scanned"]),
+        _TYPES.read(tuple[Finding, ...], entry["findings"]),
+        _TYPES.read(frozenset[int] | None, entry["judged"]),
+        {shown: Path(helper) for shown, helper in helpers.items()},
+        compiles=_TYPES.read(bool, entry["compiles"]),
     )
-
-
-def _finding(raw: dict[str, Any]) -> Finding:
-    fix = raw["fix"]
-    if fix is not None:
-        fix = Fix(**{**fix, "edits": tuple(_edit(edit) for edit in fix["edits"])})
-    sequences = {"gb_ids": tuple(raw["gb_ids"]), "snippet": tuple(raw["snippet"])}
-    return Finding(**{**raw, **sequences, "location": Location(**raw["location"]), "fix": fix})
-
-
-def _edit(raw: dict[str, Any]) -> Edit:
-    return Edit(**{**raw, "start": tuple(raw["start"]), "end": tuple(raw["end"])})
 
 
 def _write(file: Path, data: bytes) -> None:

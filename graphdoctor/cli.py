@@ -16,6 +16,7 @@ import click
 
 from graphdoctor import __version__
 from graphdoctor.commands.common import INTERRUPTED, complain
+from graphdoctor.interrupt import ending_cleanly
 
 #: The commands in the order of the help. Each is a function in the module of its name in ``graphdoctor/commands/``.
 COMMANDS = ("scan", "fix", "compare", "trace", "advise", "bench", "explain", "rules", "init", "lsp")
@@ -45,7 +46,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(args=arguments, prog_name="graphdoctor", standalone_mode=False)
+        with ending_cleanly():
+            code = cli.main(args=arguments, prog_name="graphdoctor", standalone_mode=False)
     except click.Abort:
         code = INTERRUPTED
     except click.ClickException as error:

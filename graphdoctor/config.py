@@ -5,6 +5,7 @@ docs/configuration.md describes each. Names are written in kebab-case; snake_cas
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,7 +66,7 @@ def load(folder: Path, given: Sequence[str] = (), isolated: bool = False, allow_
     ``given`` are the values of ``--config``: at most one file, which is read instead, and ``key=value`` on top.
     ``isolated`` reads no file. ``allow_project_rules``: the rules that a file names may be executed.
     """
-    files = [text for text in given if "=" not in text or Path(text).is_file()]
+    files = [text for text in given if "=" not in text or os.path.isfile(text)]
     if len(files) > 1:
         raise ConfigError(f"--config takes one file, not {len(files)}: {', '.join(files)}")
     if files and isolated:
@@ -124,7 +125,7 @@ def _patterns(value: object, key: str, table: Table) -> tuple[PathPattern, ...]:
 def _folders(value: object, key: str, table: Table) -> tuple[Path, ...]:
     folders = tuple(table.base / text for text in _paths(value, key, table))
     for folder in folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise table.error(f"{key}: {folder} is no folder")
     return folders
 
@@ -179,10 +180,10 @@ def _mode(value: object, key: str, table: Table) -> str:
 def _seconds(value: object, key: str, table: Table) -> float:
     try:
         seconds = float(value) if isinstance(value, (str, int, float)) else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise table.error(f"{key} must be a number of seconds above 0, not {value!r}")
+        raise table.error(f"{key} must be a number of seconds above 0, not {value!r:.40}")
     return seconds
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphdoctor.source.files import is_file, read_bytes
+
 #: An entry of the allow-list in setup.cfg, which has no lists of tables, is a section ``[graphdoctor.allow.NAME]``.
 _ALLOW = "graphdoctor.allow."
 
@@ -43,14 +45,14 @@ def nearest(folder: Path) -> Table | None:
     for place in (folder, *folder.parents):
         for name in ("pyproject.toml", "setup.cfg"):
             file = place / name
-            if file.is_file() and (found := _read(file)) is not None:
+            if is_file(file) and (found := _read(file)) is not None:
                 return found
     return None
 
 
 def named(file: Path) -> Table:
     """The settings of a file that the user names. Raises ConfigError."""
-    if not file.is_file():
+    if not os.path.exists(file):
         raise ConfigError(f"{file}: no such configuration file; --config takes a file or 'key=value'")
     found = _read(file)
     if found is None:
@@ -65,7 +67,7 @@ def inline(text: str) -> Table:
     tomllib = toml_reader()
     try:
         values = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError, MemoryError):
         values = {"value": value}
     return Table({key: values["value"]}, f"--config {text!r}", Path.cwd(), trusted=True)
 
@@ -85,11 +87,11 @@ def toml_reader() -> Any:
 
 
 def _toml(file: Path) -> Mapping[str, Any] | None:
-    tomllib = toml_reader()
+    text = _text(file)
     try:
-        with file.open("rb") as stream:
-            tool = tomllib.load(stream).get("tool", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        tool = toml_reader().loads(text).get("tool", {})
+    # A TOMLDecodeError is a ValueError; so is what Python says of a number with too many digits.
+    except (ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"{file}: cannot be read: {_first_line(error)}") from None
     table = tool.get("graphdoctor") if isinstance(tool, Mapping) else None
     if table is not None and not isinstance(table, Mapping):
@@ -102,9 +104,8 @@ def _cfg(file: Path) -> Mapping[str, Any] | None:
 
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
     try:
-        with file.open(encoding="utf-8") as stream:
-            parser.read_file(stream)
-    except (OSError, configparser.Error, UnicodeDecodeError) as error:
+        parser.read_string(_text(file), str(file))
+    except configparser.Error as error:
         raise ConfigError(f"{file}: cannot be read: {_first_line(error)}") from None
     allow = [dict(parser[name]) for name in parser.sections() if name.startswith(_ALLOW)]
     if "graphdoctor" not in parser and not allow:
@@ -113,5 +114,16 @@ def _cfg(file: Path) -> Mapping[str, Any] | None:
     return {**values, "allow": allow} if allow else values
 
 
-def _first_line(error: Exception) -> str:
+def _text(file: Path) -> str:
+    """What ``file`` holds. Raises ConfigError."""
+    try:
+        return read_bytes(file).decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{file}: cannot be read: {reason}") from None
+
+
+def _first_line(error: Exception | MemoryError) -> str:
+    if isinstance(error, (RecursionError, MemoryError)):
+        return "it is too deeply nested"
     return str(error).partition("\n")[0]

@@ -76,6 +76,16 @@ def _run_problem(options: ScanOptions, discovery: Discovery, files: Sequence[Sca
     return ""
 
 
+def result_of(request: runner.RunRequest, progress: runner.Progress, server: runner.Server | None) -> runner.RunResult:
+    """What the run gives; where its process does not start, a run that failed."""
+    from graphdoctor.dynamic import runner
+
+    try:
+        return runner.run(request, progress, server)
+    except runner.NotStarted as error:
+        return error.result
+
+
 class Copies:
     """Runs copies of the code on the same inputs, compared with the eager outputs that ``request`` saved.
 

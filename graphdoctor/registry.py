@@ -18,6 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from graphdoctor.source.files import read_bytes
+
 TABLE = Path(__file__).with_name("graph_breaks.json")
 
 #: torch/_dynamo/graph_break_hints.py: the sentences that say of what kind a break is, by how they begin.
@@ -73,8 +75,8 @@ def installed() -> Registry:
         if spec is None or spec.origin is None:
             return {}
         file = Path(spec.origin).parent / "_dynamo" / "graph_break_registry.json"
-        return parse(file.read_text(encoding="utf-8"), metadata.version("torch").partition("+")[0])
-    except (OSError, ValueError, metadata.PackageNotFoundError):
+        return parse(read_bytes(file).decode("utf-8"), metadata.version("torch").partition("+")[0])
+    except (OSError, ValueError, RecursionError, metadata.PackageNotFoundError):
         return {}
 
 

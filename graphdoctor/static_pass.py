@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphdoctor.interrupt import Interrupts
+from graphdoctor.model import ScannedFile
 from graphdoctor.static.result import FileResult, PathOf, StaticResult, merged
 
 if TYPE_CHECKING:
@@ -51,11 +54,13 @@ def static_pass(
     cache: Cache | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
+    interrupts: Interrupts | None = None,
 ) -> StaticResult:
     """What the static pass says of the files, whatever the number of processes.
 
     ``rules`` are loaded only when a file must be analysed. ``jobs`` is the largest number of processes; by default as
-    many as there are processors, where there is that much to do. ``progress`` is told how many files are done.
+    many as there are processors, where there is that much to do. ``progress`` is told how many files are done. Files
+    that ``interrupts`` left no time for are failed ones.
     """
     path_of = work.path_of()
     known: dict[File, FileResult] = {}
@@ -68,8 +73,9 @@ def static_pass(
     else:
         cache = None
     missing = [one for one in work.files if one not in known]
-    if missing:
-        for one, result in _analysed(work, missing, rules(), jobs):
+
+    def analyse() -> None:
+        for one, result in _analysed(work, missing, active, jobs):
             if cache is not None:
                 cache.keep(work.resolved[one[0]], one[1], result, path_of)
             # Hundreds of names a file, which only the cache asks for.
@@ -77,6 +83,12 @@ def static_pass(
             progress(len(known))
         if cache is not None:
             cache.prune()
+
+    if missing:
+        active = rules()
+        (interrupts or Interrupts()).attempt(analyse)
+        for one in missing:
+            known.setdefault(one, FileResult(ScannedFile(one[1], 0, "failed", "was not read: interrupted")))
     return merged(known[one] for one in work.files)
 
 
@@ -105,7 +117,7 @@ def _analysed(
     global _analysis
     _analysis = analysis
     try:
-        with multiprocessing.get_context("fork").Pool(wanted) as pool:
+        with multiprocessing.get_context("fork").Pool(wanted, _leave_signals) as pool:
             yield from pool.imap_unordered(_one, ordered)
     finally:
         _analysis = None
@@ -118,6 +130,12 @@ _analysis: Analysis | None = None
 def _one(one: File) -> tuple[File, FileResult]:
     assert _analysis is not None
     return one, _analysis.file(*one)
+
+
+def _leave_signals() -> None:
+    """In a process of the pool: Ctrl-C, which all processes of a terminal get, is the parent's, which ends the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _can_fork() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,10 @@ def differences(before: Observation, after: Observation, output: bool = True) ->
 
 
 def _call(before: Call, after: Call, output: bool) -> Iterator[Difference]:
-    yield from _tables(before.heap, after.heap)
+    tables = list(_tables(before.heap, after.heap))
+    yield from tables
+    if not tables:
+        yield from (replace(d, kind="state") for d in _tables(before.afterwards, after.afterwards))
     yield from _gradients(before, after)
     for name, state in before.random.items():
         if state != after.random[name]:

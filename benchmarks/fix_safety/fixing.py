@@ -40,7 +40,7 @@ def statically_fixed(programs: Sequence[Program]) -> list[Fixed]:
     with tempfile.TemporaryDirectory(prefix="fix-safety-") as name:
         folder = Path(name)
         for program in programs:
-            (folder / f"{program.name}.py").write_text(program.text, encoding="utf-8")
+            (folder / f"{program.name}.py").write_bytes(program.text.encode())
         diagnosis = scan(ScanOptions((name,), run=False, fix=True, isolated=True, jobs=1))
         return [_read(program, folder, diagnosis.findings) for program in programs]
 
@@ -50,7 +50,7 @@ def verified_fixed(program: Program, timeout: float = 120.0) -> Fixed:
     with tempfile.TemporaryDirectory(prefix="fix-safety-") as name:
         folder = Path(name)
         file = folder / f"{program.name}.py"
-        file.write_text(program.text, encoding="utf-8")
+        file.write_bytes(program.text.encode())
         options = ScanOptions((str(file),), run=True, fix=True, isolated=True, jobs=1, device="cpu", timeout=timeout)
         return _read(program, folder, scan(options).findings)
 
@@ -59,5 +59,5 @@ def _read(program: Program, folder: Path, findings: Sequence[Finding]) -> Fixed:
     file = f"{program.name}.py"
     written = [f for f in findings if Path(f.location.path).name == file and f.fix is not None and f.fix.written]
     reasons = tuple(f"{f.rule} line {f.location.line}: {f.fix.reason}" for f in written if f.fix is not None)
-    text = (folder / file).read_text(encoding="utf-8")
+    text = (folder / file).read_bytes().decode()
     return Fixed(program, text, tuple(sorted({f.rule for f in written})), reasons)

@@ -13,6 +13,7 @@ import itertools
 import operator
 import queue
 import random
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from torch import nn
 
 #: What ``nn.Module`` keeps about itself: hooks, which no program of the grammar sets.
 _HOOKS = "hooks"
+
+#: In the text of a tensor: the operator that made it, which a rewrite may change where nothing else does.
+_OPERATOR = re.compile(r"grad_fn=<\w+>")
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), slice, range)
 _PLAIN_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -72,7 +76,7 @@ class Heap:
         while waiting:
             where, current = waiting.pop()
             if isinstance(current, _PLAIN):
-                self.table[where] = f"{type(current).__name__} {current!r}"
+                self.table[where] = f"{type(current).__name__} {_OPERATOR.sub('grad_fn=...', repr(current))}"
                 continue
             if id(current) in self._seen:
                 self.table[where] = f"is {self._seen[id(current)]}"
@@ -93,7 +97,13 @@ class Heap:
         return {path: held for path, held in self._held.items() if not isinstance(held, _FIXED)}
 
     def _tensor(self, path: str, value: torch.Tensor) -> TensorNote:
-        about = (type(value).__name__, str(value.dtype), str(tuple(value.shape)), str(value.device), str(value.layout))
+        about = (
+            type(value).__qualname__,
+            str(value.dtype),
+            str(tuple(value.shape)),
+            str(value.device),
+            str(value.layout),
+        )
         pointer = value.untyped_storage().data_ptr() if value.layout is torch.strided else 0
         storage = self._storages.setdefault(pointer, path) if pointer else ""
         return TensorNote(about, value.requires_grad, storage, value.detach().clone())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,11 @@ import torch
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "uint8", "bool")
 _SHAPES = ((2, 3), (2, 3), (4,), (3, 3), (1,), (1, 1), (), (0,), (0, 3), (2, 3, 4), (1, 3))
-_LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "non-leaf")
+_LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "non-leaf", "parameter", "subclass")
+
+
+class Marked(torch.Tensor):
+    """A subclass that adds nothing: what is made of it is of the subclass, too."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,10 @@ class TensorSpec:
             made = made[..., ::2]
         elif self.layout == "expanded" and made.ndim and made.shape[0] > 0:
             made = made[:1].expand(made.shape)
+        if self.layout == "parameter" and (dtype.is_floating_point or dtype.is_complex):
+            return torch.nn.Parameter(made, self.requires_grad)
+        if self.layout == "subclass":
+            made = made.as_subclass(Marked)  # type: ignore[no-untyped-call]
         made = made.detach().requires_grad_(self.requires_grad)
         return made * 1 if self.layout == "non-leaf" and self.requires_grad else made
 
@@ -124,6 +133,8 @@ class Input:
     """The argument lists of a sequence of calls."""
 
     calls: tuple[tuple[Spec, ...], ...]
+    #: In what the caller makes the calls, one of ``CALLERS``.
+    caller: str = "plain"
 
     def build(self) -> list[list[Any]]:
         """New arguments for each call."""
@@ -176,6 +187,26 @@ def _role(rng: random.Random, role: str, before: Sequence[Spec]) -> Spec:
     return rng.choice((*_SCALARS, "text", None, _tensor(rng), _tensor(rng), _tensor(rng)))
 
 
+#: Settings of the caller that change what operators give.
+CALLERS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
+    "plain": contextlib.nullcontext,
+    "no_grad": torch.no_grad,
+    "inference_mode": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "float64 by default": lambda: _default_dtype(torch.float64),
+}
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 #: The roles that arguments of programs have.
 ROLES = ("tensor", "scalar", "flag", "list", "either")
 
@@ -201,7 +232,8 @@ def inputs_for(arguments: Sequence[str], seed: int, count: int) -> list[Input]:
                 first = number < len(_USUAL) and role == "tensor" and not specs
                 specs.append(_USUAL[number] if first else _role(rng, role, specs))
             calls.append(tuple(specs))
-        made.append(Input(tuple(calls)))
+        odd = number >= len(_USUAL) and rng.random() < 0.2
+        made.append(Input(tuple(calls), rng.choice(sorted(CALLERS)) if odd else "plain"))
     return made
 
 

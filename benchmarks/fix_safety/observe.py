@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import re
+import sys
 import types
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,12 +19,12 @@ import numpy as np
 import torch
 
 from benchmarks.fix_safety.heap import Heap, Table
-from benchmarks.fix_safety.inputs import Input
+from benchmarks.fix_safety.inputs import CALLERS, Input
 from benchmarks.fix_safety.program import Program
 
 _SEED = 20
-#: Addresses in texts, which no two runs share.
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+#: In texts: addresses, which no two runs share, and the name of the operator that a tensor is printed with.
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|grad_fn=<\w+>")
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -35,6 +36,8 @@ class Call:
     heap: Table = field(default_factory=dict)
     gradients: Mapping[str, torch.Tensor | None] = field(default_factory=dict)
     backward_error: str = ""
+    #: The state of the module and the globals after the backward pass, which runs hooks.
+    afterwards: Table = field(default_factory=dict)
     random: Mapping[str, int] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     output: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +65,8 @@ def observe(program: Program, text: str, given: Input) -> Observation:
             return Observation(failed=f"{type(error).__name__}: {error}")
         calls: list[Call] = []
         for arguments in given.build():
-            calls.append(_call(module, target, arguments))
+            with CALLERS[given.caller]():
+                calls.append(_call(module, target, arguments))
             if calls[-1].exception:
                 break
         return Observation(tuple(calls))
@@ -83,6 +87,7 @@ def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
             # What a program writes into the environment must not reach the next one.
             changed = {k: v for k, v in os.environ.items() if environment.get(k) != v}
             changed |= dict.fromkeys(environment.keys() - os.environ.keys(), "<removed>")
+            changed |= _settings()
             os.environ.clear()
             os.environ.update(environment)
     states = random_states()
@@ -93,8 +98,27 @@ def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
     heap.add("target", target)
     heap.add("globals", _globals(module))
     heap.add("result", result)
-    gradients, error_text = _gradients(heap)
-    return Call("", heap.table, gradients, error_text, states, changed, recorder.texts())
+    with _Recorder(), torch.inference_mode(False), torch.enable_grad():
+        gradients, error_text = _gradients(heap)
+    last = Heap(module)
+    last.add("target", target)
+    last.add("globals", _globals(module))
+    return Call("", heap.table, gradients, error_text, last.table, states, changed, recorder.texts())
+
+
+def _settings() -> dict[str, str]:
+    """Settings of the process that a program may change."""
+    names = (name for name in sorted(logging.root.manager.loggerDict) if name.startswith("program"))
+    levels = [(log.level, log.disabled, len(log.handlers)) for log in map(logging.getLogger, names)]
+    return {
+        "grad mode": str(torch.is_grad_enabled()),
+        "default dtype": str(torch.get_default_dtype()),
+        "threads": str(torch.get_num_threads()),
+        "folder": os.getcwd(),
+        "recursion limit": str(sys.getrecursionlimit()),
+        "logging": f"{logging.root.manager.disable} {levels}",
+        "warnings": str([(action, category.__name__) for action, _, category, _, _ in warnings.filters]),
+    }
 
 
 def _globals(module: types.ModuleType) -> dict[str, Any]:
@@ -122,7 +146,8 @@ def _gradients(heap: Heap) -> tuple[dict[str, torch.Tensor | None], str]:
     error_text = ""
     if made:
         try:
-            total.backward()  # type: ignore[no-untyped-call]
+            # A second backward pass works or not by what operators happen to save; state may hold what was made before.
+            total.backward(retain_graph=True)  # type: ignore[no-untyped-call]
         except Exception as error:
             error_text = f"{type(error).__name__}: {error}"[:200]
     return {p: None if t.grad is None else t.grad.detach().clone() for p, t in leaves.items()}, error_text
@@ -173,7 +198,7 @@ class _Recorder(contextlib.AbstractContextManager["_Recorder"]):
         warned = "\n".join(f"{w.category.__name__} {w.message}" for w in self.warnings or ())
         texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
         texts |= {"log": "\n".join(self.records), "warnings": warned}
-        return {name: _ADDRESS.sub("0x", text) for name, text in texts.items()}
+        return {name: _ADDRESS.sub("...", text) for name, text in texts.items()}
 
 
 @contextlib.contextmanager
@@ -195,6 +220,7 @@ def _seeded() -> Iterator[None]:
 def _quiet_process() -> Iterator[None]:
     """torch.compile gives back what it is given, and torch warns each time rather than once in a process."""
     compiled, always = torch.compile, torch.is_warn_always_enabled()
+    settings = torch.is_grad_enabled(), torch.get_default_dtype(), logging.root.manager.disable
 
     def eager(model: Any = None, **options: Any) -> Any:
         return model if model is not None else lambda function: function
@@ -204,5 +230,13 @@ def _quiet_process() -> Iterator[None]:
     try:
         yield
     finally:
+        torch.set_grad_enabled(settings[0])
+        torch.set_default_dtype(settings[1])
+        logging.disable(settings[2])
+        for name, log in logging.root.manager.loggerDict.items():
+            if name.startswith("program") and isinstance(log, logging.Logger):
+                log.setLevel(logging.NOTSET)
+                log.handlers.clear()
+                log.disabled = False
         torch.compile = compiled
         torch.set_warn_always(always)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from graphdoctor.bench.model import Bench, Mode
 
@@ -68,6 +68,22 @@ class Advice:
     bench: Bench | None = None
 
 
-def placement_of(data: Mapping[str, Any]) -> Placement:
-    """The placement whose fields ``data`` holds."""
-    return Placement(**{**data, "names": tuple(data["names"])})
+# What the worker says.
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One placement, and over how many calls it was counted."""
+
+    placement: Placement
+    calls: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The last of it: the indices of the placements that are proposed, and what goes with them."""
+
+    proposed: tuple[int, ...]
+    reason: str
+    shapes: tuple[Shapes, ...]
+    notes: tuple[Note, ...]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from graphdoctor.advise.model import Advice, Kind, Note, Placement, Shapes, placement_of
-from graphdoctor.bench.ask import Message, ask
-from graphdoctor.bench.model import TIME_LIMIT, Options, Question
+from graphdoctor.advise.model import Advice, Counted, Kind, Proposal
+from graphdoctor.bench.ask import ask
+from graphdoctor.bench.model import TIME_LIMIT, Options, Question, Where
 from graphdoctor.bench.run import bench
 from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
+from graphdoctor.dynamic.protocol import BadMessage
+from graphdoctor.dynamic.protocol import Progress as Said
 
 Progress = Callable[[str], None]
 
@@ -25,32 +26,38 @@ class NoAdvice(Exception):
 
 def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda text: None) -> Advice:
     """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice."""
-    placements: list[Placement] = []
-    last: dict[str, Any] = {}
-    where: dict[str, Any] = {}
+    counted: list[Counted] = []
+    proposals: list[Proposal] = []
+    where = Where({}, question.target or question.file.name)
 
-    def said(message: Message) -> None:
-        if message["kind"] == "progress":
-            progress(message["text"])
-        elif message["kind"] == "environment":
-            where.update(environment=message["environment"], target=message["target"])
-        elif "placement" in message:
-            placements.append(placement_of(message["placement"]))
-            where["calls"] = message["calls"]
-        else:
-            last.update(message)
+    def said(message: object) -> None:
+        nonlocal where
+        if isinstance(message, Said):
+            progress(message.text)
+        elif isinstance(message, Where):
+            where = message
+        elif isinstance(message, Counted):
+            counted.append(message)
+        elif isinstance(message, Proposal):
+            if any(not 0 <= number < len(counted) for number in message.proposed):
+                raise BadMessage("a placement that was not counted")
+            proposals.append(message)
 
-    failure = ask("graphdoctor.advise.worker", question, timeout, said)
-    if failure is not None or not last:
+    kinds = {"placement": Counted, "run": Proposal}
+    failure = ask("graphdoctor.advise.worker", question, timeout, kinds, said)
+    if failure is not None or not proposals:
         raise NoAdvice(failure or "the worker gave no answer")
+    last = proposals[-1]
     return Advice(
         mode=question.mode,
-        placements=tuple(placements),
-        proposed=tuple(last["proposed"]),
-        reason=last["reason"],
-        shapes=tuple(Shapes(**entry) for entry in last["shapes"]),
-        notes=tuple(Note(**entry) for entry in last["notes"]),
-        **where,
+        target=where.target,
+        environment=where.environment,
+        calls=counted[-1].calls if counted else 0,
+        placements=tuple(entry.placement for entry in counted),
+        proposed=last.proposed,
+        reason=last.reason,
+        shapes=last.shapes,
+        notes=last.notes,
     )
 
 

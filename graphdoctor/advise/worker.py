@@ -33,7 +33,7 @@ def _work(opened: Opened) -> None:
 
     def add(placement: Placement) -> None:
         found.append(placement)
-        channel.send("run", placement=asdict(placement), calls=counter.calls)
+        channel.send("placement", placement=asdict(placement), calls=counter.calls)
 
     channel.progress("counting: the whole model")
     add(counter.count(Placement("model", code.MODEL)))

@@ -91,6 +91,26 @@ class Bench:
     load: float | None = None
 
 
-def result_of(data: Mapping[str, Any]) -> Result:
-    """The result whose fields ``data`` holds, as ``dataclasses.asdict`` gives them."""
-    return Result(**{**data, "timing": Timing(**data["timing"]) if data["timing"] else None})
+# What a worker that runs the user's file says, see graphdoctor/dynamic/protocol.py.
+
+
+@dataclass(frozen=True)
+class Where:
+    """What runs, and where."""
+
+    environment: Mapping[str, str | None]
+    target: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a strategy so far."""
+
+    result: Result
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why there is no answer, in one line."""
+
+    detail: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import sysconfig
@@ -16,12 +15,12 @@ import graphdoctor
 from graphdoctor.bench.ask import load as load_question
 from graphdoctor.bench.model import Question
 from graphdoctor.dynamic import load
+from graphdoctor.dynamic.channel import CRASHES, Channel, ending
 from graphdoctor.dynamic.inputs import InputSpecError
 from graphdoctor.dynamic.places import Places, own_folders
 from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
 from graphdoctor.dynamic.target import NoTarget, Target, find, seed
 from graphdoctor.dynamic.userfault import fault_of
-from graphdoctor.dynamic.worker import Channel
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,16 @@ class Opened:
 
 def answer(question_file: str, descriptor: int, work: Callable[[Opened], None]) -> None:
     """Open the target, do the ``work``, and end the process. Whatever the user's code raises ends as one message."""
-    die_with_parent()
-    adopt_orphans()
-    channel = Channel(descriptor)
-    question = load_question(Path(question_file).read_text(encoding="utf-8"))
+    crashes = Path(question_file).with_name(CRASHES)
+    with ending(crashes):
+        die_with_parent()
+        adopt_orphans()
+        channel = Channel(descriptor, crashes)
+        _answer(load_question(Path(question_file).read_text(encoding="utf-8")), channel, work)
+        channel.send("end")
+
+
+def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]) -> None:
     places = Places(
         root=str(question.root),
         own=own_folders(question.file, question.root),
@@ -63,9 +68,6 @@ def answer(question_file: str, descriptor: int, work: Callable[[Opened], None]) 
         channel.send("failed", detail=str(error))
     except BaseException as error:
         channel.send("failed", detail=fault_of(error, places, stage).detail)
-    channel.send("end")
-    # Exit handlers of the user's code do not run: they may hang.
-    os._exit(0)
 
 
 def _device(wanted: str) -> torch.device:

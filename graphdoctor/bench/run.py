@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from graphdoctor.bench.ask import Message, ask
-from graphdoctor.bench.model import Bench, Options, Question, Result, result_of
+from graphdoctor.bench.ask import ask
+from graphdoctor.bench.model import Bench, Measured, Options, Question, Result, Where
 from graphdoctor.bench.strategies import share, why_not
+from graphdoctor.dynamic.protocol import BadMessage
+from graphdoctor.dynamic.protocol import Progress as Said
 
 Progress = Callable[[str], None]
 _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
@@ -90,7 +92,9 @@ class _Session:
         # Until the worker has ended this is what is known; Ctrl-C leaves it.
         self.results[strategy] = Result(strategy, "interrupted", "interrupted")
         started = time.monotonic()
-        failure = ask("graphdoctor.bench.worker", replace(self._question, extra=extra), allowed, self._said)
+        failure = ask(
+            "graphdoctor.bench.worker", replace(self._question, extra=extra), allowed, {"run": Measured}, self._said
+        )
         result = self.results[strategy]
         if failure is not None and time.monotonic() - started >= allowed:
             self._out_of_time()
@@ -111,13 +115,16 @@ class _Session:
         on_cpu = (self.environment.get("device") or "").startswith("cpu")
         return f"the same as {_TWINS[strategy]} on a CPU" if on_cpu and strategy in _TWINS else None
 
-    def _said(self, message: Message) -> None:
-        if message["kind"] == "progress":
-            self._progress(message["text"])
-        elif message["kind"] == "environment":
-            self.environment, self.target = message["environment"], message["target"]
-        elif message["kind"] == "run":
-            result = result_of(message["result"])
+    def _said(self, message: object) -> None:
+        if isinstance(message, Said):
+            self._progress(message.text)
+        elif isinstance(message, Where):
+            self.environment, self.target = message.environment, message.target
+        elif isinstance(message, Measured):
+            result = message.result
+            # The results so far are of the strategies that were begun, and the last of them is the one that runs.
+            if result.strategy != next(reversed(self.results)):
+                raise BadMessage("a result of another strategy")
             if result.status == "ok":
                 result = replace(result, status="interrupted", detail="interrupted")
             self.results[result.strategy] = result

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, check_writable, complain_unread, emit
+from graphdoctor.commands.common import (
+    CLEAN,
+    FAILURE,
+    FINDINGS,
+    INTERRUPTED,
+    OneLine,
+    check_writable,
+    complain_unread,
+    emit,
+)
 from graphdoctor.commands.project_rules import complain_of_rules
 from graphdoctor.commands.setting_options import setting_options
 
@@ -84,6 +93,7 @@ def fix(
         )
     check_writable(patch_third_party)
     from graphdoctor import api
+    from graphdoctor.interrupt import Interrupts
     from graphdoctor.report import fixes
     from graphdoctor.report.progress import Progress
 
@@ -97,9 +107,11 @@ def fix(
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
         **options,
     )
+    interrupts = Interrupts()
+    context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(request, progress, _asking(progress) if interactive else None)
+            diagnosis = api.scan(request, progress, _asking(progress) if interactive else None, interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if patch_third_party is not None:
@@ -109,8 +121,10 @@ def fix(
         changes = api.diff(diagnosis, unsafe_fixes)
         emit(changes, None)
         unread = complain_unread(diagnosis)
-        context.exit(FINDINGS if changes else unread)
+        context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes else unread)
     emit(fixes.render(diagnosis), None)
+    if interrupts.requested:
+        context.exit(INTERRUPTED)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)
 
 

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FAILURE, FINDINGS, OneLine, complain_unread, emit, wants_color
+from graphdoctor.commands.common import (
+    CLEAN,
+    FAILURE,
+    FINDINGS,
+    INTERRUPTED,
+    OneLine,
+    complain_unread,
+    emit,
+    wants_color,
+)
 from graphdoctor.commands.deeper_options import deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
@@ -157,9 +166,10 @@ def scan(
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
     check_gate(fail_on, settings["baseline"], settings["diff_base"])
     check_reports(reports, html, output, settings["repro"])
-    stdin = sys.stdin.buffer.read() if "-" in paths else None
+    stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.cache import default_folder
+    from graphdoctor.interrupt import Interrupts
     from graphdoctor.report.progress import Progress
 
     options = api.ScanOptions(
@@ -186,9 +196,11 @@ def scan(
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
         **settings,
     )
+    interrupts = Interrupts()
+    context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(options, progress)
+            diagnosis = api.scan(options, progress, interrupts=interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
@@ -197,7 +209,7 @@ def scan(
         changes = api.diff(diagnosis, unsafe_fixes, stdin)
         emit(changes, output)
         unread = complain_unread(diagnosis)
-        context.exit(FINDINGS if changes and not exit_zero else unread)
+        context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes and not exit_zero else unread)
     if fix and stdin is not None:
         sys.stdout.buffer.write(api.fixed(diagnosis, unsafe_fixes, stdin))
         sys.stdout.flush()
@@ -216,7 +228,19 @@ def scan(
     write_reports(diagnosis, reports)
     write_repro(diagnosis, settings["repro"])
     code = exit_code(diagnosis, fail_on, max_breaks)
+    if interrupts.requested:
+        context.exit(INTERRUPTED)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
+
+
+def _standard_input() -> bytes:
+    """What comes on the standard input. Raises OneLine."""
+    from graphdoctor.source.files import bounded
+
+    try:
+        return bounded(sys.stdin.buffer)
+    except OSError as error:
+        raise OneLine(f"the standard input cannot be read: {error.strerror}") from None
 
 
 def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None = None, max_breaks: int | None = None) -> int:

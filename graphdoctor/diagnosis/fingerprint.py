@@ -21,8 +21,10 @@ def with_fingerprints(findings: Iterable[Finding], lines: Mapping[str, Sequence[
     for finding in sorted(findings, key=lambda f: (f.location, f.rule)):
         place = finding.location
         source = lines.get(place.path, ())
-        text = source[place.line - 1] if place.line <= len(source) else ""
+        text = source[place.line - 1] if 0 < place.line <= len(source) else ""
         key = (finding.rule, place.path, finding.function, "".join(text.split()))
-        marks[id(finding)] = hashlib.sha256("\0".join((*key, str(counts[key]))).encode()).hexdigest()[:16]
+        # The names of files need not be UTF-8.
+        data = "\0".join((*key, str(counts[key]))).encode("utf-8", "backslashreplace")
+        marks[id(finding)] = hashlib.sha256(data).hexdigest()[:16]
         counts[key] += 1
     return tuple(replace(f, fingerprint=marks[id(f)]) for f in findings)

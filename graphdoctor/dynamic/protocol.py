@@ -6,16 +6,19 @@ No torch here: both sides import this module.
 from __future__ import annotations
 
 import json
-import types
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
-from graphdoctor.run_model import DynamicRun, Varied
+from graphdoctor.run_model import DynamicRun, Outcome, Varied
+from graphdoctor.typed_json import Mismatch, Types
 
-#: What a line of the worker is about.
-Kind = Literal["progress", "environment", "run", "failed", "end", "gone", "varied"]
+#: What a line of a worker is about.
+Kind = Literal["progress", "environment", "run", "failed", "end", "gone", "varied", "placement"]
+
+#: Characters of one text in a message; what is longer is cut.
+TEXT_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -106,32 +109,93 @@ def dump_run(run: DynamicRun) -> dict[str, Any]:
 
 
 def load_run(data: Mapping[str, Any]) -> DynamicRun:
-    """The run that ``dump_run`` wrote."""
-    run: DynamicRun = _load(DynamicRun, data)
+    """The run that ``dump_run`` wrote. Raises ValueError where ``data`` is no such run."""
+    run: DynamicRun = _TYPES.read(DynamicRun, data)
     return run
 
 
-def load_varied(data: Mapping[str, Any]) -> Varied:
-    """The ``Varied`` whose fields ``data`` holds."""
-    varied: Varied = _load(Varied, data)
-    return varied
+# What a worker says. The parent believes nothing else: the user's code may write to the pipe.
 
 
-def _load(kind: Any, raw: Any) -> Any:
-    """``raw``, which is what JSON made of it, as a value of the annotation ``kind``."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if raw is None:
-        return None
-    if origin in (Union, types.UnionType):
-        return _load(next(part for part in parts if part is not type(None)), raw)
-    if origin is tuple:
-        kinds = [parts[0]] * len(raw) if parts[-1] is Ellipsis else parts
-        return tuple(_load(part, item) for part, item in zip(kinds, raw, strict=True))
-    if origin is frozenset:
-        return frozenset(raw)
-    if origin is Mapping:
-        return {key: _load(parts[1], item) for key, item in raw.items()}
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{name: _load(hints[name], item) for name, item in raw.items()})
-    return raw
+class BadMessage(Exception):
+    """Bytes that are no message of a worker; the text is a clause."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is done next."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the code runs."""
+
+    environment: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known of the run in one mode; ``complete`` when nothing more will be."""
+
+    run: DynamicRun
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Nothing could be run, or not to its end."""
+
+    outcome: Outcome
+    detail: str
+
+
+@dataclass(frozen=True)
+class VariedInputs:
+    """What came of a run on varied inputs, in one mode."""
+
+    varied: Varied
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The last message."""
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The process of the request is no more; this the server says."""
+
+    code: int
+
+
+Kinds = Mapping[str, type]
+
+#: The messages of the worker that runs a target.
+MESSAGES: Kinds = {
+    "progress": Progress,
+    "environment": Environment,
+    "run": Run,
+    "failed": Failed,
+    "varied": VariedInputs,
+    "end": Ended,
+}
+
+
+def message(line: bytes, kinds: Kinds) -> Any:
+    """The message in ``line``, an object of the class that ``kinds`` has for its kind. Raises BadMessage."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError, MemoryError):
+        raise BadMessage(f"{line[:40]!r}, which is not JSON") from None
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
+        raise BadMessage(f"{line[:40]!r}, which is no message")
+    try:
+        return _TYPES.read(kinds[kind], data)
+    except Mismatch as error:
+        raise BadMessage(f"in a message of the kind {kind!r} {error}") from None
+
+
+_TYPES = Types()

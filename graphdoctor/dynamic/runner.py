@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import selectors
-import signal
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from graphdoctor.dynamic.inputs import InputSpecError, parse_inputs
-from graphdoctor.dynamic.protocol import RunRequest, RunResult, dump_request, load_run, load_varied
+from graphdoctor.dynamic.message import one_line
+from graphdoctor.dynamic.protocol import (
+    MESSAGES,
+    Ended,
+    Environment,
+    Failed,
+    Run,
+    RunRequest,
+    RunResult,
+    VariedInputs,
+    dump_request,
+)
+from graphdoctor.dynamic.protocol import Progress as Said
 from graphdoctor.dynamic.sample import declares_sample
-from graphdoctor.dynamic.server import PATIENT, Process, Server
+from graphdoctor.dynamic.server import PATIENT, Job, Process, Server
 from graphdoctor.dynamic.vary import parse_variations
+from graphdoctor.dynamic.watch import Limits, Watch, signal_name
 from graphdoctor.run_model import DynamicRun, Outcome, Varied
 from graphdoctor.torch_version import torch_available
 
@@ -37,13 +44,6 @@ __all__ = [
 
 Progress = Callable[[str], None]
 Mode = Literal["eval", "train"]
-
-#: Seconds between two looks at memory and life of the worker, and the share of the time that weighing it may take.
-_POLL = 0.1
-_WEIGHING = 0.05
-#: Bytes that are read from a pipe at once, and of the user's output those that are kept (the last ones).
-_CHUNK = 1 << 16
-_KEPT_OUTPUT = 1 << 10
 
 
 class NotStarted(Exception):
@@ -68,17 +68,16 @@ def run(request: RunRequest, progress: Progress = lambda text: None, server: Ser
     parse_variations(request.vary)
     if server is not None:
         try:
-            process = server.begin(dump_request(request))
+            job = server.begin(dump_request(request))
         except OSError as error:
             failed = RunResult((_failed(request, "exited", str(error)),))
             raise NotStarted(f"the worker did not start: {error}", failed) from error
-        worker = _Worker(request, process, progress, forked=True)
-        done = False
+        worker = _Worker(request, job, progress)
         try:
             worker.watch()
-            done = worker.gone
         finally:
-            if not done:
+            job.close()
+            if not worker.gone:
                 server.stop()
         if not worker.started:
             raise NotStarted(f"the worker did not start: {worker.failure}", worker.result())
@@ -86,153 +85,74 @@ def run(request: RunRequest, progress: Progress = lambda text: None, server: Ser
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "request.json"
         file.write_text(dump_request(request), encoding="utf-8")
-        worker = _Worker(request, Process("main", str(file), Path(folder), variables=PATIENT), progress)
+        process = Process("main", str(file), Path(folder), variables=PATIENT)
         try:
+            worker = _Worker(request, Job.alone(process), progress)
             worker.watch()
         finally:
-            worker.stop()
+            process.stop()
         return worker.result()
 
 
 class _Worker:
     """One request in a worker process, and what was said of it so far."""
 
-    def __init__(self, request: RunRequest, process: Process, progress: Progress, forked: bool = False) -> None:
+    def __init__(self, request: RunRequest, job: Job, progress: Progress) -> None:
         self._request = request
-        self._process = process
+        self._watch = Watch(job, MESSAGES, self._on_message)
         self._progress = progress
-        self._forked = forked
         self._stage = "the worker was started"
         self._runs: dict[str, DynamicRun] = {}
         self._open: str | None = None
         self._environment: Mapping[str, str | None] = {}
         self._varied: dict[str, Varied] = {}
-        self._ended = False
         #: The worker has the request: what happens from now on may be the doing of the user's code.
         self.started = False
-        #: The fork that had the request is no more.
+        #: The process that had the request is no more.
         self.gone = False
         self._failure: tuple[Outcome, str] | None = None
-        #: It met a limit, and does not come to an end by itself.
-        self._stopped = False
-        self._pending = b""
-        self._output = b""
-        self._deadline = time.monotonic() + request.timeout
 
     def watch(self) -> None:
         """Read until the worker is done, dies, takes too long or too much memory."""
-        assert self._process.popen.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            for descriptor, handler in (
-                (self._process.results, self._on_results),
-                (self._process.popen.stdout.fileno(), self._on_output),
-            ):
-                os.set_blocking(descriptor, False)
-                selector.register(descriptor, selectors.EVENT_READ, handler)
-            weighed, pause = 0.0, _POLL
-            while not (self.gone if self._forked else self._ended) and not self._stopped:
-                dead = self._process.popen.poll() is not None
-                for key, _ in selector.select(0 if dead else _POLL):
-                    if not key.data(_read(key.fd)):
-                        selector.unregister(key.fd)
-                if dead and not self._ended:
-                    self._drain()
-                    if not self._ended:
-                        self._failure = self._failure or self._death(self._process.popen.returncode)
-                    break
-                now = time.monotonic()
-                if now > self._deadline:
-                    self._stop_for("timeout", f"no result after {self._request.timeout:g} s, while {self._stage}")
-                elif now - weighed > pause:
-                    self._weigh()
-                    weighed = time.monotonic()
-                    pause = max(_POLL, (weighed - now) / _WEIGHING)
+        end = self._watch.run(Limits(self._request.timeout, self._request.memory_mb))
+        self.gone = end.gone
+        if end.kind == "timeout":
+            self._failure = "timeout", f"no result after {end.detail}, while {self._stage}"
+        elif end.kind == "memory":
+            self._failure = "memory", f"{end.detail}, while {self._stage}"
+        elif end.kind == "garbage":
+            self._failure = "crashed", f"the worker's messages were damaged while {self._stage}: {end.detail}"
+        elif end.kind == "died":
+            self._failure = self._failure or self._death(end.code)
+        elif self._failure is None and (self._open is not None or not (self._runs or self._varied)):
+            self._failure = "crashed", f"the worker said that it was done, and was not, while {self._stage}"
 
-    def _weigh(self) -> None:
-        used = self._process.tree.resident() >> 20
-        if used > self._request.memory_mb:
-            self._stop_for("memory", f"used {used} MiB, more than {self._request.memory_mb} MiB, while {self._stage}")
-
-    def _drain(self) -> None:
-        """What a dead worker left in the pipe of results."""
-        while data := _read(self._process.results):
-            self._on_results(data)
-
-    def _drain_output(self) -> None:
-        assert self._process.popen.stdout is not None
-        while data := _read(self._process.popen.stdout.fileno()):
-            self._on_output(data)
-
-    def _on_output(self, data: bytes) -> bool:
-        self._output = data[-_KEPT_OUTPUT:] if len(data) >= _KEPT_OUTPUT else (self._output + data)[-_KEPT_OUTPUT:]
-        return bool(data)
-
-    def _on_results(self, data: bytes) -> bool:
-        *lines, self._pending = (self._pending + data).split(b"\n")
-        for line in lines:
-            self._on_message(json.loads(line))
-        return bool(data)
-
-    def _on_message(self, message: dict[str, Any]) -> None:
-        kind = message["kind"]
-        if kind == "progress":
+    def _on_message(self, said: object) -> bool:
+        if isinstance(said, Said):
             self.started = True
-            self._stage = message["text"]
+            self._stage = one_line(said.text)
             self._progress(self._stage)
-        elif kind == "environment":
-            self._environment = message["environment"]
-        elif kind == "run":
-            run = load_run(message["run"])
-            self._runs[run.mode] = run
-            self._open = None if message["complete"] else run.mode
-        elif kind == "varied":
-            varied = load_varied(message["varied"])
-            self._varied[varied.mode] = varied
-        elif kind == "failed":
-            self._failure = message["outcome"], message["detail"]
-        elif kind == "end":
-            self._ended = True
-        elif kind == "gone":
-            self.gone = True
-            # What the fork printed came before this message, and may be what explains its end.
-            if not self._ended and self._failure is None:
-                self._drain_output()
-                self._failure = self._death(message["code"])
-
-    def _stop_for(self, outcome: Outcome, detail: str) -> None:
-        self._failure = outcome, detail
-        self._stopped = True
+        elif isinstance(said, Environment):
+            self._environment = said.environment
+        elif isinstance(said, Run):
+            self._runs[said.run.mode] = said.run
+            self._open = None if said.complete else said.run.mode
+        elif isinstance(said, VariedInputs):
+            self._varied[said.varied.mode] = said.varied
+        elif isinstance(said, Failed):
+            self._failure = said.outcome, said.detail
+        return isinstance(said, Ended)
 
     def _death(self, code: int) -> tuple[Outcome, str]:
         """What to say of a worker that died without a word."""
         if code < 0:
-            with contextlib.suppress(ValueError):
-                name = signal.Signals(-code).name
-                return "crashed", f"killed by {name} while {self._stage}{self._last_line()}"
-            return "crashed", f"killed by signal {-code} while {self._stage}"
-        return "exited", f"the process ended with code {code} while {self._stage}{self._last_words()}"
-
-    def _last_line(self) -> str:
-        """The innermost Python line that faulthandler saw, else what the process said last."""
-        with contextlib.suppress(OSError):
-            for line in (self._process.folder / "crash.txt").read_text(errors="replace").splitlines():
-                if line.startswith("  File "):
-                    return f" (at {line.strip()})"
-        return self._last_words()
-
-    def _last_words(self) -> str:
-        lines = self._output.decode(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f'; its last line was "{last}"' if last.isprintable() and last else ""
+            return "crashed", f"killed by {signal_name(code)} while {self._stage}{self._watch.last_line()}"
+        return "exited", f"the process ended with code {code} while {self._stage}{self._watch.last_words()}"
 
     @property
     def failure(self) -> str:
         """Why there is no complete result, in one line; empty where there is one."""
         return self._failure[1] if self._failure else ""
-
-    def stop(self) -> None:
-        """Kill the whole tree and close the pipes."""
-        self._process.stop()
 
     def result(self) -> RunResult:
         """The runs so far; a failure ends the run that was going on, or stands alone."""
@@ -251,10 +171,3 @@ def _failed(request: RunRequest, outcome: Outcome, detail: str) -> DynamicRun:
     mode: Mode = "train" if request.mode == "train" else "eval"
     device = request.device if request.device != "auto" else "unknown device"
     return DynamicRun(request.target or request.file.name, mode, device, outcome, detail)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, _CHUNK)
-    except BlockingIOError:
-        return b""

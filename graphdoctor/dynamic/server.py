@@ -6,15 +6,18 @@ A scan takes a run of the code and one for each set of fixes, and on a small mod
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 import graphdoctor
+from graphdoctor.dynamic.channel import CRASHES
 from graphdoctor.dynamic.processes import MARKER, Tree, adopt_orphans
 
 # The empty entry of sys.path (the user's folder) must go before anything is imported. The tool's own folder comes last:
@@ -44,6 +47,8 @@ class Process:
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.folder = folder
+        #: Where a request finds itself, and where what it says of its crash is written.
+        self.request, self.crashes = folder / "request.json", folder / CRASHES
         self.results, to_parent = os.pipe()
         marker = uuid.uuid4().hex
         adopt_orphans()
@@ -72,6 +77,28 @@ class Process:
                 self.popen.stdout.close()
 
 
+@dataclass(frozen=True)
+class Job:
+    """A request that is run: by ``process``, or in a fork of it, which ``control`` says is gone.
+
+    ``results`` and ``control`` are descriptors.
+    """
+
+    process: Process
+    results: int
+    control: int | None = None
+
+    @staticmethod
+    def alone(process: Process) -> Job:
+        """The request that ``process`` was started for."""
+        return Job(process, process.results)
+
+    def close(self) -> None:
+        """Hear no more of it: what the code left behind has nobody to write to."""
+        if self.control is not None:
+            os.close(self.results)
+
+
 #: For a worker that measures no times. Threads that wait for work by spinning take a fifth of the CPU on small models.
 PATIENT = MappingProxyType({"OMP_WAIT_POLICY": "PASSIVE"})
 
@@ -81,7 +108,7 @@ class Server:
 
     def __init__(self) -> None:
         self._process: Process | None = None
-        self._requests = -1
+        self._requests: socket.socket | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Server:
@@ -101,29 +128,43 @@ class Server:
             self._process = self._started()
         return self._process
 
-    def begin(self, request: str) -> Process:
-        """Have ``request``, as ``protocol.dump_request`` writes it, run; its messages end with one of kind "gone"."""
+    def begin(self, request: str) -> Job:
+        """Have ``request``, as ``protocol.dump_request`` writes it, run in a fork with a pipe of its own.
+
+        Raises OSError where the process cannot be started, or takes no request.
+        """
         process = self.start()
-        file = process.folder / "request.json"
-        file.write_text(request, encoding="utf-8")
-        os.write(self._requests, f"{file}\n".encode())
-        return process
+        assert self._requests is not None
+        process.crashes.unlink(missing_ok=True)
+        process.request.write_text(request, encoding="utf-8")
+        results, to_parent = os.pipe()
+        try:
+            socket.send_fds(self._requests, [os.fsencode(process.request)], [to_parent])
+        except OSError:
+            os.close(results)
+            raise
+        finally:
+            os.close(to_parent)
+        return Job(process, results, process.results)
 
     def stop(self) -> None:
         """Leave no process behind."""
         if self._process is not None:
-            os.close(self._requests)
+            if self._requests is not None:
+                self._requests.close()
             self._process.stop()
             self._process = None
 
     def _started(self) -> Process:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
-        from_parent, self._requests = os.pipe()
+        # A request comes with the descriptor of its pipe, and none before the last one is done.
+        self._requests, to_worker = socket.socketpair()
         try:
-            return Process("serve", str(from_parent), Path(self._folder.name), (from_parent,), variables=PATIENT)
+            number = to_worker.fileno()
+            return Process("serve", str(number), Path(self._folder.name), (number,), variables=PATIENT)
         finally:
-            os.close(from_parent)
+            to_worker.close()
 
 
 def _variables(marker: str, folder: Path) -> dict[str, str]:

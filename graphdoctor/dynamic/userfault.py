@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from graphdoctor.dynamic.message import one_line, parse
 from graphdoctor.dynamic.places import Places
 from graphdoctor.run_model import Outcome
+
+#: Characters of a message that are looked at.
+_MOST = 100_000
 
 
 @dataclass(frozen=True)
@@ -20,18 +24,25 @@ class Fault:
 
 def fault_of(error: BaseException, places: Places, when: str) -> Fault:
     """``when`` completes the line: "at import", "in eager", "under torch.compile"."""
-    where = _place(error, places)
+    where = _harmless(lambda: _place(error, places))
     suffix = f" ({where})" if where else ""
     if isinstance(error, SystemExit):
-        return Fault("exited", f"sys.exit({error.code!r}) {when}{suffix}")
-    return Fault("raised", f"{type(error).__name__} {when}: {_text(error)}{suffix}")
+        code = _harmless(lambda: repr(error.code)) or "..."
+        return Fault("exited", f"sys.exit({one_line(code)}) {when}{suffix}")
+    return Fault("raised", f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}")
+
+
+def _harmless(ask: Callable[[], str | None]) -> str | None:
+    """What ``ask`` gives; None where the user's exception raises another one when it is asked."""
+    try:
+        return ask()
+    except BaseException:
+        return None
 
 
 def _text(error: BaseException) -> str:
-    try:
-        message = parse(str(error))
-    except Exception:  # a broken __str__ in the user's exception
-        return "no message"
+    text = _harmless(lambda: str(error))
+    message = parse((text or "")[:_MOST])
     if message.gb_type:
         return one_line(f"{message.gb_type}: {message.explanation}")
     return message.explanation or "no message"

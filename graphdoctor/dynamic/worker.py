@@ -6,9 +6,9 @@ Started by ``runner`` as ``main(request_file, descriptor)``. Standard output and
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
 import platform
+import socket
 import sys
 import sysconfig
 from dataclasses import asdict
@@ -16,59 +16,49 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from graphdoctor.dynamic.channel import CRASHES, Channel, ending, moved_up
 from graphdoctor.dynamic.places import Places, own_folders
 from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
-from graphdoctor.dynamic.protocol import Kind, RunRequest, dump_run, load_request
+from graphdoctor.dynamic.protocol import RunRequest, dump_run, load_request
 from graphdoctor.run_model import DynamicRun, FullGraph, Varied
 
 
-class Channel:
-    """JSON lines to the parent. A child that the user's code forks must not speak for the worker, so it ends here."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._pid = os.getpid()
-        os.set_inheritable(descriptor, False)
-
-    def send(self, kind: Kind, **data: Any) -> None:
-        """Write one line."""
-        if os.getpid() != self._pid:
-            os._exit(0)
-        line = json.dumps({"kind": kind, **data}).encode() + b"\n"
-        while line:
-            line = line[os.write(self._descriptor, line) :]
-
-    def progress(self, text: str) -> None:
-        """Say what is done next."""
-        self.send("progress", text=text)
-
-
 def main(request_file: str, descriptor: int) -> None:
-    """Run the request and exit. Exit handlers of the user's code do not run: they may hang."""
-    die_with_parent()
-    adopt_orphans()
-    channel = Channel(descriptor)
-    faulthandler.enable((Path(request_file).parent / "crash.txt").open("w"))
-    request = load_request(Path(request_file).read_text(encoding="utf-8"))
-    _work(request, channel)
-    channel.send("end")
-    os._exit(0)
+    """Run the request and exit."""
+    crashes = Path(request_file).with_name(CRASHES)
+    with ending(crashes):
+        die_with_parent()
+        adopt_orphans()
+        faulthandler.enable(moved_up(os.open(crashes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)))
+        channel = Channel(descriptor, crashes)
+        request = load_request(Path(request_file).read_text(encoding="utf-8"))
+        _work(request, channel)
+        channel.send("end")
 
 
 def serve(requests: str, descriptor: int) -> None:
-    """Run the requests whose files are named on the file descriptor ``requests``, one a line, each in a fork."""
+    """Run the requests that come over the socket ``requests``, each in a fork.
+
+    A request is the name of its file, and the descriptor that its results go to.
+    """
     die_with_parent()
     adopt_orphans()
-    channel = Channel(descriptor)
     from graphdoctor.dynamic.startup import warm_up
 
     warm_up()
-    with open(int(requests)) as lines:
-        for line in lines:
+    channel = Channel(descriptor)
+    with socket.socket(fileno=int(requests)) as asked:
+        while True:
+            file, descriptors, _, _ = socket.recv_fds(asked, 1 << 16, 1)
+            if not descriptors:
+                return
             pid = os.fork()
             if pid == 0:
-                os.close(int(requests))
-                main(line.strip(), descriptor)
+                # What is said of forks, and to whom the next goes, is no business of the user's code.
+                asked.close()
+                channel.close()
+                main(os.fsdecode(file), descriptors[0])
+            os.close(descriptors[0])
             _, status = os.waitpid(pid, 0)
             channel.send("gone", code=os.waitstatus_to_exitcode(status))
 

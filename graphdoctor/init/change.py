@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphdoctor.fixes.diff import unified
+from graphdoctor.source.files import read_bytes
 
 
 class InitError(Exception):
@@ -46,7 +47,7 @@ Step = Change | Kept
 def read(file: Path) -> str | None:
     """The text of ``file`` with its own line ends; None where there is no such file. Raises InitError."""
     try:
-        return file.read_bytes().decode("utf-8")
+        return read_bytes(file).decode("utf-8")
     except FileNotFoundError:
         return None
     except OSError as error:

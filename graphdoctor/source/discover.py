@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphdoctor.source.files import is_file
 from graphdoctor.source.gitignore import GitIgnore
 from graphdoctor.source.patterns import PathPattern
 
@@ -40,7 +41,7 @@ def discover(paths: Sequence[str], exclude: Sequence[PathPattern] = ()) -> Disco
     root = _root(given)
     found: dict[str, Path] = {}
     for path in given:
-        for file in _walk(path, exclude) if path.is_dir() else (path,):
+        for file in _walk(path, exclude) if os.path.isdir(path) else (path,):
             found.setdefault(os.path.realpath(file), file)
     if not found:
         folders = " and ".join(dict.fromkeys(paths))
@@ -63,7 +64,7 @@ def _root(given: Sequence[Path]) -> Path:
     here = Path.cwd()
     if all(path.is_relative_to(here) for path in given):
         return here
-    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in given]))
+    return Path(os.path.commonpath([path if os.path.isdir(path) else path.parent for path in given]))
 
 
 def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
@@ -89,7 +90,7 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
                 name.endswith(".py")
                 and not is_excluded(file, exclude)
                 and not ignored.ignores(file, is_folder=False)
-                and file.is_file()
+                and is_file(file)
             ):
                 yield file
 
@@ -97,4 +98,4 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
 def _is_skipped(folder: Path) -> bool:
     if folder.name.startswith(".") or folder.name in _SKIPPED or folder.name.endswith(".egg-info"):
         return True
-    return (folder / "pyvenv.cfg").exists()
+    return os.path.exists(folder / "pyvenv.cfg")

@@ -5,9 +5,12 @@ Source of facts: the manual page gitignore(5). Global excludes of the user are n
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from graphdoctor.source.files import read_bytes
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class GitIgnore:
 
     def __init__(self, top: Path) -> None:
         self._read: dict[Path, tuple[_Line, ...]] = {}
-        self.root = next((folder for folder in (top, *top.parents) if (folder / ".git").exists()), top)
+        self.root = next((folder for folder in (top, *top.parents) if os.path.exists(folder / ".git")), top)
         above = [folder for folder in (top, *top.parents) if folder != self.root and folder.is_relative_to(self.root)]
         if any(self.ignores(folder, is_folder=True) for folder in above):
             self.root = top
@@ -58,7 +61,7 @@ def _lines(folder: Path) -> tuple[_Line, ...]:
     lines: list[_Line] = []
     for name in (".git/info/exclude", ".gitignore"):
         try:
-            text = (folder / name).read_text(encoding="utf-8", errors="replace")
+            text = read_bytes(folder / name).decode("utf-8", "replace")
         except OSError:
             continue
         lines.extend(filter(None, map(_line, text.removeprefix("\ufeff").splitlines())))

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from graphdoctor.source.files import is_file, read_bytes
+
 
 class PackageNotFound(Exception):
     """An environment or a package that does not exist; the text is one line for the user."""
@@ -29,7 +31,7 @@ def site_folders(python: str | None, project: Path) -> tuple[Path, ...]:
         folder / name
         for folder in (project, *project.parents)
         for name in (".venv", "venv")
-        if (folder / name / "pyvenv.cfg").is_file()
+        if is_file(folder / name / "pyvenv.cfg")
     ]
     folders = [site for prefix in prefixes for site in _of_prefix(prefix)]
     folders += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
@@ -41,7 +43,7 @@ def find_package(name: str, folders: Sequence[Path]) -> Path:
     for folder in folders:
         # A folder without __init__.py is a namespace package, or only data: it counts when it has Python files.
         package = folder / name
-        if (package / "__init__.py").is_file() or package.with_suffix(".py").is_file() or any(package.glob("**/*.py")):
+        if is_file(package / "__init__.py") or is_file(package.with_suffix(".py")) or any(package.glob("**/*.py")):
             return folder
     raise PackageNotFound(name)
 
@@ -71,7 +73,14 @@ def _expanded(folders: Sequence[Path] | Iterator[Path]) -> Iterator[Path]:
     for folder in folders:
         yield folder
         for file in sorted(folder.glob("*.pth")):
-            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in _lines(file):
                 added = folder / line.strip()
                 if line.strip() and not line.startswith(("import ", "import\t", "#")) and added.is_dir():
                     yield added
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return read_bytes(file).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []

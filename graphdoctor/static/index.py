@@ -12,7 +12,7 @@ import libcst as cst
 
 from graphdoctor.source import syntax
 from graphdoctor.source.errors import SourceError
-from graphdoctor.source.files import read
+from graphdoctor.source.files import is_file, read
 from graphdoctor.source.module import SourceModule
 from graphdoctor.source.walk import walk
 from graphdoctor.static.asked import Asked
@@ -290,7 +290,7 @@ class Project:
         file = file.resolve()
         if file not in self._sources:
             found: SourceModule | None = None
-            if file.is_file():
+            if is_file(file):
                 try:
                     text, encoding = self.read(file)
                     tree = syntax.check(text)
@@ -305,7 +305,7 @@ def package_of(file: Path) -> tuple[str, Path]:
     """The dotted name of ``file`` as a module and the folder its top-level package lies in, by ``__init__.py``."""
     parts = [] if file.stem == "__init__" else [file.stem]
     folder = file.parent
-    while (folder / "__init__.py").is_file():
+    while is_file(folder / "__init__.py"):
         parts.insert(0, folder.name)
         folder = folder.parent
     return ".".join(parts), folder
@@ -319,7 +319,7 @@ def candidates(name: str, root: Path) -> tuple[Path, Path]:
 
 def module_file(name: str, root: Path) -> Path | None:
     """The file of the module ``name`` below ``root``."""
-    return next((file for file in candidates(name, root) if file.is_file()), None)
+    return next((file for file in candidates(name, root) if is_file(file)), None)
 
 
 def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:

@@ -7,10 +7,14 @@ _internal.py, LazyTraceHandler). Without a process group when the first record i
 from __future__ import annotations
 
 import gzip
+import io
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from graphdoctor.source.files import is_file, open_regular
 
 _NAME = re.compile(r"dedicated_log_torch_trace_(?:rank_(\d+)_)?.*\.log(?:\.gz)?$")
 
@@ -32,11 +36,13 @@ def find(path: Path) -> tuple[TraceFile, ...]:
 
     Raises NoTrace.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise NoTrace(f"{path} does not exist; give the folder that TORCH_TRACE named, or one of its files")
-    if path.is_file():
+    if is_file(path):
         return (TraceFile(path, _rank(path)),)
-    found = [TraceFile(file, _rank(file)) for file in path.rglob("*") if _NAME.match(file.name) and file.is_file()]
+    if not os.path.isdir(path):
+        raise NoTrace(f"{path} is no regular file; give the folder that TORCH_TRACE named, or one of its files")
+    found = [TraceFile(file, _rank(file)) for file in path.rglob("*") if _NAME.match(file.name) and is_file(file)]
     if not found:
         raise NoTrace(
             f"{path} has no trace files (dedicated_log_torch_trace_*.log); run the job with TORCH_TRACE={path}"
@@ -46,10 +52,10 @@ def find(path: Path) -> tuple[TraceFile, ...]:
 
 def open_trace(file: TraceFile) -> BinaryIO:
     """The bytes of ``file``, unpacked where it is packed. Raises OSError."""
-    stream = file.path.open("rb")
+    stream = io.BufferedReader(cast(io.RawIOBase, open_regular(file.path)))
     packed = stream.read(2) == b"\x1f\x8b"
     stream.seek(0)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if packed else stream
+    return cast(BinaryIO, gzip.GzipFile(fileobj=stream) if packed else stream)
 
 
 def _rank(file: Path) -> int | None:

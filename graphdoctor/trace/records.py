@@ -19,6 +19,8 @@ from typing import Any, BinaryIO
 #: Bytes that are kept of one line, and of one payload.
 LINE_LIMIT = 4 << 20
 PAYLOAD_LIMIT = 1 << 20
+#: Bytes that are read of one file, once it is unpacked: a small packed file may hold any number of them.
+FILE_LIMIT = 64 << 30
 
 _HEADER = re.compile(rb'[A-Z][A-Z0-9]*\d{4} [^\]\n]*\] \{"(\w+)": (?:\{"name": "([^"]*)")?')
 
@@ -90,10 +92,14 @@ class _Pending:
 
 def _lines(stream: BinaryIO, tally: Tally) -> Iterator[bytes]:
     """The lines; of one longer than the limit, its beginning."""
-    whole = True
+    whole, size = True, 0
     try:
         for line in iter(partial(stream.readline, LINE_LIMIT), b""):
             begins, whole = whole, line.endswith(b"\n")
+            size += len(line)
+            if size > FILE_LIMIT:
+                tally.damaged = f"more than {FILE_LIMIT >> 30} GiB; what comes after them is not read"
+                return
             if begins:
                 tally.lines += 1
                 yield line if len(line) < LINE_LIMIT else line[:-1] + b"\n"
@@ -114,7 +120,7 @@ def _header(line: bytes, wanted: Collection[str], tally: Tally) -> _Pending | No
     if name in wanted:
         try:
             data = json.loads(line[line.index(b"] {") + 2 :])
-        except ValueError:
+        except (ValueError, RecursionError, MemoryError):
             _count_malformed(line, tally)
             return None
     tally.records += 1

@@ -5,17 +5,24 @@ from __future__ import annotations
 from benchmarks.fix_safety.grammar.draft import Draft
 
 _BEFORE = (
-    "x = x * 1", "x = x.clone()", "x.add_(1)", "x = x.detach()", "keep = x", "keep = x[:1]", "x = x.view(x.shape)",
-    "{COUNTS}.append(x.shape)", "x = F.dropout(x.float(), 0.5)", "noise = torch.rand(2)", "x = x + {held}",
-    "x = {layer}(x)", "x = x.float()", "x.mul_(2)", "x = x * {n}", "mask = x > 0", "total = x.sum().item()",
-    "size = x.shape[0] if x.ndim else 1", "x = x[...]", "x = torch.nan_to_num(x)", "x = x.t() if x.ndim == 2 else x",
-    "torch = torch", "F = torch.nn.functional", "x = x.requires_grad_() if x.is_floating_point() and x.is_leaf else x",
-    "x = x.to(torch.float64)", "{COUNTS}.append(float(x.sum()))", "global COUNT", "numbers = x.tolist()",
-    "x = x if {flag} else x * 2", "x = x.contiguous()",
+    "import torch", "from torch import nn as torch", "import torch.nn.functional as F",
+    "x.register_hook({COUNTS}.append)", "x = torch.Tensor(x)", "x = torch.as_tensor(x)", "x = {same}(x)",
+    "x: torch.Tensor = x", "x = x * 1", "x = x.clone()", "x.add_(1)", "x = x.detach()", "keep = x", "keep = x[:1]",
+    "x = x.view(x.shape)", "{COUNTS}.append(x.shape)", "x = F.dropout(x.float(), 0.5)", "noise = torch.rand(2)",
+    "x = x + {held}", "x = {layer}(x)", "x = x.float()", "x.mul_(2)", "x = x * {n}", "mask = x > 0",
+    "total = x.sum().item()", "size = x.shape[0] if x.ndim else 1", "x = x[...]", "x = torch.nan_to_num(x)",
+    "x = x.t() if x.ndim == 2 else x", "torch = torch", "F = torch.nn.functional",
+    "x = x.requires_grad_() if x.is_floating_point() and x.is_leaf else x", "x = x.to(torch.float64)",
+    "{COUNTS}.append(float(x.sum()))", "global COUNT", "numbers = x.tolist()", "x = x if {flag} else x * 2",
+    "x = x.contiguous()",
 )  # fmt: skip
 _AFTER = (
-    "{y}.add_(1)", "{y} += 1", "{y}[0] = 5", "x.zero_()", "x.add_(1)", "{COUNTS}.append({y})", "same = {y} is x",
-    "z = {y}; z += 1", "{y}.requires_grad_()", "kind = type({y}).__name__", "shape = getattr({y}, 'shape', None)",
+    "import torch", "{y}.register_hook(lambda g: {COUNTS}.append(1))",
+    "x.register_hook(lambda g: {COUNTS}.append(g.sum()))", "names = sorted(locals())", "{y} = torch.nn.Parameter({y})",
+    "{y}.grad = None", "del x", "{y} = {y}.to('cpu')", "{y} = {y}.contiguous()", "{y} = {y}.view({y}.shape)",
+    "{y} = {y}.clone()", "{y} = {y} * 1", "{COUNTS}.append({y} is x)", "{y}.requires_grad_(False)", "{y}.add_(1)",
+    "{y} += 1", "{y}[0] = 5", "x.zero_()", "x.add_(1)", "{COUNTS}.append({y})", "same = {y} is x", "z = {y}; z += 1",
+    "{y}.requires_grad_()", "kind = type({y}).__name__", "shape = getattr({y}, 'shape', None)",
     "own = {y}.data_ptr() == x.data_ptr()", "version = {y}._version", "leaf = {y}.is_leaf", "dtype = {y}.dtype",
     "{y} = {y} * 2", "{y} = {y} + x", "{y} = {y}.sum()", "{y}.retain_grad()", "{y} = {y}.item()", "{y} = {y}.view(-1)",
     "{y}.mul_(2)", "x[0] = 7", "{y}.zero_()", "text = f'{{y}}'", "known = {y} == x", "{y}.detach_()",
@@ -35,6 +42,7 @@ _NET_AFTER = (
     "self.training = False",
 )
 _RETURNS = (
+    "return {y}, sorted(name for name in locals() if name in ('y', 'z', 'limit'))", "return {y}.shape, {y}.dtype",
     "return {y}", "return {y}", "return {y}", "return {y}", "return {y}, x", "return {y} + 0", "return {'y': {y}}",
     "return {y} if {flag} else x", "return [{y}]", "return {y}, {y} is x", "return {y} * x", "return x, {y}, x",
     "return type({y}).__name__, {y}", "return {y}, id({y}) == id(x)", "return {y} + 1", "return ({y},)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.fix_safety.grammar import odd_choices
 from benchmarks.fix_safety.grammar.arms import arm, pair
 from benchmarks.fix_safety.grammar.conditions import condition
 from benchmarks.fix_safety.grammar.draft import Draft
@@ -228,5 +229,5 @@ def _check(draft: Draft, base: str, subject: str, is_tensor: bool) -> tuple[list
 
 _FORMS = (
     *(_two_arms,) * 5, *(_one_arm,) * 5, *(_elif,) * 3, *(_several,) * 2, *(_returns,) * 4, *(_expression,) * 4,
-    *(_own_attribute,) * 2, _nested, _nested, _inner_function, _in_place, _loop, _check,
+    *(_own_attribute,) * 2, *odd_choices.FORMS, _nested, _nested, _inner_function, _in_place, _loop, _check,
 )  # fmt: skip

@@ -51,6 +51,11 @@ _BLOCKS = (
     ["t = time.time() and x.zero_()", "y = x"], ["t = list({IT}), time.time()", "y = x"],
 )  # fmt: skip
 _BARS = (
+    ["tqdm = lambda items, **options: [1, *items]", "for i in tqdm(range(3)):", "    y = y + i"],
+    ["def tqdm(items):", "    {COUNTS}.append(1)", "    return items", "for i in tqdm([1, 2]):", "    y = y + i"],
+    ["for i in (bar := tqdm(range(3), disable=True)):", "    y = y + i", "y = (y, bar.n)"],
+    ["for i in tqdm(range(3), disable=True):", "    y = y + i", "else:", "    y = y * 2"],
+    ["for i in tqdm(y if y.ndim else [1], disable=True):", "    y = y + i"],
     ["for i in tqdm(range(3), disable=True):", "    y = y + i"],
     ["for i in tqdm([1, 2], disable=True):", "    y = y + i"], ["for i in trange(3, disable=True):", "    y = y + i"],
     ["for i in tqdm(iter([1, 2]), disable=True):", "    y = y + i"],

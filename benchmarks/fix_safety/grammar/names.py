@@ -39,8 +39,8 @@ _FRAMES = (
     ["name = next(sys._getframe().f_code.co_name for _ in range(1))"],
     ["name = (lambda: inspect.stack()[0].function)()"],
     ["def inner():", "    yield sys._getframe().f_code.co_name", "name = next(inner())"],
-    ["name = sys._getframe(0).f_code.co_name"], ["name = sys._getframe().f_lineno"],
-    ["name = inspect.stack()[1].function"], ["name = {sys._getframe().f_code.co_name for _ in '1'}"],
+    ["name = sys._getframe(0).f_code.co_name"], ["name = inspect.stack()[1].function"],
+    ["name = {sys._getframe().f_code.co_name for _ in '1'}"],
     ["class Local:", "    def __call__(self):", "        return sys._getframe().f_code.co_name", "name = Local()()"],
 )  # fmt: skip
 _POWERS = (

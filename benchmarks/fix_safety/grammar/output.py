@@ -13,8 +13,9 @@ _PLAIN = (
     "x.abs().max().item()",
 )  # fmt: skip
 _EFFECTS = (
-    "next({IT})", "{helper}(x)", "{COUNTS}.append(1)", "{ITEMS}.pop()", "{QUEUE}.get()", "x.add_(1)", "{LOUD}.add(2)",
-    "torch.rand(1)", "random.random()", "{score}(x)", "{layer}(x)", "{DICT}.setdefault('c', 3)",
+    "x.register_hook({COUNTS}.append)", "{BOX}.sum()", "{BOX}.shape", "{LOUD} < 3", "sorted([{LOUD}, {LOUD}])",
+    "max({LOUD}, 1)", "next({IT})", "{helper}(x)", "{COUNTS}.append(1)", "{ITEMS}.pop()", "{QUEUE}.get()", "x.add_(1)",
+    "{LOUD}.add(2)", "torch.rand(1)", "random.random()", "{score}(x)", "{layer}(x)", "{DICT}.setdefault('c', 3)",
     "[{COUNTS}.append(i) for i in range(2)]", "list({IT})", "sum({GENERATOR})", "str({LOUD})", "{LOUD}", 'f"{{LOUD}}"',
     "{LOUD}.value", "{TABLE}['k']", "{total}", "np.random.rand()", "max({GENERATOR})", "sorted({IT})", "tuple({IT})",
     '"%s" % {LOUD}', "dict(zip({IT}, 'ab'))", "min({IT}, 3)", "{DICT}.pop('a')", "{DICT}.popitem()", "x.uniform_()",
@@ -30,6 +31,12 @@ _EFFECTS = (
     "torch.randn(2).sum()", "torch.nn.functional.dropout(x.float()).sum()", "x.float().bernoulli(0.5)",
     "torch.randperm(3)", "{LOUD}.value if {flag} else 0", "[v for v in {IT}]", "(v for v in {IT})", "{**{TABLE}}",
     "sum(v for v in {IT})",
+)  # fmt: skip
+#: Text that must stay what it is wherever the call goes, and in whatever column.
+_TEXTS = (
+    '"""one\n  two\n"""', "'größe €', x.shape", "'\\n\\t'", 'f"""{x.shape}\n    of x"""', "'a' 'b'",
+    "'one' \\\n        'two'", "'🙂', x.ndim  ", "(x.shape,\n        x.dtype)", "b'\\xff'", 'r"\\d"',
+    "x.shape,  # a comment\n        1", "'\x0c'",
 )  # fmt: skip
 _OPTIONS = (
     "end=''",
@@ -47,6 +54,9 @@ def _value(draft: Draft) -> str:
     if draft.chance(0.3):
         draft.features.add("side effect in output")
         template = draft.pick(_EFFECTS)
+    elif draft.chance(0.12):
+        draft.features.add("odd text")
+        template = draft.pick(_TEXTS)
     else:
         template = draft.pick(_PLAIN)
     # Braces of f-strings and dicts stay: they hold no plain word, or one in a second pair of braces.
@@ -80,7 +90,9 @@ def call(draft: Draft) -> str:
         return f"sys.{draft.pick(('stdout', 'stderr'))}.write(str(({values[0]},)))"
     return draft.fill(draft.pick((
         "pprint.pprint({v})", "logging.info('%s', {v})", "sys.stdout.flush()",
-        "logging.getLogger('a').info(str(({v},)))", "warnings.simplefilter('ignore')", "{LOG}.log(20, 'x')",
+        "logging.getLogger('a').info(str(({v},)))", "warnings.simplefilter('ignore')", "logging.disable(20)",
+        "{LOG}.setLevel(40)", "warnings.filterwarnings('ignore')", "warnings.resetwarnings()", "logging.basicConfig()",
+        "{LOG}.addHandler(logging.StreamHandler({BUF}))", "logging.captureWarnings(True)", "{LOG}.log(20, 'x')",
         "{LOG}.isEnabledFor(10)",
     )), v=values[0] if not values[0].startswith("*") else "x.shape")  # fmt: skip
 
@@ -92,7 +104,9 @@ def output(draft: Draft) -> list[str]:
     if draft.chance(0.5):
         return [one]
     loops = ("for step in range(2):", "with torch.no_grad():", "if True:", "if {flag}:", "if x.ndim > 0:", "if {n}:")
-    shape = draft.rng.randrange(12)
+    shape = draft.rng.randrange(20)
+    if "\n" in one and shape >= 3:
+        return [one]
     if shape < 3:
         return [draft.fill(draft.pick(loops)), f"    {one}"]
     table: dict[int, list[str]] = {
@@ -104,6 +118,14 @@ def output(draft: Draft) -> list[str]:
         8: [f"{one}; x = x * 1"],
         9: ["def show():", f"    {one}", "show()"],
         10: [f"[{one} for _ in range(2)]"],
+        12: [f"if x.ndim > 1: {one}", f"else: {one}"],
+        13: [draft.fill("if {flag}:"), "    pass", "else:", f"    {one}  # only here"],
+        14: [f"show = lambda: {one}", "show()"],
+        15: [draft.fill("with contextlib.redirect_stdout({BUF}):"), f"    {one}"],
+        16: ["match x.ndim:", "    case 0:", f"        {one}", "    case _:", f"        {one}"],
+        17: ["while True:", f"    {one}", "    break"],
+        18: ["try:", f"    {one}", "except ValueError:", f"    {one}"],
+        19: [f"assert x is not None; {one}"],
         11: ["for step in range(2):", f"    {one}", "    break", "else:", "    x = x * 2"],
     }
     return table[shape]
@@ -116,5 +138,11 @@ def shadowed(draft: Draft) -> list[str]:
     return draft.pick((
         ["print = COUNTS.append", "print(1)"],
         ["def print(value):", "    COUNTS.append(value)", "    return 3", "print(x.shape[0] if x.ndim else 0)"],
-        ["print = lambda *values: x.add_(1)", "print(1)"],
+        ["print = lambda *values: x.add_(1)", "print(1)"], ["from pprint import pprint as print", "print(x.shape)"],
+        ["from operator import length_hint as print", "print(COUNTS, 3)"],
+        ["class Own:", "    info = COUNTS.append", "logger = Own()", "logger.info('a')"],
+        ["import types", "warnings = types.SimpleNamespace(warn=COUNTS.append)", "warnings.warn('a')"],
+        ["class sys:", "    class stdout:", "        write = COUNTS.append", "sys.stdout.write('a')"],
+        ["import types", "logging = types.SimpleNamespace(info=COUNTS.append)", "logging.info('a')"],
+        ["logger = COUNTS", "logger.append('a')"],
     ))  # fmt: skip

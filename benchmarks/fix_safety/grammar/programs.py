@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 from benchmarks.fix_safety.grammar import around, choices, host, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
@@ -18,6 +19,13 @@ _TORCH_ENDS = (
     "import math as torch",
     "for torch in (1, 2):\n    pass",
 )
+_TORCH_STARTS = (
+    "try:\n    import torch\nexcept ImportError:\n    torch = None\n", "import torch, math\n",
+    "import torch as torch\n", "import torch  # é\n", "import math; import torch\n", "if True:\n    import torch\n",
+    "from typing import TYPE_CHECKING\nimport torch\n", "import torch.nn\n", "torch = __import__('torch')\n",
+    "import importlib\ntorch = importlib.import_module('torch')\n", "from torch import *\nimport torch\n",
+    "with __import__('contextlib').suppress(ImportError):\n    import torch\n", "import torch\nimport torch._dynamo\n",
+)  # fmt: skip
 _WRAPS = (
     "with torch.no_grad():",
     "with torch.enable_grad():",
@@ -140,9 +148,29 @@ def _module(draft: Draft, lines: list[str], with_sample: bool) -> str:
             )
             + text
         )
-    if draft.chance(0.03):
-        text = text.replace("    ", "\t")
-    return text if text.endswith("\n") else text + "\n"
+    text = text if text.endswith("\n") else text + "\n"
+    return _laid_out(draft, text)
+
+
+def _laid_out(draft: Draft, text: str) -> str:
+    """The same program, typed in another way."""
+    if not draft.chance(0.15):
+        return text
+    draft.features.add("layout")
+    way = draft.rng.randrange(7)
+    if way == 0:
+        return text.replace("\n", "\r\n")
+    if way == 1:
+        return text.rstrip("\n")
+    if way == 2:
+        return text.replace("    ", "\t")
+    if way == 3:
+        return re.sub(r"\by\b", "größe", text)
+    if way == 4:
+        return re.sub(r"(?m)^(    +)(y|x|z) = ", r"\1'é🙂'; \2 = ", text)
+    if way == 5:
+        return re.sub(r"(?m)^( +)if (.*):$", r"\1if (\n\1    \2  # é\n\1):", text)
+    return text.replace("import torch\n", draft.pick(_TORCH_STARTS), 1)
 
 
 def _renamed(draft: Draft, text: str) -> str:
