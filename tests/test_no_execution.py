@@ -125,7 +125,7 @@ def plant(top: Path, executed: Path) -> None:
 
 def shell(section: str, executed: Path, name: str) -> str:
     """A command for git that leaves its name; what is filtered stays as it is."""
-    command = f"touch {executed}/git-{name}; " + ("cat" if name in ("clean", "smudge") else "true")
+    command = f"touch '{executed}/git-{name}'; " + ("cat" if name in ("clean", "smudge") else "true")
     return f"!{command}" if section in ("alias", "credential") else command
 
 
@@ -169,7 +169,7 @@ def plant_in_git(top: Path, executed: Path, base: Path) -> None:
     hooks = executed.parent / "hooks"
     hooks.mkdir(exist_ok=True)
     for name in ("post-index-change", "post-checkout", "pre-commit", "query-watchman"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {executed}/git-{name}\n")
+        (hooks / name).write_text(f"#!/bin/sh\ntouch '{executed}/git-{name}'\n")
         (hooks / name).chmod(0o755)
     for config in (top / ".git" / "config", top / ".git" / "modules" / "module" / "config"):
         with config.open("a") as out:
@@ -191,7 +191,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     plant(top, executed)
     plant_in_git(top, executed, base)
     fake = top / "git"
-    fake.write_text(f'#!/bin/sh\ntouch {executed}/git-of-the-tree\nexec /usr/bin/env -i PATH=/usr/bin git "$@"\n')
+    fake.write_text(f"#!/bin/sh\ntouch '{executed}/git-of-the-tree'\nPATH=/usr/bin:/bin exec git \"$@\"\n")
     fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
     script = base / "bin" / "graphdoctor"
     script.parent.mkdir()
@@ -252,7 +252,7 @@ def test_no_command_executes_what_is_planted(tree: Tree, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scan of the tree", "scan --diff-base", "scan --fix", "explain", "rules", "init"])
-def test_nor_does_python_m(tree: Tree, name: str) -> None:
+def test_python_m_executes_nothing_of_the_working_folder(tree: Tree, name: str) -> None:
     """But for what Python itself would run in place of graphdoctor."""
     shutil.rmtree(tree.top / "graphdoctor")
     done = tree.run(sys.executable, "-m", "graphdoctor", *STATIC[name])
@@ -266,7 +266,7 @@ def test_a_folder_that_looks_like_a_repository_is_not_asked(tree: Tree) -> None:
     assert tree.left() == []
 
 
-def test_nor_do_the_entries_of_the_hooks(tree: Tree, root: Path) -> None:
+def test_the_entries_of_the_hooks_execute_nothing(tree: Tree, root: Path) -> None:
     for hook in yaml.safe_load((root / ".pre-commit-hooks.yaml").read_text()):
         command, *arguments = hook["entry"].split()
         assert command == "graphdoctor"
@@ -274,7 +274,7 @@ def test_nor_do_the_entries_of_the_hooks(tree: Tree, root: Path) -> None:
     assert tree.left() == []
 
 
-def test_nor_does_the_entry_that_init_writes(tree: Tree) -> None:
+def test_the_hook_that_init_writes_executes_nothing(tree: Tree) -> None:
     (tree.top / ".pre-commit-config.yaml").unlink(missing_ok=True)
     assert tree.graphdoctor("init", "--yes").returncode == 0
     config = yaml.safe_load((tree.top / ".pre-commit-config.yaml").read_text())
@@ -286,7 +286,7 @@ def test_nor_does_the_entry_that_init_writes(tree: Tree) -> None:
     assert tree.left() == []
 
 
-def test_nor_do_the_standard_input_compare_and_trace(tree: Tree) -> None:
+def test_the_standard_input_compare_and_trace_execute_nothing(tree: Tree) -> None:
     scan = ("scan", "-", "--stdin-filename", "model.py")
     assert tree.graphdoctor(*scan, text=MODEL).returncode == 1
     assert b"is_compiling" in tree.graphdoctor(*scan, "--fix", text=MODEL).stdout
@@ -297,7 +297,7 @@ def test_nor_do_the_standard_input_compare_and_trace(tree: Tree) -> None:
     assert tree.left() == []
 
 
-def test_nor_does_the_language_server(tree: Tree) -> None:
+def test_the_language_server_executes_nothing(tree: Tree) -> None:
     pytest.importorskip("pygls")
     uri = (tree.top / "model.py").as_uri()
     document = {"uri": uri, "languageId": "python", "version": 1, "text": MODEL}
@@ -354,7 +354,7 @@ def test_what_is_planted_does_leave_its_name(tree: Tree, name: str) -> None:
         (("diff-index", "--name-status", "--find-renames", "HEAD~1"), "git-clean"),
     ],
 )
-def test_what_is_planted_in_git_does_too(tree: Tree, command: Sequence[str], file: str) -> None:
+def test_what_is_planted_in_git_does_leave_its_name(tree: Tree, command: Sequence[str], file: str) -> None:
     (tree.top / "git").unlink()
     tree.run("git", *command)
     assert file in tree.left()

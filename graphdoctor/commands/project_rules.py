@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from graphdoctor.ruleset import RuleSet
 
 #: The formats that show the notes of a scan.
-WITH_NOTES = ("text", "json", "markdown", "html")
+WITH_NOTES = ("text", "json", "markdown", "html", "sarif")
 
 
 def project_rules(**given: Any) -> RuleSet:

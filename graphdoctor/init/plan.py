@@ -46,6 +46,7 @@ def write(plan: Plan) -> None:
     """Write the changes, each file as a whole or not at all. Raises InitError, before which files may be written."""
     for change in plan.changes:
         _check_links(change)
+    for change in plan.changes:
         if read(change.file) != change.before:
             raise InitError(f"{change.path} changed in the meantime, so it was not written")
         try:

@@ -77,5 +77,6 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
         done = init(folder, "--yes")
         assert done.returncode == 2 and f"leads by a link to {outside}" in done.stderr, done.stderr
         link.unlink()
+    assert [file.name for file in folder.iterdir()] == [".github"]
     assert init(folder, "--yes").returncode == 2
     assert contents(outside) == before

@@ -78,7 +78,7 @@ def test_a_clone_without_all_objects_fetches_nothing(repository: Path, tmp_path:
     git(repository, "config", "uploadpack.allowFilter", "true")
     clone, executed = tmp_path / "clone", tmp_path / "executed"
     git(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", repository.as_uri(), str(clone))
-    git(clone, "config", "remote.origin.uploadpack", f"touch {executed}; git-upload-pack")
+    git(clone, "config", "remote.origin.uploadpack", f"touch '{executed}'; git-upload-pack")
     commit = base_commit("HEAD", clone)
     with pytest.raises(GitError, match="this clone has not all files of the base"):
         write_files(commit, tmp_path / "base")
@@ -93,7 +93,7 @@ def test_a_relative_entry_of_the_path_is_not_looked_at(
 ) -> None:
     (tmp_path / "tools").mkdir()
     for folder in (tmp_path, tmp_path / "tools"):
-        (folder / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")
+        (folder / "git").write_text(f"#!/bin/sh\ntouch '{tmp_path}/executed'\n")
         (folder / "git").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", path)
@@ -105,7 +105,7 @@ def test_a_relative_entry_of_the_path_is_not_looked_at(
 def test_settings_of_the_environment_name_no_program(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executed = repository / "executed"
     for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_ASKPASS"):
-        monkeypatch.setenv(name, f"touch {executed}; true")
+        monkeypatch.setenv(name, f"touch '{executed}'; true")
     monkeypatch.setenv("GIT_TRACE", "1")
     git(repository, "mv", "plain.py", "new.py")
     assert renames(base_commit("HEAD", repository)) == {"plain.py": "new.py"}
