@@ -221,7 +221,7 @@ def test_settings_hold_for_the_base_too(repository: Path) -> None:
         (("scan", "src", "--baseline", "src/net.py"), "src/net.py: is not JSON"),
         (("scan", "src", "--baseline", "a", "--diff-base", "b"), "--baseline and --diff-base both name a base"),
         (("scan", "-", "--diff-base", "HEAD"), "and not the standard input"),
-        (("compare", "base.json", "src"), "src: cannot be read: Is a directory"),
+        (("compare", "base.json", "src"), "src: cannot be read: a folder and no regular file"),
     ],
 )
 def test_a_base_that_is_none_is_one_line_and_exit_2(repository: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -72,7 +72,8 @@ def _lines(folder: Path) -> tuple[_Line, ...]:
 
 def _line(text: str) -> _Line | None:
     text = re.sub(r"(?<!\\)\s+$", "", text)
-    if not text or text.startswith("#"):
+    # No path is as long as some texts that were not written for git.
+    if not text or text.startswith("#") or len(text) > _LONGEST:
         return None
     negated = text.startswith("!")
     pattern = text[negated:]
@@ -88,6 +89,7 @@ def _line(text: str) -> _Line | None:
 
 
 _STAR = "*"
+_LONGEST = 4096
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|\\(?P<quoted>.)|(?P<plain>.)")
 
 
