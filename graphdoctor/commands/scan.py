@@ -200,7 +200,7 @@ def scan(
     context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(options, progress, interrupts=interrupts)
+            diagnosis = api.scan(options, progress, None, interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
