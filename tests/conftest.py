@@ -49,7 +49,7 @@ def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command line in a process of its own: ``graphdoctor("scan", path, cwd=..., env=...)``."""
 
     def run(
-        *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None, timeout: float = 240
+        *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "graphdoctor", *map(str, arguments)],
@@ -58,7 +58,6 @@ def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout,
         )
 
     return run
@@ -90,5 +89,5 @@ def installed(clone: Path) -> Path:
     venv.create(environment, with_pip=True)
     bin_ = environment / "bin"
     install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "."]
-    subprocess.run(install, cwd=clone, check=True, timeout=240)
+    subprocess.run(install, cwd=clone, check=True)
     return bin_

@@ -88,7 +88,7 @@ def test_failing_tests_list_breaks_with_lines_words_and_fixes(
         monkeypatch.setenv("TORCH_LOGS", "graph_breaks,recompiles")
     file = pytester.makepyfile(test_user=TESTS)
     options = ["-n", "2"] if parallel else ["-p", "no:xdist"]
-    result = pytester.runpytest_subprocess(*options, timeout=200)
+    result = pytester.runpytest_subprocess(*options)
     result.assert_outcomes(passed=2, failed=5)
     printed, branch = lines(file, 'print("forward")', "if x.sum()")
     text = result.stdout.str()
@@ -123,6 +123,6 @@ def test_the_plugin_imports_neither_torch_nor_the_engine() -> None:
 
 
 def test_the_plugin_is_loaded_by_its_entry_point(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess("--fixtures", "-p", "no:xdist", timeout=60)
+    result = pytester.runpytest_subprocess("--fixtures", "-p", "no:xdist")
     for name in ("assert_fullgraph", "assert_no_graph_breaks", "assert_max_recompiles"):
         result.stdout.fnmatch_lines([f"{name} *graphdoctor/pytest_plugin.py*"])

@@ -28,7 +28,7 @@ FILES = {
 @cache
 def advised(name: str) -> Advice:
     """The advice on one of FILES: a run of a few seconds, made once."""
-    return advise(Question(FILES[name], FILES[name].parent), timeout=280)
+    return advise(Question(FILES[name], FILES[name].parent), timeout=900)
 
 
 def imported(file: Path):

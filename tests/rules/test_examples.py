@@ -118,7 +118,6 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fixed: dict[str, str], asked: 
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        timeout=900,
     )
     result: dict[str, Any] = json.loads(answer.read_text())
     return result

@@ -21,5 +21,5 @@ def test_the_table_is_up_to_date(root: Path) -> None:
         pytest.skip(f"the table is of torch {bundled().torch}")
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TORCH")}
     command = [sys.executable, str(root / "tools" / "compile_names.py")]
-    made = subprocess.run(command, env=plain, capture_output=True, text=True, check=True, timeout=120).stdout
+    made = subprocess.run(command, env=plain, capture_output=True, text=True, check=True).stdout
     assert made == (root / "graphdoctor" / "compile_names.json").read_text(encoding="utf-8")
