@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -202,7 +203,7 @@ def test_a_character_that_the_terminal_lacks_is_shown_as_an_escape(folder: Path)
 
 
 def test_a_closed_pipe_is_no_error(folder: Path) -> None:
-    command = f"{sys.executable} -m graphdoctor scan breaks.py --no-run | true"
+    command = f"{shlex.quote(sys.executable)} -m graphdoctor scan breaks.py --no-run | true"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stderr == ""
 

@@ -10,7 +10,6 @@ import pytest
 
 from graphdoctor.report.progress import Progress
 
-
 #: What clears a line.
 CLEAR = "\r\x1b[2K"
 
@@ -37,13 +36,12 @@ def test_nothing_when_not_a_terminal() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_a_line_that_counts_seconds_and_is_cleared() -> None:
     reader, writer = os.openpty()
-    with os.fdopen(writer, "w") as terminal:
-        with Progress(terminal, interval=0.05) as progress:
-            progress("running Net\x1b[31m\nin eval mode " + "x" * 500)
-            # It is drawn again while nothing is reported.
-            shown = ""
-            while shown.count(CLEAR) < 4:
-                shown += os.read(reader, 65536).decode()
+    with os.fdopen(writer, "w") as terminal, Progress(terminal, interval=0.05) as progress:
+        progress("running Net\x1b[31m\nin eval mode " + "x" * 500)
+        # It is drawn again while nothing is reported.
+        shown = ""
+        while shown.count(CLEAR) < 4:
+            shown += os.read(reader, 65536).decode()
     drawn = (shown + _read(reader)).split(CLEAR)
     assert drawn[0] == ""
     assert drawn[1].startswith("graphdoctor: running Net\\x1b[31m in eval mode xxx")
@@ -54,8 +52,7 @@ def test_a_line_that_counts_seconds_and_is_cleared() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_the_line_is_cleared_after_an_error() -> None:
     reader, writer = os.openpty()
-    with os.fdopen(writer, "w") as terminal:
-        with pytest.raises(RuntimeError), Progress(terminal) as progress:
-            progress("running")
-            raise RuntimeError
+    with os.fdopen(writer, "w") as terminal, pytest.raises(RuntimeError), Progress(terminal) as progress:
+        progress("running")
+        raise RuntimeError
     assert _read(reader).endswith(CLEAR)
