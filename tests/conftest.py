@@ -16,6 +16,9 @@ import pytest
 # Several processes share the cores; threads of torch that wait for work would only take them from each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The command is started some hundred times. As for users, Python keeps what it compiled of the package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Shells start what runs in the background, as a job of CI may, with Ctrl-C ignored, and processes inherit that. Some
 # tests interrupt the processes they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
