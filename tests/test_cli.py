@@ -6,9 +6,9 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 

@@ -39,7 +39,7 @@ _DIMS = (
     "dim=None",
     "[0]",
 )
-_FUNCTIONS = "abs relu sigmoid tanh neg sign square exp log sqrt floor round nan_to_num zeros_like ones_like sum mean amax clone".split()
+_FUNCTIONS = ["abs", "relu", "sigmoid", "tanh", "neg", "sign", "square", "exp", "log", "sqrt", "floor", "round", "nan_to_num", "zeros_like", "ones_like", "sum", "mean", "amax", "clone"]
 _NUMBERS = (
     "2", "3", "1", "0", "0.5", "-1", "0.1", "1e-3", "2.0", "127", "128", "-128", "-129", "255", "256", "300", "1e5",
     "1e38", "1e39", "1e300", "1e-40", "1e-46", "1e-320", "-2.5", "65504", "70000", "16777217", "9223372036854775807",
