@@ -100,6 +100,8 @@ def _is_read(name: cst.Name, editor: Editor) -> bool:
     user = editor.parent(name)
     if isinstance(user, (cst.BinaryOperation, cst.ComparisonTarget, cst.Comparison, cst.AssignTarget)):
         return True
+    if isinstance(user, cst.UnaryOperation):
+        return not isinstance(user.operator, cst.Plus)
     if isinstance(user, cst.Arg):
         call = editor.parent(user)
         return isinstance(call, cst.Call) and not user.star and _computes(call, editor)

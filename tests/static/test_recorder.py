@@ -1,0 +1,90 @@
+"""The values of expressions that fixes ask for: joined over all paths, also in helpers, and only when one is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.editor import Editor
+from graphdoctor.source.walk import walk
+from graphdoctor.static import engine
+from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.values import UNKNOWN, Const, External, Tensor, Value, options
+
+SOURCE = """\
+import torch
+import torch.nn as nn
+
+
+def halved(y):
+    return y / 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x, flag: bool):
+        h = self.linear(x)
+        limit = 3 if flag else h.sum()
+        if h.sum() > limit:
+            h = halved(h)
+        return h
+
+
+def unused(z):
+    return z + 1
+"""
+
+
+@pytest.fixture
+def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value]:
+    """The values by the code of the expressions, as the fixes of the one finding can ask for them."""
+    found: dict[str, Value] = {}
+    suggest = engine.suggest
+
+    def look(rule: object, hit: object, editor: Editor) -> object:
+        for node in walk(editor.module.tree):
+            if isinstance(node, cst.BaseExpression):
+                found[editor.module.tree.code_for_node(node)] = editor.value(node)
+        return suggest(rule, hit, editor)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "suggest", look)
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE)
+    assert [f.rule for f in engine.analyse([(file, file.name)]).findings] == ["GD201"]
+    return found
+
+
+def test_the_values_of_a_region_and_of_what_it_calls(values: dict[str, Value]) -> None:
+    assert isinstance(values["self.linear(x)"], Tensor) and values["self.linear(x)"].dtype == "float"
+    assert isinstance(values["y / 2"], Tensor)
+    assert values["nn.Linear"] == External("torch.nn.Linear")
+
+
+def test_values_are_joined_over_the_paths(values: dict[str, Value]) -> None:
+    limit = set(map(type, options(values["3 if flag else h.sum()"])))
+    assert limit == {Const, Tensor}
+
+
+def test_nothing_is_known_of_code_that_no_region_reaches(values: dict[str, Value]) -> None:
+    assert values["z + 1"] == UNKNOWN
+
+
+def test_a_file_is_interpreted_once_where_no_fix_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Recorder] = []
+
+    class Counted(Recorder):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(engine, "Recorder", Counted)
+    for number, text in enumerate((SOURCE, SOURCE.replace("if h.sum() > limit:", "if flag:"))):
+        file = tmp_path / f"model{number}.py"
+        file.write_text(text)
+        engine.analyse([(file, file.name)])
+    assert len(made) == 1
