@@ -49,7 +49,7 @@ def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value]:
     def look(rule: object, hit: object, editor: Editor) -> object:
         for node in walk(editor.module.tree):
             if isinstance(node, cst.BaseExpression):
-                found[editor.module.tree.code_for_node(node)] = editor.value(node)
+                found[editor.code(node)] = editor.value(node)
         return suggest(rule, hit, editor)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "suggest", look)
