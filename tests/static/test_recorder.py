@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import libcst as cst
 import pytest
 
 from graphdoctor.fixes.editor import Editor
+from graphdoctor.model import Fix
 from graphdoctor.source.walk import walk
 from graphdoctor.static import engine
 from graphdoctor.static.recorder import Recorder
+from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.values import UNKNOWN, Const, External, Tensor, Value, options
 
 SOURCE = """\
@@ -46,11 +49,11 @@ def values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value]:
     found: dict[str, Value] = {}
     suggest = engine.suggest
 
-    def look(rule: object, hit: object, editor: Editor) -> object:
+    def look(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit]) -> Fix | None:
         for node in walk(editor.module.tree):
-            if isinstance(node, cst.BaseExpression):
-                found[editor.code(node)] = editor.value(node)
-        return suggest(rule, hit, editor)  # type: ignore[arg-type]
+            if isinstance(node, (cst.Attribute, cst.BinaryOperation, cst.Call, cst.IfExp)):
+                found[editor.code(editor.module.of(node))] = editor.value(node)
+        return suggest(rule, hit, editor, others)
 
     monkeypatch.setattr(engine, "suggest", look)
     file = tmp_path / "model.py"
