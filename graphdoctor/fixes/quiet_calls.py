@@ -45,7 +45,8 @@ READING = words("""
     inspect.currentframe inspect.isfunction inspect.signature logging.getLogger os.cpu_count os.environ.get os.getcwd
     os.getenv os.getpid os.getppid os.path.abspath os.path.basename os.path.dirname os.path.exists os.path.getsize
     os.path.isdir os.path.isfile os.path.join threading.current_thread threading.get_ident time.asctime
-    time.clock_gettime time.ctime time.gmtime time.localtime time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns
+    time.clock_gettime time.ctime time.gmtime time.localtime time.monotonic time.monotonic_ns time.perf_counter
+    time.perf_counter_ns
     time.process_time time.process_time_ns time.strftime time.thread_time time.time time.time_ns torch.Size
     torch.cuda.current_device torch.cuda.device_count torch.cuda.get_device_name torch.cuda.get_device_properties
     torch.cuda.is_available torch.cuda.max_memory_allocated torch.cuda.max_memory_reserved torch.cuda.memory_allocated
