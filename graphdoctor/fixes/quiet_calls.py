@@ -22,6 +22,7 @@ from graphdoctor.static.values import (
     Unknown,
     Value,
     options,
+    walk,
 )  # fmt: skip
 
 #: Methods of tensors that read what a tensor is or holds, beside the operators.
@@ -174,8 +175,8 @@ def is_new(node: cst.CSTNode) -> bool:
 
 
 def runs_code(value: Value, names: tuple[str, ...], editor: Editor) -> bool:
-    """Whether one of the special methods ``names`` of a class may run for ``value``."""
-    for option in options(value):
+    """Whether one of the special methods ``names`` of a class may run for ``value``, or for what it holds."""
+    for option in walk(value):
         if isinstance(option, Instance) and any(option.info.lookup(name) is not None for name in names):
             return True
         if isinstance(option, Unknown) and defines(names, editor):

@@ -153,6 +153,8 @@ def test_a_side_effect_is_named(fixed: Any, line: str) -> None:
         ("def __str__(self):\n        V.n += 1\n        return ''", "print(f'{v}')"),
         ("def __str__(self):\n        V.n += 1\n        return ''", "print('%s' % v)"),
         ("def __repr__(self):\n        V.n += 1\n        return ''", "print('{}'.format(v))"),
+        ("def __repr__(self):\n        V.n += 1\n        return ''", "print([v], {'a': v})"),
+        ("def __repr__(self):\n        V.n += 1\n        return ''", "print(str([v]))"),
         ("def __len__(self):\n        V.n += 1\n        return 1", "print(len(v))"),
         ("def __add__(self, o):\n        V.n += 1\n        return 1", "print(v + 1)"),
         ("def __eq__(self, o):\n        V.n += 1\n        return True", "print(v == 1)"),
