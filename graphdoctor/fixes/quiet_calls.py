@@ -68,7 +68,13 @@ _OF_TIME = words("date isoformat strftime time timestamp timetuple total_seconds
 #: What a sequence may be to be gone through twice.
 _LASTING = words("dict frozenset list range set size str tuple")
 #: Methods by which a conversion runs code of a class, and by which reading any attribute does.
-_BY_CONVERSION = ("__int__", "__float__", "__bool__", "__len__", "__index__", "__iter__", "__contains__", "__abs__")
+_BY_CONVERSION = tuple(
+    f"__{name}__"
+    for name in words("""
+        abs add bool complex contains divmod eq float floor ceil ge gt hash index int invert iter le len lt ne neg next
+        radd reversed round trunc
+    """)
+)
 BY_TEXT = ("__repr__", "__str__", "__format__")
 BY_NAME = ("__getattr__", "__getattribute__")
 
@@ -83,7 +89,7 @@ def _computes(callee: Value, call: ArgumentCall, editor: Editor) -> bool:
         return _external(callee.qualname, call, editor)
     if not isinstance(callee, Method):
         return False
-    return all(_method(receiver, callee.name, call) for receiver in options(callee.receiver))
+    return all(_method(receiver, callee.name, call, editor) for receiver in options(callee.receiver))
 
 
 def is_plain(node: cst.Call, editor: Editor) -> bool:
@@ -132,7 +138,7 @@ def _builtin(name: str, call: ArgumentCall, editor: Editor) -> bool:
     return fresh or all(_is_lasting(arg) for arg in call.args)
 
 
-def _method(receiver: Value, name: str, call: ArgumentCall) -> bool:
+def _method(receiver: Value, name: str, call: ArgumentCall, editor: Editor) -> bool:
     if isinstance(receiver, Tensor):
         is_known = receiver.sure or name not in _AMBIGUOUS
         return is_known and (name in PURE or name in _READS) and _keeps_operands(name, call)
@@ -144,7 +150,8 @@ def _method(receiver: Value, name: str, call: ArgumentCall) -> bool:
             isinstance(receiver, Py) and receiver.kind in ("int", "float", "bool", "size")
         )
     if isinstance(receiver, (Mapping, Seq)):
-        return name in _CONTAINER[type(receiver)]
+        compared = any(runs_code(v, _BY_CONVERSION, editor) for v in (receiver, *call.args))
+        return name in _CONTAINER[type(receiver)] and (not compared or name in ("copy", "items", "keys", "values"))
     if isinstance(receiver, (Instance, TorchModule)):
         return name in _MODULE and not call.args
     return isinstance(receiver, Returned) and receiver.qualname.startswith("datetime.") and name in _OF_TIME
