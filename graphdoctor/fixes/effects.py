@@ -21,8 +21,10 @@ from graphdoctor.static.values import Value
 #: Methods by which an index, a test or an operator runs code of a class.
 _BY_INDEX = ("__getitem__", "__missing__", "defaultdict")
 _BY_TRUTH = ("__bool__",)
+_BY_HASH = ("__hash__", "__eq__")
+_HASHING = (cst.Set, cst.Dict, cst.SetComp, cst.DictComp)
 _BY_OPERATOR = re.compile(
-    r"\bdef __([ri]?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)"
+    r"\b__([ri]?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)"
     r"|neg|pos|invert|eq|ne|lt|le|gt|ge|contains|hash)__"
 )
 _Known = dict[int, ArgumentCall]
@@ -62,6 +64,8 @@ def _traces(code: Sequence[cst.CSTNode], known: _Known, editor: Editor) -> Itera
             for part in node.comparisons if isinstance(node, cst.Comparison) else ():
                 if isinstance(part.operator, (cst.In, cst.NotIn)) and not _lasts(part.comparator, editor):
                     yield part.comparator
+        elif isinstance(node, _HASHING) and defines(_BY_HASH, editor):
+            yield node
         elif isinstance(node, _TRUTHS):
             if defines(_BY_TRUTH, editor):
                 yield node

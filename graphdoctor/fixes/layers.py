@@ -71,6 +71,14 @@ def plain_property(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     ]  # fmt: skip
     if len(found) != 1:
         return Refusal("This is no cached property of this file.")
+    stores = [
+        *(n.target for n in editor.every(cst.AssignTarget)),
+        *(n.target for n in editor.every(cst.AnnAssign)),
+        *(n.target for n in editor.every(cst.AugAssign)),
+        *(n.target for n in editor.every(cst.Del)),
+    ]
+    if any(isinstance(target, cst.Attribute) and target.attr.value == name for target in stores):
+        raise Refuse(f"`{name}` is stored or deleted, which a property does not allow")
     reason = "The value is computed in each call, and is another object each time."
     return FixPlan((editor.replace(found[0], "property"),), "unsafe", reason)
 

@@ -91,10 +91,17 @@ def may_be_caught(place: cst.CSTNode, code: Sequence[cst.CSTNode], editor: Edito
         if block.handlers and _enters(block.body, place, function):
             return True
     return any(
-        any(called(item.item) == "suppress" for item in block.items if isinstance(item.item, cst.Call))
-        and _enters(block.body, place, function)
+        any(_swallows(item.item, editor) for item in block.items) and _enters(block.body, place, function)
         for block in editor.every(cst.With)
     )
+
+
+def _swallows(context: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether a context may handle exceptions: ``suppress``, or one that the file defines."""
+    if isinstance(context, cst.Call) and dotted_name(context.func, editor).startswith("torch."):
+        return False
+    is_own = editor.has_word("__exit__") or editor.has_word("contextmanager")
+    return is_own or (isinstance(context, cst.Call) and called(context) in ("suppress", "ExitStack"))
 
 
 def _enters(body: cst.CSTNode, place: cst.CSTNode, function: cst.FunctionDef | None) -> bool:

@@ -22,6 +22,7 @@ from graphdoctor.static.values import (
     Unknown,
     Value,
     options,
+    walk,
 )  # fmt: skip
 
 #: Methods of tensors that read what a tensor is or holds, beside the operators.
@@ -42,10 +43,11 @@ _NUMPY = words("abs all any array asarray max mean median min ndim prod round sh
 #: Functions that read the state of the machine or of torch and change nothing.
 READING = words("""
     datetime.date.today datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow datetime.timedelta
-    inspect.currentframe inspect.isfunction inspect.signature logging.getLogger os.cpu_count os.getcwd os.getenv
-    os.getpid os.getppid os.path.abspath os.path.basename os.path.dirname os.path.exists os.path.getsize os.path.isdir
-    os.path.isfile os.path.join threading.current_thread threading.get_ident time.asctime time.clock_gettime time.ctime
-    time.gmtime time.localtime time.monotonic time.monotonic_ns time.perf_counter time.perf_counter_ns
+    inspect.currentframe inspect.isfunction inspect.signature logging.getLogger os.cpu_count os.environ.get os.getcwd
+    os.getenv os.getpid os.getppid os.path.abspath os.path.basename os.path.dirname os.path.exists os.path.getsize
+    os.path.isdir os.path.isfile os.path.join threading.current_thread threading.get_ident time.asctime
+    time.clock_gettime time.ctime time.gmtime time.localtime time.monotonic time.monotonic_ns time.perf_counter
+    time.perf_counter_ns
     time.process_time time.process_time_ns time.strftime time.thread_time time.time time.time_ns torch.Size
     torch.cuda.current_device torch.cuda.device_count torch.cuda.get_device_name torch.cuda.get_device_properties
     torch.cuda.is_available torch.cuda.max_memory_allocated torch.cuda.max_memory_reserved torch.cuda.memory_allocated
@@ -66,7 +68,13 @@ _OF_TIME = words("date isoformat strftime time timestamp timetuple total_seconds
 #: What a sequence may be to be gone through twice.
 _LASTING = words("dict frozenset list range set size str tuple")
 #: Methods by which a conversion runs code of a class, and by which reading any attribute does.
-_BY_CONVERSION = ("__int__", "__float__", "__bool__", "__len__", "__index__", "__iter__", "__contains__", "__abs__")
+_BY_CONVERSION = tuple(
+    f"__{name}__"
+    for name in words("""
+        abs add bool complex contains divmod eq float floor ceil ge gt hash index int invert iter le len lt ne neg next
+        radd reversed round trunc
+    """)
+)
 BY_TEXT = ("__repr__", "__str__", "__format__")
 BY_NAME = ("__getattr__", "__getattribute__")
 
@@ -81,7 +89,7 @@ def _computes(callee: Value, call: ArgumentCall, editor: Editor) -> bool:
         return _external(callee.qualname, call, editor)
     if not isinstance(callee, Method):
         return False
-    return all(_method(receiver, callee.name, call) for receiver in options(callee.receiver))
+    return all(_method(receiver, callee.name, call, editor) for receiver in options(callee.receiver))
 
 
 def is_plain(node: cst.Call, editor: Editor) -> bool:
@@ -130,7 +138,7 @@ def _builtin(name: str, call: ArgumentCall, editor: Editor) -> bool:
     return fresh or all(_is_lasting(arg) for arg in call.args)
 
 
-def _method(receiver: Value, name: str, call: ArgumentCall) -> bool:
+def _method(receiver: Value, name: str, call: ArgumentCall, editor: Editor) -> bool:
     if isinstance(receiver, Tensor):
         is_known = receiver.sure or name not in _AMBIGUOUS
         return is_known and (name in PURE or name in _READS) and _keeps_operands(name, call)
@@ -142,7 +150,8 @@ def _method(receiver: Value, name: str, call: ArgumentCall) -> bool:
             isinstance(receiver, Py) and receiver.kind in ("int", "float", "bool", "size")
         )
     if isinstance(receiver, (Mapping, Seq)):
-        return name in _CONTAINER[type(receiver)]
+        compared = any(runs_code(v, _BY_CONVERSION, editor) for v in (receiver, *call.args))
+        return name in _CONTAINER[type(receiver)] and (not compared or name in ("copy", "items", "keys", "values"))
     if isinstance(receiver, (Instance, TorchModule)):
         return name in _MODULE and not call.args
     return isinstance(receiver, Returned) and receiver.qualname.startswith("datetime.") and name in _OF_TIME
@@ -173,8 +182,8 @@ def is_new(node: cst.CSTNode) -> bool:
 
 
 def runs_code(value: Value, names: tuple[str, ...], editor: Editor) -> bool:
-    """Whether one of the special methods ``names`` of a class may run for ``value``."""
-    for option in options(value):
+    """Whether one of the special methods ``names`` of a class may run for ``value``, or for what it holds."""
+    for option in walk(value):
         if isinstance(option, Instance) and any(option.info.lookup(name) is not None for name in names):
             return True
         if isinstance(option, Unknown) and defines(names, editor):

@@ -79,10 +79,25 @@ def power(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("This is no call of pow with two arguments.")
     if not is_builtin("pow", editor):
         return Refusal("The name pow may stand for something else in this file.")
+    return FixPlan(_as_operator(call, editor), "safe", "Both call `__pow__` of the base.")
+
+
+def _as_operator(call: cst.Call, editor: Editor) -> tuple[Edit, ...]:
+    """``pow(a, b)`` as ``(a ** b)``: only what is around the operands, so that these can be rewritten too."""
     base, exponent = (a.value for a in call.args)
     is_number = isinstance(exponent, (cst.Integer, cst.Float))
-    text = f"({editor.operand(base)} ** {editor.code(exponent) if is_number else editor.operand(exponent)})"
-    return FixPlan((editor.replace(call, text),), "safe", "Both call `__pow__` of the base.")
+    texts = [editor.operand(base), editor.code(exponent) if is_number else editor.operand(exponent)]
+    if base.lpar or exponent.lpar:
+        return (editor.replace(call, f"({texts[0]} ** {texts[1]})"),)
+    (before, behind), (left, right) = (
+        text.split(editor.code(v), 1) for text, v in zip(texts, (base, exponent), strict=True)
+    )
+    whole, first, second = editor.location(call), editor.location(base), editor.location(exponent)
+    return (
+        Edit(editor.path, (whole.line, whole.column), (first.line, first.column), "(" + before),
+        Edit(editor.path, (first.end_line, first.end_column), (second.line, second.column), f"{behind} ** {left}"),
+        Edit(editor.path, (second.end_line, second.end_column), (whole.end_line, whole.end_column), right + ")"),
+    )
 
 
 def always_callable(hit: Hit, editor: Editor) -> FixPlan | Refusal:

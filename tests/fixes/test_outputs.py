@@ -60,6 +60,8 @@ def test_output_may_be_left_out(fixed: Any, head: str, body: list[str]) -> None:
         ("", ["try:", "    warnings.warn('a')", "except UserWarning:", "    x = x * 2"], "where it raises"),
         ("", ["try:", "    print({}['a'])", "except KeyError:", "    x = x * 2"], "where it raises"),
         ("", ["with contextlib.suppress(KeyError):", "    print({}['a'])"], "where it raises"),
+        ("class C:\n    def __enter__(self):\n        pass\n    def __exit__(self, *error):\n        return True",
+         ["with C():", "    print([][1])"], "where it raises"),
         ("def g(x):\n    print([][1])\n    return x", ["try:", "    x = g(x)", "except IndexError:", "    pass"],
          "where it raises, code around it goes on in another way"),
         ("from mylog import get_logger\nlog = get_logger()", ["log.info('a')"], "changes more than what is shown"),

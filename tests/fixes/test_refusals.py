@@ -250,6 +250,9 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (plain_module, "return x", NAME_X, UNKNOWN, "This is no call of a scripted module."),
     (plain_module, "return x(1)", CALL, UNKNOWN, "Where `x` is scripted or traced is not shown in this file."),
     (plain_property, "return x.ones", (cst.Attribute, "x.ones"), UNKNOWN, "This is no cached property of this file."),
+    (plain_property, NET + "    @cached_property\n    def ones(self):\n        return 1\n" + FORWARD
+     + "        self.ones = x\n        return self.ones\n", (cst.Attribute, "self.ones"), UNKNOWN,
+     "`ones` is stored or deleted, which a property does not allow."),
     (compile_too, "return g(x)", CALL, UNKNOWN,
      "The function that is kept out of compilation is not defined at the top of this file."),
     # Masks.

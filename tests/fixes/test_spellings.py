@@ -27,6 +27,8 @@ def program(head: str, body: str) -> str:
         ("", "return pow(x, 2)", "return (x ** 2)"),
         ("", "return pow(-x, 2)if x is not None else x", "return ((-x) ** 2)if x is not None else x"),
         ("", "return pow(2, x)", "return ((2) ** x)"),
+        ("S = 2", "return pow(pow(x, 2), pow(x, globals()['S']))", "return ((x ** 2) ** (x ** S))"),
+        ("", "return pow((x), (2)) + pow(\n    x + 1,  # why\n    2,\n)", "return ((x) ** (2)) + ((x + 1) ** 2)"),
         ("", "y = x * 2\nreturn y.relu() if callable(y.relu)and x.ndim else y", "y.relu() if True and x.ndim else y"),
     ],
 )
