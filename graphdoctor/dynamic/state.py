@@ -101,7 +101,11 @@ class _Reader:
                         self.value(value, start + name, 0)
 
     def bound(self, value: Any, name: str, file: str) -> None:
-        """A global of the module ``file``: of what it imports, only that it is the same."""
+        """A global of the module ``file``, but for other modules; of classes and functions only its own."""
+        with contextlib.suppress(Exception):
+            self._bound(value, name, file)
+
+    def _bound(self, value: Any, name: str, file: str) -> None:
         if isinstance(value, types.ModuleType):
             return
         if isinstance(value, type):

@@ -154,7 +154,8 @@ class Hostile(dict[str, int]):
 
 def test_objects_that_raise_are_passed_over() -> None:
     def write(net: Net) -> None:
-        net.hostile = Hostile(a=1)
-        net.last = 1
+        net.box.by_name["hostile"] = module.hostile = Hostile(a=1)
+        net.last = module.last = 1
 
-    assert "attribute last" in changes(write)
+    module = ModuleType("hostile_module")
+    assert {"attribute last", "global last"} <= changes(write, [module]).keys()
