@@ -132,6 +132,7 @@ def test_with_the_fixes_no_break_is_left_and_outputs_are_equal(demo: Scan) -> No
     assert (verification["breaks"], verification["fullgraph_passes"]) == (0, True)
     assert verification["numerics"]["equal"] is True
     assert verification["grade"] == "general"
+    assert {f["fix"]["label"] for f in demo.report["findings"]} <= {"safe", "verified"}
 
 
 def test_a_scan_changes_no_file(demo: Scan) -> None:

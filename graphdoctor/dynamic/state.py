@@ -5,6 +5,7 @@ Nothing of the user's runs here: attributes are read from ``__dict__`` and slots
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import hashlib
 import operator
@@ -13,7 +14,7 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +62,8 @@ def of(sample: Sample, modules: Iterable[types.ModuleType]) -> State:
             if not name.startswith("__"):
                 reader.bound(value, f"global {name}", module.__name__)
     for name, text in os.environ.items():
-        reader.leaf(f"environment variable {name}", text)
+        # Not the text, which may be a secret.
+        reader.leaf(f"environment variable {name}", _digest(text.encode(errors="replace")))
     return reader.state
 
 
@@ -99,7 +101,11 @@ class _Reader:
                         self.value(value, start + name, 0)
 
     def bound(self, value: Any, name: str, file: str) -> None:
-        """A global of the module ``file``: of what it imports, only that it is the same."""
+        """A global of the module ``file``, but for other modules; of classes and functions only its own."""
+        with contextlib.suppress(Exception):
+            self._bound(value, name, file)
+
+    def _bound(self, value: Any, name: str, file: str) -> None:
         if isinstance(value, types.ModuleType):
             return
         if isinstance(value, type):
@@ -135,9 +141,12 @@ class _Reader:
             self.state.leaves[name] = value
 
     def value(self, value: Any, name: str, depth: int) -> None:
-        """``value`` and what it holds."""
-        if len(self.state.leaves) >= _MOST or depth > _DEPTH:
-            return
+        """``value`` and what it holds, up to what raises when it is looked at, as proxies may."""
+        if len(self.state.leaves) < _MOST and depth <= _DEPTH:
+            with contextlib.suppress(Exception):
+                self._value(value, name, depth)
+
+    def _value(self, value: Any, name: str, depth: int) -> None:
         plain = _plain(value)
         if plain is not None:
             self.leaf(name, plain)
@@ -222,10 +231,14 @@ def _position(value: Any) -> Any:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from ((f"[{_key(key, number)}]", child) for number, (key, child) in enumerate(value.items()))
-    elif isinstance(value, (list, tuple, deque)):
-        yield from ((f"[{number}]", child) for number, child in enumerate(value))
+    # By the methods of the builtin classes: those of a subclass may load a data set, or move an iterator.
+    if isinstance(value, dict):
+        yield from ((f"[{_key(key, number)}]", child) for number, (key, child) in enumerate(dict.items(value)))
+    elif isinstance(value, (list, tuple)):
+        items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+        yield from ((f"[{number}]", child) for number, child in enumerate(items))
+    elif isinstance(value, deque):
+        yield from ((f"[{number}]", child) for number, child in enumerate(deque.__iter__(value)))
     elif isinstance(value, (set, frozenset)):
         yield from ((f"{{{key}}}", True) for key in sorted(_key(item, 0) for item in value))
     if hasattr(value, "__dict__"):
