@@ -1,5 +1,6 @@
 # make demo   scans fixtures/demo/model.py and writes graphdoctor-report.html
 # make test   lint, types and all tests
+# make quick  the tests of the static pass, the diagnosis and the language server, in half a minute
 # Both make the virtual environment .venv when there is none. Another Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -9,20 +10,24 @@ REPORT ?= graphdoctor-report.html
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: demo test lint picture clean
+.PHONY: demo test quick lint picture clean
 
 # A scan ends with 1 when it found something, which the demo is there for. 2 is an error.
 demo: $(VENV)/installed-torch
-	@$(BIN)/graphdoctor scan fixtures/demo/model.py --html $(REPORT) || test $$? -eq 1
+	@$(BIN)/python -m graphdoctor scan fixtures/demo/model.py --html $(REPORT) || test $$? -eq 1
 	@echo "The report: $(abspath $(REPORT))"
 
 test: lint
 	$(BIN)/python -m pytest
 
+# Generated programs take longer than all the others together.
+quick: $(VENV)/installed-dev
+	$(BIN)/python -m pytest tests/source tests/static tests/diagnosis tests/lsp --ignore tests/static/test_fuzz.py
+
 lint: $(VENV)/installed-dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
 
 $(VENV)/installed-torch: setup.cfg constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[torch]'
@@ -39,7 +44,7 @@ $(BIN)/python:
 picture: demo
 	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1180 \
 	    --no-first-run --disable-background-networking --user-data-dir=$$profile \
-	    --screenshot=$(abspath docs/report.png) file://$(abspath $(REPORT)); rm -rf $$profile
+	    --screenshot="$(abspath docs/report.png)" "file://$(abspath $(REPORT))"; rm -rf $$profile
 
 clean:
 	rm -rf $(VENV) $(REPORT) build graphdoctor.egg-info

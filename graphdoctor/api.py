@@ -71,7 +71,7 @@ class _Sources:
 
 def scan(
     options: ScanOptions,
-    progress: Progress = lambda text: None,
+    progress: Progress = lambda _text: None,
     choose: Choose | None = None,
     interrupts: Interrupts | None = None,
 ) -> Diagnosis:

@@ -187,7 +187,7 @@ def _seconds(value: object, key: str, table: Table) -> float:
     return seconds
 
 
-def _allow(value: object, key: str, table: Table) -> tuple[Allowance, ...]:
+def _allow(value: object, _key: str, table: Table) -> tuple[Allowance, ...]:
     from graphdoctor.diagnosis.allow import allowances
 
     try:

@@ -62,7 +62,7 @@ class Interrupts:
             self.requested = True
             return None
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         again, self.requested = self.requested, True
         if again or self._may_raise:
             # What is cleaned up now shall not be cut off by the same Ctrl-C that comes twice.
@@ -87,7 +87,7 @@ def ending_cleanly() -> Iterator[None]:
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int, _frame: FrameType | None) -> None:
         for other in taken:
             signal.signal(other, signal.SIG_IGN)
         raise Ended(number)

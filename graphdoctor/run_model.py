@@ -286,6 +286,8 @@ class DynamicRun:
     device_checks: DeviceChecks | None = None
     #: Lines of scanned files that ran in eager, by path. Not part of the JSON contract.
     executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    #: Of fixed code: attributes and globals that the compiled original writes and this does not. Not part of it either.
+    unwritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

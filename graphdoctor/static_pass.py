@@ -32,7 +32,7 @@ class Work:
     """What the static pass is asked; the fields are those of ``Analysis``."""
 
     files: Sequence[File]
-    helper: PathOf = lambda file: None
+    helper: PathOf = lambda _file: None
     target: str | None = None
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     followed: Mapping[str, Path] = field(default_factory=dict)
@@ -53,7 +53,7 @@ def static_pass(
     rules: Callable[[], tuple[Rule, ...]],
     cache: Cache | None = None,
     jobs: int | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = lambda _done: None,
     interrupts: Interrupts | None = None,
 ) -> StaticResult:
     """What the static pass says of the files, whatever the number of processes.

@@ -42,7 +42,7 @@ def at_breaks(runs: Sequence[DynamicRun], rules: Sequence[Rule], root: Path, kno
     files = {path: (root / path).resolve() for path in sorted(broken)}
     found = []
     for path, file in files.items():
-        static = engine.analyse([(file, shown(file, root))], rules, lambda other: None)
+        static = engine.analyse([(file, shown(file, root))], rules, lambda _other: None)
         found += [
             replace(finding, owner="third-party", location=replace(finding.location, path=path))
             for finding in static.findings

@@ -50,7 +50,7 @@ class Types:
     def __init__(
         self,
         names: Mapping[str, Any] | None = None,
-        prepare: Prepare = lambda kind, raw: raw,
+        prepare: Prepare = lambda _kind, raw: raw,
         null_text: bool = False,
         flat: frozenset[type] = frozenset(),
     ) -> None:

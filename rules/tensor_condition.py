@@ -78,6 +78,27 @@ def f(x):
 """,
     """\
 def f(x):
+    match x.sum():
+        case 3:  # GB0170
+            return x
+        case _:
+            return x + 1
+""",
+    """\
+def f(x):
+    match "mean":
+        case "sum":
+            y = 3
+        case "mean":
+            y = x.mean()
+        case _:
+            y = 4
+    if y > 0:  # GB0170
+        return x
+    return x + 1
+""",
+    """\
+def f(x):
     while x.abs().max() > 0.5:  # GB0170
         x = x * 0.5
     return x
@@ -254,6 +275,31 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    match x.sum():
+        case torch.Tensor() as y:
+            return x + y
+        case 3:
+            return x
+""",
+    """\
+def f(x):
+    y = x.sum()
+    match "mean":
+        case "mean":
+            y = 3
+    match (x, y):
+        case [z, 3]:
+            x = z + 1
+        case _:
+            if x.sum() > 0:
+                x = x - 1
+    return x
+""",
     """\
 import torch
 import torch.nn as nn
@@ -442,9 +488,11 @@ def graphdoctor_target():
 def check_truth(event: Truth) -> Hit | None:
     if not may_be_tensor(event.value) or in_assert(event) or only_raises(event):
         return None
+    # A pattern is what compares; what it is compared with is named.
+    asked = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
     return Hit(
         event,
-        f"{WORDING[event.context]} tensor data {code(event)}: {consequence(event)}",
+        f"{WORDING[event.context]} tensor data {code(event, asked)}: {consequence(event)}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
     )

@@ -6,9 +6,9 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     """The command as a process of its own, in the current folder."""
     command = [sys.executable, "-m", "graphdoctor", *arguments]
     variables = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
 
 
 def test_version_and_help_import_no_engine() -> None:
@@ -136,10 +136,9 @@ def test_wrong_options_are_exit_2(folder: Path, arguments: list[str]) -> None:
 
 
 def test_a_bad_output_folder_is_known_before_the_scan(folder: Path) -> None:
-    (folder / "slow.py").write_text("import time\ntime.sleep(60)\n" + BREAKS)
-    started = time.monotonic()
-    assert process("scan", "slow.py", "--output", "no/report.txt").returncode == 2
-    assert time.monotonic() - started < 30
+    (folder / "marks.py").write_text("open('imported', 'w').close()\n" + BREAKS)
+    assert process("scan", "marks.py", "--output", "no/report.txt").returncode == 2
+    assert not (folder / "imported").exists()
 
 
 @pytest.mark.parametrize("output_format", ["text", "json", "markdown"])
@@ -202,8 +201,8 @@ def test_a_character_that_the_terminal_lacks_is_shown_as_an_escape(folder: Path)
 
 
 def test_a_closed_pipe_is_no_error(folder: Path) -> None:
-    command = f"{sys.executable} -m graphdoctor scan breaks.py --no-run | true"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    command = f"{shlex.quote(sys.executable)} -m graphdoctor scan breaks.py --no-run | true"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stderr == ""
 
 

@@ -75,7 +75,7 @@ def truth(root: Path) -> dict[str, dict[str, Any]]:
 
 def captured(root: Path, *files: Path) -> list[dict[str, Any]]:
     script = [sys.executable, "-B", str(root / "tests" / "capture_breaks.py"), *map(str, files)]
-    done = subprocess.run(script, capture_output=True, text=True, timeout=240, check=True)
+    done = subprocess.run(script, capture_output=True, text=True, check=True)
     return list(json.loads(done.stdout))
 
 
@@ -162,7 +162,7 @@ def test_written_fixes_satisfy_dynamo(graphdoctor: Command, root: Path, tmp_path
         "before, after = results(sys.argv[1]), results(sys.argv[2])\n"
         "assert len(before) == len(after) and all(map(torch.equal, before, after))\n"
     )
-    subprocess.run([sys.executable, "-B", "-c", compare, str(root / DEMO), str(fixed)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-B", "-c", compare, str(root / DEMO), str(fixed)], check=True)
 
     again = graphdoctor("scan", "model.py", "--diff", "--no-run", cwd=tmp_path)
     assert (again.returncode, again.stdout.strip()) == (0, "")

@@ -27,7 +27,7 @@ def captures(root: Path) -> Captures:
     """By fixture and mode."""
     files = [str(root / "fixtures" / name) for name in MODELS]
     script = [sys.executable, "-B", str(root / "tests" / "capture_breaks.py"), *files]
-    result = subprocess.run(script, capture_output=True, text=True, timeout=240, check=True)
+    result = subprocess.run(script, capture_output=True, text=True, check=True)
     fixtures = root / "fixtures"
     return {(str(Path(c["file"]).relative_to(fixtures)), c["mode"]): c for c in json.loads(result.stdout)}
 

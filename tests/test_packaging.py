@@ -24,7 +24,7 @@ def scan(bin_: Path, *arguments: str | Path, cwd: Path, marker: Path | None = No
     if marker:
         env["GRAPHDOCTOR_TEST_MARKER"] = str(marker)
     command = [bin_ / "graphdoctor", "scan", "--no-run", *arguments]
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
 
 
 def test_torch_is_not_installed(installed: Path) -> None:
@@ -61,13 +61,13 @@ def test_the_marker_file_would_have_been_written(root: Path, tmp_path: Path) -> 
     code = "import runpy, sys; runpy.run_path(sys.argv[1])"
     file = root / "fixtures" / "hostile" / "leaves_a_marker.py"
     env = {**os.environ, "GRAPHDOCTOR_TEST_MARKER": str(marker)}
-    subprocess.run([sys.executable, "-c", code, str(file)], env=env, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(file)], env=env, check=True)
     assert marker.exists()
 
 
 def test_a_file_with_a_sample_is_not_run_without_torch(installed: Path, root: Path) -> None:
     command = [str(installed / "graphdoctor"), "scan", "fixtures/demo/model.py"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 1
     [note] = [line for line in done.stdout.splitlines() if "torch is not installed" in line]
     assert "graphdoctor[torch]" in note
@@ -75,7 +75,7 @@ def test_a_file_with_a_sample_is_not_run_without_torch(installed: Path, root: Pa
 
 def test_a_graph_break_is_explained_without_torch(installed: Path, tmp_path: Path) -> None:
     command = [str(installed / "graphdoctor"), "explain", "GB0347"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("GB0347  autograd.Function.apply: _materialize_non_diff_grads mutation\n")
 
@@ -119,7 +119,7 @@ def test_a_missing_path_is_a_usage_error(installed: Path, tmp_path: Path) -> Non
 def imported(arguments: list[str], root: Path) -> set[str]:
     """The modules that a command imports, in this environment, where torch is installed."""
     command = [sys.executable, "-X", "importtime", "-m", "graphdoctor", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 

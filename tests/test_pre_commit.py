@@ -29,7 +29,7 @@ HELPER = "def show(t):\n    print(t.shape)\n\n\ndef big(t):\n    return t.sum() 
 
 def git(folder: Path, *arguments: str) -> str:
     names = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *names, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["git", *names, *arguments], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -60,7 +60,7 @@ class Project:
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         """``pre-commit run`` on what is staged."""
         command = [sys.executable, "-m", "pre_commit", "run", "--color=never", *options]
-        return subprocess.run(command, cwd=self.folder, env=self._env, capture_output=True, text=True, timeout=240)
+        return subprocess.run(command, cwd=self.folder, env=self._env, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")

@@ -121,6 +121,8 @@ def same_bits(first: torch.Tensor, second: torch.Tensor) -> bool:
         return same_bits(torch.view_as_real(first.resolve_conj()), torch.view_as_real(second.resolve_conj()))
     if not first.dtype.is_floating_point:
         return torch.equal(first, second)
+    if first.element_size() == 1:
+        first, second = first.float(), second.float()
     if not torch.equal(torch.nan_to_num(first, 0.0, 1.0, 2.0), torch.nan_to_num(second, 0.0, 1.0, 2.0)):
         return False
     kinds = (
@@ -158,6 +160,8 @@ def same_gradient(first: torch.Tensor, second: torch.Tensor) -> bool:
         return False
     if first.dtype.is_complex:
         return same_gradient(torch.view_as_real(first.resolve_conj()), torch.view_as_real(second.resolve_conj()))
+    if first.element_size() == 1:
+        return same_bits(first, second)
     tolerance = 16 * torch.finfo(first.dtype).eps
     return torch.allclose(first, second, rtol=tolerance, atol=0.0, equal_nan=True)
 

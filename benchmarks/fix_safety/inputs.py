@@ -12,6 +12,8 @@ import torch
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "uint8", "bool")
+#: Dtypes for which torch has few operators.
+RARE = ("int8", "int16", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex128", "complex32")
 _SHAPES = ((2, 3), (2, 3), (4,), (3, 3), (1,), (1, 1), (), (0,), (0, 3), (2, 3, 4), (1, 3))
 _LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "non-leaf", "parameter", "subclass")
 
@@ -43,8 +45,15 @@ class TensorSpec:
             made = torch.complex(made, made.flip(0) if made.ndim else made)
         if not dtype.is_floating_point and not dtype.is_complex:
             made = (made.nan_to_num(0.0, 9.0, -9.0) * (1 if self.values in _WHOLE else 3)).round()
-            made = made.abs() if dtype in (torch.uint8, torch.bool) else made
-            made = made.clamp(max=200.0) if dtype is torch.uint8 else made
+            made = made.abs() if not dtype.is_signed else made
+            made = (
+                made.clamp(max=200.0)
+                if dtype is torch.uint8
+                else made.clamp(-100.0, 100.0)
+                if dtype is torch.int8
+                else made
+            )
+        made = made.clamp(-3e4, 3e4) if dtype is torch.int16 else made
         made = made.to(dtype)
         if self.layout == "transposed":
             made = made.permute(tuple(reversed(range(made.ndim))))
@@ -57,7 +66,7 @@ class TensorSpec:
         if self.layout == "subclass":
             made = made.as_subclass(Marked)  # type: ignore[no-untyped-call]
         made = made.detach().requires_grad_(self.requires_grad)
-        return made * 1 if self.layout == "non-leaf" and self.requires_grad else made
+        return made.clone() if self.layout == "non-leaf" and self.requires_grad else made
 
 
 #: Values of tensors, made of normally distributed ones.
@@ -157,6 +166,8 @@ def _tensor(rng: random.Random, floating: bool = False) -> TensorSpec:
     dtype = rng.choice(FLOATS if floating or rng.random() < 0.6 else (*INTS, *INTS, "complex64"))
     if rng.random() < 0.35:
         dtype = "float32"
+    elif rng.random() < 0.06:
+        dtype = rng.choice(RARE)
     differentiable = dtype in FLOATS or dtype == "complex64"
     return TensorSpec(
         dtype, rng.choice(_SHAPES), rng.choice(sorted(VALUES)), differentiable and rng.random() < 0.6,
@@ -178,7 +189,10 @@ def _role(rng: random.Random, role: str, before: Sequence[Spec]) -> Spec:
             return TensorSpec(**{**first.__dict__, **changed})
         return _tensor(rng)
     if role == "scalar":
-        return rng.choice(_SCALARS)
+        # Who writes a default, and no annotation, gets tensors too.
+        is_tensor = rng.random() < 0.12
+        shape = rng.choice(((), (1,), (1, 1)))
+        return TensorSpec("float32", shape, "normal", seed=rng.randrange(99)) if is_tensor else rng.choice(_SCALARS)
     if role == "flag":
         return rng.choice((True, False))
     if role == "list":

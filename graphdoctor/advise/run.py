@@ -24,7 +24,7 @@ class NoAdvice(Exception):
     """The target could not be run; the text is one line."""
 
 
-def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda text: None) -> Advice:
+def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress = lambda _text: None) -> Advice:
     """Count the placements of torch.compile in the target of ``question``. Raises NoAdvice."""
     counted: list[Counted] = []
     proposals: list[Proposal] = []
@@ -61,7 +61,7 @@ def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress =
     )
 
 
-def measured(advice: Advice, question: Question, options: Options, progress: Progress = lambda text: None) -> Advice:
+def measured(advice: Advice, question: Question, options: Options, progress: Progress = lambda _text: None) -> Advice:
     """``advice`` with a benchmark of the placements that have a strategy; it may turn the proposal into nowhere."""
     usable = [placement for placement in advice.placements if not placement.failure and not placement.setting]
     wanted = [_STRATEGIES[placement.kind] for placement in usable if placement.kind in _STRATEGIES]

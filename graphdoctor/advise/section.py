@@ -12,7 +12,7 @@ from graphdoctor.run_model import DynamicRun
 
 
 def section(
-    request: RunRequest, runs: Sequence[DynamicRun], progress: Callable[[str], None] = lambda text: None
+    request: RunRequest, runs: Sequence[DynamicRun], progress: Callable[[str], None] = lambda _text: None
 ) -> tuple[Advice | None, str]:
     """The advice on what ``request`` ran, or None with the note that says why there is none.
 

@@ -12,6 +12,7 @@ from graphdoctor.advise.model import Note, Placement
 from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable
 from graphdoctor.dynamic.backend import replace_inductor
+from graphdoctor.dynamic.startup import skip_guard_timing
 
 
 def main(question_file: str, descriptor: int) -> None:
@@ -29,6 +30,7 @@ def _work(opened: Opened) -> None:
         return
     # torch.compile calls of the user's own are counted as well, and nothing waits for generated code.
     replace_inductor(counter.backend)
+    skip_guard_timing()
     found: list[Placement] = []
 
     def add(placement: Placement) -> None:

@@ -22,7 +22,7 @@ _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagra
 _TOO_SHORT = 1
 
 
-def bench(question: Question, options: Options, progress: Progress = lambda text: None) -> Bench:
+def bench(question: Question, options: Options, progress: Progress = lambda _text: None) -> Bench:
     """Measure the strategies of ``options`` on the target of ``question``.
 
     Failures of the user's code, the time limit and Ctrl-C end as results and as ``ended``, never as an exception.

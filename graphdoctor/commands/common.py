@@ -19,7 +19,7 @@ class OneLine(click.ClickException):
 
     exit_code = FAILURE
 
-    def show(self, file: Any = None) -> None:
+    def show(self, _file: Any = None) -> None:
         complain(self.format_message())
 
 
@@ -36,7 +36,7 @@ def complain_unread(diagnosis: Diagnosis) -> int:
     return max((complain(f"{f.path}: {f.reason}") for f in diagnosis.files if f.status == "failed"), default=CLEAN)
 
 
-def codes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def codes(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The callback of options that take rule codes: ``("GD101,GD2", "GD3")`` is ``("GD101", "GD2", "GD3")``."""
     return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
 

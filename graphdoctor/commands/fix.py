@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\b
 Examples:
-  graphdoctor fix model.py                      write the safe fixes
+  graphdoctor fix model.py                      write the safe and the verified fixes
   graphdoctor fix model.py --diff --unsafe-fixes
   graphdoctor fix src/ --select GD1 -i
   graphdoctor fix model.py --patch-third-party packages.patch

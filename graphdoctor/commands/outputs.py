@@ -23,7 +23,7 @@ class Report:
     file: str
 
 
-def _reports(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Report, ...]:
+def _reports(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Report, ...]:
     """The callback of ``--report``."""
     reports = []
     for value in values:

@@ -87,7 +87,7 @@ Exit codes:
 @click.option("--stdin-filename", metavar="PATH", help="The file that the text on the standard input (path -) is.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule found something, instead of the findings.")
 @click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
-@click.option("--fix", is_flag=True, help="Write the safe fixes to the files.")
+@click.option("--fix", is_flag=True, help="Write the safe fixes to the files, and the verified ones.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")
 @click.option("--only-given", is_flag=True, help="Report and fix nothing in other files that a single file calls.")
@@ -200,7 +200,7 @@ def scan(
     context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(options, progress, interrupts=interrupts)
+            diagnosis = api.scan(options, progress, None, interrupts)
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
@@ -220,7 +220,10 @@ def scan(
         diagnosis = without_source(diagnosis)
     if not (fix and stdin is not None and output is None):
         color = output is None and wants_color()
-        emit(_statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color), output)
+        emit(
+            _statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color, tree),
+            output,
+        )
     if html is not None:
         from graphdoctor.report.html import render
 
@@ -256,7 +259,7 @@ def _statistics(diagnosis: Diagnosis, output_format: str) -> str:
     return statistics.as_json(diagnosis) if output_format == "json" else statistics.as_text(diagnosis)
 
 
-def _render(diagnosis: Diagnosis, output_format: str, color: bool) -> str:
+def _render(diagnosis: Diagnosis, output_format: str, color: bool, tree: bool) -> str:
     from graphdoctor.report.formats import render
 
-    return render(diagnosis, output_format, color)
+    return render(diagnosis, output_format, color, tree)

@@ -28,7 +28,7 @@ class Base:
     renames: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare(base: Base, head: Diagnosis, was_left_out: Callable[[str], bool] = lambda path: False) -> Comparison:
+def compare(base: Base, head: Diagnosis, was_left_out: Callable[[str], bool] = lambda _path: False) -> Comparison:
     """How ``head`` differs from ``base``. ``was_left_out`` tells of a path that it exists and ``head`` did not read it.
 
     What one side could not see is neither new nor fixed: breaks that only a run shows where the other side ran nothing,

@@ -38,7 +38,7 @@ class CountingBackend:
         finally:
             self._inside = None
 
-    def __call__(self, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    def __call__(self, graph: fx.GraphModule, _example_inputs: Sequence[Any]) -> Callable[..., Any]:
         self.graphs += 1
         self.operators += sum(node.op in _CALLS for node in graph.graph.nodes)
 
@@ -56,7 +56,7 @@ def replace_inductor(backend: CountingBackend) -> None:
     ``_TorchCompileInductorWrapper`` (torch/__init__.py) is what ``torch.compile`` makes of ``backend="inductor"``.
     """
 
-    def call(self: object, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    def call(_self: object, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         return backend(graph, example_inputs)
 
     torch._TorchCompileInductorWrapper.__call__ = call  # type: ignore[method-assign, assignment]

@@ -48,7 +48,7 @@ def _hooks(root: nn.Module | None, calls: dict[str, Call]) -> Iterator[None]:
     ended = iter(range(1 << 62))
 
     def before(name: str) -> Callable[..., None]:
-        def see(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        def see(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             if name in calls:
                 return
             try:
@@ -59,7 +59,7 @@ def _hooks(root: nn.Module | None, calls: dict[str, Call]) -> Iterator[None]:
         return see
 
     def after(name: str) -> Callable[..., None]:
-        def see(module: nn.Module, args: Any, output: Any) -> None:
+        def see(_module: nn.Module, _args: Any, _output: Any) -> None:
             if not calls[name].order:
                 calls[name] = Call(calls[name].inputs, next(ended) + 1)
 

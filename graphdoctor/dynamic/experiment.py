@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from graphdoctor.dynamic import crosscheck, modules, reference, share, sweep
+from graphdoctor.dynamic import crosscheck, modules, reference, share, state, sweep
 from graphdoctor.dynamic import numerics as compare
 from graphdoctor.dynamic.backend import CountingBackend
 from graphdoctor.dynamic.breaks import RawEvent, distinct
@@ -103,6 +104,7 @@ class Experiment:
         sample = self.target.sample(self.mode)
         function = torch.compile(sample.function, backend=self.backend)
         snapshot: compare.Snapshot | None = None
+        before = state.of(sample, self._modules())
         fault: Fault | None = None
         failure: RawEvent | None = None
         with record() as recording:
@@ -119,8 +121,19 @@ class Experiment:
         )
         if fault is not None:
             return replace(run, outcome=fault.outcome, detail=fault.detail), None
+        run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self._modules())).leaves))
         # Verifying a fix asks for breaks and results only.
         return (run if self.request.compare else self._shared(run, function, sample, recording)), snapshot
+
+    def _unwritten(self, written: compare.Snapshot) -> tuple[str, ...]:
+        """What the original's compiled run wrote and this one, of which ``written`` holds the names, did not."""
+        if self.request.reference is None:
+            return ()
+        if not self.request.compare:
+            compare.save(dict.fromkeys(written, True), self.request.reference, f"{self.mode}-written")
+            return ()
+        original = compare.load(self.request.reference, f"{self.mode}-written") or {}
+        return tuple(name for name in original if name not in written)
 
     def numerics(
         self, eager: compare.Snapshot, repeated: compare.Snapshot, compiled: compare.Snapshot | None
@@ -152,7 +165,6 @@ class Experiment:
         """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
         assert self.request.reference is not None
         progress(f"varying the inputs ({self.mode})")
-        modules = [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
         module = self.target.sample(self.mode).module
         trainable = module is not None and any(p.requires_grad for p in module.parameters())
         # What has no train mode is run with gradients in the mode that it has.
@@ -161,11 +173,15 @@ class Experiment:
         def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
             return self._call(sample, backward=backward)
 
-        varying = Varying(self.target, self.mode, call, self.request.reference, backward, modules, self._is_own)
+        varying = Varying(self.target, self.mode, call, self.request.reference, backward, self._modules(), self._is_own)
         with force_eager():
             if self.request.repeat:
                 return varying.repeat()
             return varying.check() if self.request.compare else varying.record(seen, update)
+
+    def _modules(self) -> list[ModuleType]:
+        """The imported modules of the user's own code."""
+        return [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
 
     def _is_own(self, file: str | None) -> bool:
         return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"

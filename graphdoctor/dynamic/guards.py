@@ -17,7 +17,7 @@ Kind = Literal[
 _TENSOR = re.compile(r"tensor '(?P<name>.+?)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. (?P<values>.*)")
 _TYPE = re.compile(r"expected type of '(?P<name>.+?)' to be a tensor type.*but found (?P<found>.+)")
 _USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>\S+):(?P<line>\d+) in \S+")
-_STACK = re.compile(r'^\s*File "(.+)", line (\d+), in ', re.MULTILINE)
+_STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
 _LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
 _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
@@ -28,6 +28,8 @@ _ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")
 _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+)\.__dict__\)")
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
+#: Characters of a guard that are read.
+_MOST = 5_000
 #: Characters of a compared value that are shown.
 _LONGEST = 60
 
@@ -72,7 +74,8 @@ class _Part:
 def read(reason: str) -> Guard:
     """Take one reason apart; it may begin with the id of the cache entry ("0/0: ")."""
     whole = re.sub(r"^\d+/\d+: ", "", reason.strip())
-    first = whole.splitlines()[0].strip()
+    # What is longer was written by no guard, and the patterns take time that grows with its square.
+    first = whole.partition("\n")[0].strip()[:_MOST]
     user = _USER_CODE.search(first)
     # Addresses differ from run to run, and say nothing.
     text = _ADDRESS.sub(r"\1...)", _LOCAL.sub(r"\1", _USER_CODE.split(first)[0].strip() if user else first))

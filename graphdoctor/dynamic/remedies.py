@@ -206,7 +206,7 @@ def _forward(function: Callable[..., Any]) -> Any:
     return getattr(called, "__func__", called)
 
 
-def _one_grad_mode(called: Callable[..., Any], planned: list[Step]) -> list[Step]:
+def _one_grad_mode(_called: Callable[..., Any], planned: list[Step]) -> list[Step]:
     if len({step.grad for step in planned}) < 2:
         raise NotApplicable("the calls do not say under which grad mode they run")
     return [replace(step, grad=planned[0].grad) for step in planned]

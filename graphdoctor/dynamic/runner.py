@@ -57,7 +57,7 @@ class NotStarted(Exception):
         self.result = result
 
 
-def run(request: RunRequest, progress: Progress = lambda text: None, server: Server | None = None) -> RunResult:
+def run(request: RunRequest, progress: Progress = lambda _text: None, server: Server | None = None) -> RunResult:
     """Run the target of ``request.file`` in a worker process, or in a fork of the one that ``server`` keeps.
 
     ``progress`` gets short phrases. Whatever the user's code does ends as an outcome with one line of detail. Raises

@@ -63,12 +63,12 @@ def in_eager(root: nn.Module | None) -> Iterator[Share]:
     names = names_of(root)
     running = [""]
 
-    def enter(module: nn.Module, args: Any) -> None:
+    def enter(module: nn.Module, _args: Any) -> None:
         if id(module) in names:
             running.append(names[id(module)])
             share.entered[running[-1]] += 1
 
-    def leave(module: nn.Module, args: Any, output: Any) -> None:
+    def leave(module: nn.Module, _args: Any, _output: Any) -> None:
         if id(module) in names:
             running.pop()
 

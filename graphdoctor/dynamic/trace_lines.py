@@ -18,7 +18,7 @@ def executed_lines(paths: Iterable[str]) -> Iterator[dict[str, set[int]]]:
     by_file = {os.path.realpath(path): found for path, found in lines.items()}
     resolved: dict[str, set[int] | None] = {}
 
-    def on_call(frame: FrameType, event: str, arg: object) -> Any:
+    def on_call(frame: FrameType, _event: str, _arg: object) -> Any:
         name = frame.f_code.co_filename
         if name not in resolved:
             resolved[name] = by_file.get(os.path.realpath(name))
@@ -26,7 +26,7 @@ def executed_lines(paths: Iterable[str]) -> Iterator[dict[str, set[int]]]:
         if found is None:
             return None
 
-        def on_line(frame: FrameType, event: str, arg: object) -> Any:
+        def on_line(frame: FrameType, event: str, _arg: object) -> Any:
             if event == "line":
                 found.add(frame.f_lineno)
             return on_line

@@ -42,7 +42,7 @@ class Varying:
     folder: Path
     gradients: bool = False
     modules: Sequence[ModuleType] = ()
-    is_own: Callable[[str], bool] = lambda path: True
+    is_own: Callable[[str], bool] = lambda _path: True
 
     def record(self, seen: Seen, update: Callable[[Varied], None], budget: float = BUDGET) -> Varied:
         """Run the original and save what each variation leaves. ``seen`` fills with the outcomes of tests meanwhile.

@@ -8,6 +8,7 @@ from graphdoctor.fixes.asserts import constant_text
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.guard import guard_statement
 from graphdoctor.fixes.handlers import unhandled
+from graphdoctor.fixes.layout import on_one_line
 from graphdoctor.fixes.purity import called
 from graphdoctor.fixes.types import only_tensor
 from graphdoctor.static.events import Call
@@ -28,7 +29,7 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.args:
         only_tensor(condition, hit.event.args[0], editor)
     simple = isinstance(condition, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(condition.lpar)
-    code = " ".join(editor.code(condition).split())
+    code = on_one_line(condition, editor)
     message = _message(call, editor) or f"check failed: {code}"
     quoted = repr(message) if '"' in message else f'"{message}"'
     check = f"torch._assert_async({code if simple else f'({code})'}.all(), {quoted})"

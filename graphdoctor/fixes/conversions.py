@@ -93,7 +93,7 @@ def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     is_shape = ".shape" in argument or ".size(" in argument or isinstance(call.args[0].value, (cst.List, cst.Tuple))
     if not is_shape:
         return Refusal(f"`{argument}` is not shown to be a shape.")
-    edits = (*import_edit("math", editor, call), editor.replace(call, f"math.prod({argument})"))
+    edits = (*import_edit("math", editor), editor.replace(call, f"math.prod({argument})"))
     return FixPlan(edits, "unsafe", "The product is a Python int in place of a numpy one.")
 
 

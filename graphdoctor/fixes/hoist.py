@@ -9,6 +9,8 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.layout import on_one_line
+from graphdoctor.fixes.namespaces import is_read
 from graphdoctor.fixes.purity import PURE_BUILTINS, called, words
 from graphdoctor.fixes.scope import bound_names, names, target_names
 from graphdoctor.model import Edit
@@ -42,14 +44,30 @@ def hoist_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         if _problem(outer, known, editor):
             break
         value = outer
+    _unchanged(value, editor)
     name = _fresh_name(value, editor)
     imports = [local_imports[n] for n in sorted(names(value) & set(local_imports))]
-    lines = "".join(line + editor.newline for line in (*imports, f"{name} = {' '.join(editor.code(value).split())}"))
+    lines = "".join(line + editor.newline for line in (*imports, f"{name} = {on_one_line(value, editor)}"))
     return FixPlan(
         (_insert_above(top, lines, editor), editor.replace(value, name)),
         "unsafe",
         "It is computed once, when the file is imported, and not in each call.",
     )
+
+
+def _unchanged(value: cst.CSTNode, editor: Editor) -> None:
+    """Refuse a value that the function goes on to change: all calls would share it."""
+    assign, function = editor.parent(value), editor.function_of(value)
+    if not isinstance(assign, cst.Assign) or function is None:
+        return
+    for name in (n for target in assign.targets for n in target_names(target.target)):
+        for node in editor.mentions(function, name):
+            outer = editor.parent(node)
+            call = editor.parent(outer) if isinstance(outer, cst.Attribute) and outer.value is node else None
+            is_told = isinstance(call, cst.Call) and isinstance(editor.parent(call), cst.Expr)
+            is_stored = isinstance(outer, (cst.Attribute, cst.Subscript)) and not is_read(outer, editor)
+            if is_told or is_stored or isinstance(outer, cst.AugAssign):
+                raise Refuse(f"`{name}` is changed in line {editor.location(node).line}, and all calls would share it")
 
 
 def _problem(value: cst.CSTNode, known: set[str], editor: Editor) -> str:
@@ -97,8 +115,23 @@ def known_names(top: cst.CSTNode, editor: Editor) -> set[str]:
                 imported.update(_import_names(small))
                 if isinstance(small, cst.Assign):
                     bound += [n for t in small.targets for n in target_names(t.target)]
+    bound += _rebound(top, editor)
     once = {name for name, count in Counter(bound).items() if count == 1 and name not in imported}
     return once | (imported - set(bound)) | (set(dir(builtins)) - {"locals", "globals", "vars"})
+
+
+def _rebound(top: cst.CSTNode, editor: Editor) -> list[str]:
+    """The names that statements from ``top`` on, blocks at module level and functions bind at module level."""
+    found: list[str] = []
+    above = True
+    for statement in editor.module.tree.body:
+        above = above and statement is not top
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            found += [] if above else [statement.name.value]
+        elif not above or not isinstance(statement, cst.SimpleStatementLine):
+            found += bound_names(statement)
+    declared = 2 * [item.name.value for node in editor.every(cst.Global) for item in node.names]
+    return [*found, *found, *declared]
 
 
 def _import_names(statement: cst.CSTNode) -> list[str]:

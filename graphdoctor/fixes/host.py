@@ -8,7 +8,7 @@ from graphdoctor.fixes.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.effects import trace
 from graphdoctor.fixes.errors import Refuse
 from graphdoctor.fixes.namespaces import dotted_name, is_read
-from graphdoctor.fixes.outputs import more_than_output
+from graphdoctor.fixes.outputs import may_be_caught, more_than_output
 from graphdoctor.fixes.quiet_calls import READING
 from graphdoctor.fixes.scope import parameters, target_names
 from graphdoctor.fixes.uses import is_elsewhere
@@ -49,6 +49,8 @@ def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
     for target in _targets(statement):
         if not target_names(target):
             return editor.code(statement)
+    if may_be_caught(statement, [statement.value], editor):  # type: ignore[attr-defined]
+        return editor.code(statement)
     if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
         call = statement.value
         name = dotted_name(call.func, editor)

@@ -13,7 +13,7 @@ from graphdoctor.model import Edit
 from graphdoctor.source.walk import walk
 
 
-def import_edit(module: str, editor: Editor, near: cst.CSTNode) -> tuple[Edit, ...]:
+def import_edit(module: str, editor: Editor) -> tuple[Edit, ...]:
     """The edit that makes the name ``module`` usable, none when it is. Refuses when the name is something else.
 
     It goes where it sorts among the imports of the standard library: ``import x`` before ``from x import y``.

@@ -33,8 +33,14 @@ def build_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if needed:
         raise Refuse(f"the layer needs `{min(needed)}`, which only the call knows; use a lazy layer, as nn.LazyLinear")
     placeholder = _placeholder(target, test, editor)
+    small = [statement for line in test.body.body for statement in _small(line)]
+    for made in small:
+        reads = [editor.code(n) for n in walk(made) if isinstance(n, cst.Attribute)]
+        if not isinstance(made, (cst.Assign, cst.Expr)) or target not in reads or _stores_other(made, target, editor):
+            raise Refuse(f"line {editor.location(made).line} does more than make the layer")
+        _check_order(reads, target, placeholder, editor)
     indent = editor.indent_of(placeholder)
-    lines = [editor.code(small) for line in test.body.body for small in _small(line)]
+    lines = [editor.code(statement) for statement in small]
     edits = (editor.replace(placeholder, editor.lines(indent, *lines)), editor.delete(test))
     reason = "The layer is made with the module: its weights are drawn then, and its state_dict has them at once."
     return FixPlan(edits, "unsafe", reason)
@@ -99,6 +105,27 @@ def _placeholder(target: str, test: cst.If, editor: Editor) -> cst.CSTNode:
     if unknown:
         raise Refuse(f"`{min(unknown)}` is not known in `__init__`")
     return found[0]
+
+
+def _stores_other(statement: cst.CSTNode, target: str, editor: Editor) -> bool:
+    return isinstance(statement, cst.Assign) and not _binds(statement, target, editor)
+
+
+def _check_order(reads: list[str], target: str, placeholder: cst.CSTNode, editor: Editor) -> None:
+    """Refuse where the layer needs what the class sets behind the placeholder, or in another method."""
+    owner = next((n for n in editor.ancestors(placeholder) if isinstance(n, cst.ClassDef)), None)
+    stored = (
+        [n for n in walk(owner) if isinstance(n, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign))] if owner else []
+    )
+    for node in stored:
+        name = editor.code(node.target)
+        is_late = editor.location(node.target) > editor.location(placeholder)
+        if (
+            name != target
+            and name in reads
+            and (is_late or editor.function_of(node) is not editor.function_of(placeholder))
+        ):
+            raise Refuse(f"`{name}`, which the layer needs, is not set yet where `{target}` is")
 
 
 def _binds(node: cst.CSTNode, target: str, editor: Editor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -63,7 +64,7 @@ def more_than_output(name: str, call: cst.Call, editor: Editor) -> str:
     captured = _CAPTURES.get(kind)
     if captured is not None and captured.search(editor.module.text):
         return f"this file also reads or replaces what is {kind}"
-    if _may_be_caught(call, kind, editor):
+    if may_be_caught(call, call.args, editor, always=kind == "warned"):
         return "where it raises, code around it goes on in another way"
     return ""
 
@@ -78,33 +79,38 @@ def _kind(name: str) -> str:
     return "shown" if _STACK.fullmatch(name) else ""
 
 
-def _may_be_caught(call: cst.Call, kind: str, editor: Editor) -> bool:
-    """Whether an exception of the call, or of its arguments, is handled in the file, so that other code runs then."""
-    if kind != "warned" and not any(_may_raise(node) for arg in call.args for node in walk(arg)):
+def may_be_caught(place: cst.CSTNode, code: Sequence[cst.CSTNode], editor: Editor, always: bool = False) -> bool:
+    """Whether an exception of ``code``, run at ``place``, is handled in the file, so that other code runs then.
+
+    ``always``: it may raise, whatever stands in it.
+    """
+    if not always and not any(_may_raise(node, editor) for part in code for node in walk(part)):
         return False
-    function = editor.function_of(call)
+    function = editor.function_of(place)
     for block in editor.every(cst.Try):
-        if block.handlers and _enters(block.body, call, function):
+        if block.handlers and _enters(block.body, place, function):
             return True
     return any(
         any(called(item.item) == "suppress" for item in block.items if isinstance(item.item, cst.Call))
-        and _enters(block.body, call, function)
+        and _enters(block.body, place, function)
         for block in editor.every(cst.With)
     )
 
 
-def _enters(body: cst.CSTNode, call: cst.Call, function: cst.FunctionDef | None) -> bool:
-    """Whether ``call`` stands in ``body``, or ``body`` calls the function that it stands in."""
+def _enters(body: cst.CSTNode, place: cst.CSTNode, function: cst.FunctionDef | None) -> bool:
+    """Whether ``place`` stands in ``body``, or ``body`` calls the function that it stands in."""
     name = function.name.value if function is not None else ""
     return any(
-        node is call or (isinstance(node, cst.Call) and (called(node) == name or name in _CALLED_BY_OTHERS))
+        node is place or (isinstance(node, cst.Call) and (called(node) == name or name in _CALLED_BY_OTHERS))
         for node in walk(body)
     )
 
 
-def _may_raise(node: cst.CSTNode) -> bool:
+def _may_raise(node: cst.CSTNode, editor: Editor) -> bool:
+    if isinstance(node, cst.Call):
+        return not dotted_name(node.func, editor).startswith("time.")
     if isinstance(node, cst.Attribute):
-        return node.attr.value not in _PRESENT
+        return node.attr.value not in _PRESENT and not dotted_name(node, editor).startswith("time.")
     if isinstance(node, cst.Subscript):
         return not (isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape")
-    return isinstance(node, (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BaseComp))
+    return isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BaseComp))

@@ -11,6 +11,7 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.source.walk import walk
+from graphdoctor.static.values import Class, Compiled, Function, Instance, Partial, TorchModule, options
 
 
 def words(text: str) -> frozenset[str]:
@@ -51,6 +52,8 @@ OTHER = words("""
     zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
+#: What runs code that these tables do not describe.
+_CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
 
 #: Operators whose result or gradient can be NaN or infinite for values that the condition was there to keep out.
 HAZARDS = words("""
@@ -96,12 +99,17 @@ def is_torch_function(call: cst.Call, editor: Editor) -> bool:
 
 
 def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
-    """True when the call is known to compute a value only. ``python`` admits builtins that make Python values."""
+    """True when the call is known to compute a value only. ``python`` admits builtins that make Python values.
+
+    ``self.mean(x)`` is no operator of torch where the interpreter knows what else it calls.
+    """
     name = called(call)
+    if any(isinstance(callee, _CODE) for callee in options(editor.value(call.func))):
+        return False
     if isinstance(call.func, cst.Name):
         if is_torch_function(call, editor):
             return name in PURE
         return name in (PURE_BUILTINS if python else {"len", "abs"})
-    if not isinstance(call.func, cst.Attribute):
+    if not isinstance(call.func, cst.Attribute) or editor.code(call.func.value) == "self":
         return False
     return name in PURE or (python and name in PURE_PYTHON_METHODS)

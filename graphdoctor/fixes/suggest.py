@@ -16,6 +16,18 @@ from graphdoctor.source.written import Written
 from graphdoctor.static.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
 
+#: What reads the lines of the code that runs, or their numbers.
+_READS_LINES = (
+    "f_lineno",
+    "tb_lineno",
+    "co_firstlineno",
+    "lineno",
+    "getsource",
+    "getsourcelines",
+    "co_code",
+    "linecache",
+)
+
 
 def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) -> Fix | None:
     """The fix that ``rule`` offers for ``hit``: with edits and diff, or "manual" with the reason why there is none.
@@ -38,7 +50,21 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
+    plan = _in_this_file(plan, editor)
     return Fix(plan.safety, plan.reason, plan.edits, of_edits(editor.path, editor.module.text, plan.edits))
+
+
+def _in_this_file(plan: FixPlan, editor: Editor) -> FixPlan:
+    """``plan``, unsafe where the file looks at its own code."""
+    if plan.safety != "safe":
+        return plan
+    texts = [edit.text for edit in plan.edits]
+    moves_lines = any("\n" in t or "\r" in t for t in texts) or any(e.start[0] != e.end[0] for e in plan.edits)
+    if moves_lines and any(editor.has_word(word) for word in _READS_LINES):
+        return FixPlan(plan.edits, "unsafe", "This file reads its own lines or their numbers, which change.")
+    if any("is_compiling()" in text for text in texts) and editor.has_word("jit") and editor.has_word("script"):
+        return FixPlan(plan.edits, "unsafe", "TorchScript, which this file uses, compiles the new test and may warn.")
+    return plan
 
 
 def _weaker(first: FixPlan, second: FixPlan | Refusal) -> FixPlan | Refusal:

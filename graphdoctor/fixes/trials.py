@@ -117,12 +117,13 @@ class Trials:
             problem, changes = _problem(runs), ""
             if mode is None and not problem:
                 problem, changes = self._varied(texts)
+            changes = changes or _lost(runs)
             self._done[key] = Trial(tuple(applied), runs, problem, changes)
         return self._done[key]
 
     def changes(self, applied: Sequence[Finding]) -> str:
         """What the code with these fixes does in another way than the original, as a clause."""
-        return self._varied(fixed_texts(self.texts, applied))[1]
+        return self._varied(fixed_texts(self.texts, applied))[1] or self.attempt(applied, self._before[-1].mode).changes
 
     def varied_in_all_modes(self) -> bool:
         """Whether the original ran on varied inputs in each mode, so that a comparison says something."""
@@ -157,6 +158,12 @@ def innermost(brk: Break) -> tuple[str, int]:
 
 def _place(brk: Break) -> tuple[object, ...]:
     return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
+
+
+def _lost(runs: Sequence[DynamicRun]) -> str:
+    """What only the original does under compile, as a clause."""
+    names = next((run.unwritten for run in runs if run.unwritten), ())
+    return f"under compile {', '.join(names[:3])} is no longer written" if names else ""
 
 
 def _problem(runs: Sequence[DynamicRun]) -> str:

@@ -7,6 +7,7 @@ import libcst as cst
 from graphdoctor.fixes.conditions import Conditions
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.layout import on_one_line
 from graphdoctor.fixes.purity import calls, is_pure
 from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -26,7 +27,7 @@ def loop_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             raise Refuse(f"`{editor.code(call)}` may have side effects")
     if any(isinstance(n, cst.NamedExpr) for n in walk(loop)):
         raise Refuse("the loop assigns inside an expression")
-    step = " ".join(editor.code(value).split())
+    step = on_one_line(value, editor)
     line = f"({name},) = torch.while_loop(lambda {name}: {text}, lambda {name}: ({step},), ({name},))"
     edits = (*editor.torch_import(loop), editor.replace(loop, line))
     reason = f"The body must keep the shape and dtype of `{name}`; in eager `torch.while_loop` compiles the loop."

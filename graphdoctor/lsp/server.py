@@ -111,7 +111,7 @@ def build(docs: str | None = None) -> Server:
         server.check(parameters.text_document.uri, DEBOUNCE)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def saved(parameters: types.DidSaveTextDocumentParams) -> None:
+    async def saved(_parameters: types.DidSaveTextDocumentParams) -> None:
         # What was saved may be a helper of the others.
         for uri in list(server.workspace.text_documents):
             server.check(uri)

@@ -64,11 +64,11 @@ _COMPARE: dict[type[ast.cmpop], cst.BaseCompOp] = {
 }  # fmt: skip
 
 
-def _of_name(builder: Builder, node: ast.Name) -> Any:
+def _of_name(_builder: Builder, node: ast.Name) -> Any:
     return nodes.name(node.id)
 
 
-def _of_constant(builder: Builder, node: ast.Constant) -> Any:
+def _of_constant(_builder: Builder, node: ast.Constant) -> Any:
     value = node.value
     if value is None or value is True or value is False:
         return nodes.name(str(value))
@@ -193,7 +193,7 @@ def _parts(builder: Builder, node: ast.JoinedStr) -> list[Any]:
     return found
 
 
-def _of_other(builder: Builder, node: ast.expr) -> Any:
+def _of_other(_builder: Builder, _node: ast.expr) -> Any:
     # A template string (Python 3.14): an object that nothing is known of.
     return _formatted([])
 

@@ -95,23 +95,23 @@ def _of_del(builder: Builder, node: ast.Delete) -> Any:
     return _del(_tuple(builder.elements(node.targets)))
 
 
-def _of_pass(builder: Builder, node: ast.Pass) -> Any:
+def _of_pass(_builder: Builder, _node: ast.Pass) -> Any:
     return _pass()
 
 
-def _of_break(builder: Builder, node: ast.Break) -> Any:
+def _of_break(_builder: Builder, _node: ast.Break) -> Any:
     return _break()
 
 
-def _of_continue(builder: Builder, node: ast.Continue) -> Any:
+def _of_continue(_builder: Builder, _node: ast.Continue) -> Any:
     return _continue()
 
 
-def _of_global(builder: Builder, node: ast.Global) -> Any:
+def _of_global(_builder: Builder, node: ast.Global) -> Any:
     return _global([_name_item(nodes.name(name)) for name in node.names])
 
 
-def _of_nonlocal(builder: Builder, node: ast.Nonlocal) -> Any:
+def _of_nonlocal(_builder: Builder, node: ast.Nonlocal) -> Any:
     return _nonlocal([_name_item(nodes.name(name)) for name in node.names])
 
 
@@ -206,7 +206,7 @@ def _of_class(builder: Builder, node: ast.ClassDef) -> Any:
     return _class(nodes.name(node.name), body, bases, keywords, decorators)
 
 
-def _of_other(builder: Builder, node: ast.stmt) -> Any:
+def _of_other(_builder: Builder, _node: ast.stmt) -> Any:
     # ``type X = ...`` (Python 3.12) names an annotation, which runs nothing.
     return _pass()
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from graphdoctor.source.files import read_bytes
@@ -70,7 +72,8 @@ def _lines(folder: Path) -> tuple[_Line, ...]:
 
 def _line(text: str) -> _Line | None:
     text = re.sub(r"(?<!\\)\s+$", "", text)
-    if not text or text.startswith("#"):
+    # No path is as long as some texts that were not written for git.
+    if not text or text.startswith("#") or len(text) > _LONGEST:
         return None
     negated = text.startswith("!")
     pattern = text[negated:]
@@ -79,27 +82,64 @@ def _line(text: str) -> _Line | None:
     # A slash before the end ties the pattern to the folder of its file.
     anchored = "/" in pattern
     try:
-        regex = re.compile(("" if anchored else "(?:.*/)?") + _translated(pattern.removeprefix("/")))
+        regex = re.compile(_translated(("" if anchored else "**/") + pattern.removeprefix("/")))
     except re.error:
         return None
     return _Line(regex, negated, folders_only)
 
 
+_STAR = "*"
+_LONGEST = 4096
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|\\(?P<quoted>.)|(?P<plain>.)")
 
 
 def _translated(pattern: str) -> str:
-    """A glob of git as a regular expression."""
-    return _TOKEN.sub(_regex, pattern)
+    """A glob of git as a regular expression, which takes time that grows with its length, and not exponentially.
+
+    What stands between two wildcards is taken where it comes first, once and for all: where the rest does not fit
+    behind that place, it fits behind no later one.
+    """
+    runs: list[list[str]] = [[]]
+    for token in _TOKEN.finditer(pattern):
+        text = token.group()
+        if text in ("**/", "/**/"):
+            # Any number of folders, none included, between two runs of names.
+            runs[-1] += ["/"] * (text[0] == "/")
+            runs.append([])
+        elif text == "/**":
+            runs[-1].append("/.+")
+        else:
+            runs[-1].append(_STAR if text[0] == "*" else _regex(token))
+    numbers = count()
+    first, *others = (_run(run, numbers) for run in runs)
+    inner = "".join(_first(f"(?:.*?/)??{run}", numbers) for run in others[:-1])
+    return first + inner + "".join(f"(?:.*/)?{run}" for run in others[-1:])
+
+
+def _run(tokens: Sequence[str], numbers: Iterator[int]) -> str:
+    """Names and single characters, where a star stands for characters of one name."""
+    fixed = [""]
+    for token in tokens:
+        if token == _STAR:
+            fixed.append("")
+        else:
+            fixed[-1] += token
+    if len(fixed) == 1:
+        return fixed[0]
+    inner = "".join(_first(f"[^/]*?{part}", numbers) for part in fixed[1:-1])
+    return f"{fixed[0]}{inner}[^/]*{fixed[-1]}"
+
+
+def _first(pattern: str, numbers: Iterator[int]) -> str:
+    """``pattern`` where it comes first, without a way back: Python has atomic groups since 3.11 only."""
+    name = f"g{next(numbers)}"
+    return f"(?=(?P<{name}>{pattern}))(?P={name})"
 
 
 def _regex(token: re.Match[str]) -> str:
     text = token.group()
-    known = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.+", "?": "[^/]"}
-    if text in known:
-        return known[text]
-    if text.startswith("*"):
-        return "[^/]*"
+    if text == "?":
+        return "[^/]"
     if token["set"] is not None:
         members = re.sub(r"([\[\]])", r"\\\1", token["set"])
         return f"(?!/)[{'^' if token['not'] else ''}{members}]"

@@ -51,7 +51,7 @@ def _below(kind: type) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
     names = [f.name for f in dataclasses.fields(kind) if f.type in (str, "str")]
     names = [name for name in fields(kind) if name not in names]
     if not names:
-        return lambda node: ()
+        return lambda _node: ()
     # With one name only, attrgetter gives no tuple.
     return (lambda node: (getattr(node, names[0]),)) if len(names) == 1 else attrgetter(*names)
 

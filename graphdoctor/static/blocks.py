@@ -17,6 +17,7 @@ from graphdoctor.static import (
     expressions,
     facts,
     loops,
+    matching,
     once,
     statements,
 )
@@ -30,7 +31,6 @@ from graphdoctor.static.values import (
     Returned,
     Seq,
     Value,
-    may_be_tensor,
     options,
 )  # fmt: skip
 
@@ -188,30 +188,52 @@ def _with(machine: Machine, node: cst.With) -> bool:
 
 def _match(machine: Machine, node: cst.Match) -> bool:
     subject = expressions.evaluate(machine, node.subject)
-    if may_be_tensor(subject) and any(isinstance(c.pattern, cst.MatchValue) for c in node.cases):
-        expressions.truth(machine, node.subject, subject, "match", node)
-    before = machine.snapshot()
-    ends: list[Names] = [] if _exhaustive(node) else [before]
+    name = conditions.dotted(node.subject)
+    ends: list[Names] = []
+    left: Names | None = machine.snapshot()
+    surely = True
     for case in node.cases:
-        machine.restore(dict(before))
-        with machine.path(conditional=True, muted=only_raises(case.body)):
-            for name in _captures(case.pattern):
-                assignments.assign(machine, name, subject if isinstance(case.pattern, cst.MatchAs) else UNKNOWN)
-            if case.guard is not None:
-                conditions.ask(machine, case.guard, "if", case)
-            if statements.run_block(machine, case.body):
-                ends.append(machine.snapshot())
-    machine.restore(merge(*ends) if ends else before)
-    return bool(ends)
+        assert left is not None
+        machine.restore(dict(left))
+        with machine.path(conditional=not surely):
+            taken = matching.verdict(machine, node, case.pattern, subject)
+        if taken is False:
+            continue
+        before = machine.snapshot()
+        with machine.path(conditional=not surely or taken is None):
+            within = matching.within(machine, case.pattern, subject)
+            _know(machine, name, within, subject)
+            matching.bind(machine, case.pattern, within)
+            guard = conditions.ask(machine, case.guard, "if", case).verdict if case.guard is not None else True
+            if guard is not False:
+                decided = taken is True and guard is True
+                with machine.path(conditional=guard is None, muted=not decided and only_raises(case.body)):
+                    if case.guard is not None:
+                        conditions.narrow(machine, case.guard, positive=True)
+                    if statements.run_block(machine, case.body):
+                        ends.append(machine.snapshot())
+        if taken is True and guard is True:
+            left = None
+            break
+        surely = surely and guard is False
+        machine.restore(before)
+        if case.guard is None:
+            rest = matching.without(machine, case.pattern, subject)
+            _know(machine, name, rest, subject)
+            subject = rest
+        left = machine.snapshot()
+    if left is not None:
+        ends.append(left)
+    if not ends:
+        return False
+    machine.restore(merge(*ends))
+    return True
 
 
-def _exhaustive(node: cst.Match) -> bool:
-    last = node.cases[-1]
-    return isinstance(last.pattern, cst.MatchAs) and last.pattern.pattern is None and last.guard is None
-
-
-def _captures(pattern: cst.CSTNode) -> list[cst.Name]:
-    return [p.name for p in walk(pattern) if isinstance(p, (cst.MatchAs, cst.MatchStar)) and p.name is not None]
+def _know(machine: Machine, name: str | None, narrowed: Value, subject: Value) -> None:
+    """Note what a pattern says of the subject, where that is a name or an attribute."""
+    if name is not None and narrowed is not subject:
+        conditions.note(machine, name, narrowed)
 
 
 def _function(machine: Machine, node: cst.FunctionDef) -> bool:

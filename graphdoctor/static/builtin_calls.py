@@ -129,14 +129,14 @@ def _compared(machine: Machine, node: cst.CSTNode, element: Value, kwargs: Kwarg
         machine.emit(Truth, node, value=tensor, context="call", branch=None)
 
 
-def _isinstance(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _isinstance(_machine: Machine, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) != 2:
         return Py("bool")
     verdicts = {conditions.fits(option, args[1]) for option in options(args[0])}
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else Py("bool")
 
 
-def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     value = args[0] if args else UNKNOWN
     if isinstance(value, Seq) and value.items is not None:
         return Const(len(value.items))
@@ -149,7 +149,7 @@ def _len(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
     return Py("int", shape=may_be_tensor(value))
 
 
-def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _range(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     for value in args:
         if may_be_tensor(value):
             machine.emit(Convert, node, value=value, to="range", how="range")
@@ -192,7 +192,7 @@ def _extreme(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
     return UNKNOWN
 
 
-def _sum(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _sum(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     _, element = iterate.elements(machine, node, args[0]) if args else (None, UNKNOWN)
     tensor = tensor_of(element)
     if tensor is not None:
@@ -200,18 +200,18 @@ def _sum(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
     return element if isinstance(element, Py) else UNKNOWN
 
 
-def _any_all(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _any_all(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     _, element = iterate.elements(machine, node, args[0]) if args else (None, UNKNOWN)
     if is_tensor(element):
         machine.emit(Truth, node, value=element, context="call", branch=None)
     return Py("bool")
 
 
-def _abs(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _abs(_machine: Machine, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     return args[0] if args else UNKNOWN
 
 
-def _arithmetic(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _arithmetic(_machine: Machine, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if args and may_be_tensor(args[0]):
         return replace(tensor_of(args[0]) or Tensor(), owned=False)
     return Py("int" if len(args) == 1 else "float")
@@ -224,7 +224,7 @@ def _enumerate(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwa
     return Seq("iterator", None, Seq("tuple", (Py("int"), element)))
 
 
-def _zip(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _zip(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == "star":
         # ``zip(*pairs)``: how many pairs there are is not known, and each column holds what a pair holds.
         return Seq("iterator", None, Seq("tuple", None, iterate.elements(machine, None, args[0].element)[1]))
@@ -236,7 +236,7 @@ def _zip(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
     return Seq("iterator", None, Seq("tuple", tuple(e for _, e in rows)))
 
 
-def _map(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _map(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) < 2:
         return UNKNOWN
     columns = [iterate.elements(machine, node, a)[1] for a in args[1:]]
@@ -244,11 +244,11 @@ def _map(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: K
     return Seq("iterator", None, result)
 
 
-def _next(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _next(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     return iterate.elements(machine, node, args[0])[1] if args else UNKNOWN
 
 
-def _getattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _getattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
         found = attributes.read_attribute(machine, node, args[0], args[1].value)
         known = isinstance(args[0], Instance) and args[1].value in args[0].attrs
@@ -256,14 +256,14 @@ def _getattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
     return UNKNOWN
 
 
-def _hasattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _hasattr(_machine: Machine, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], Const):
         known = args[1].value in args[0].attrs or args[0].info.lookup(str(args[1].value)) is not None
         return Const(True) if known else Py("bool")
     return Py("bool")
 
 
-def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) == 3 and isinstance(args[1], Const) and isinstance(args[1].value, str):
         for option in options(args[0]):
             machine.emit(SetAttr, node, receiver=option, name=args[1].value, value=args[2], augmented=False)
@@ -272,7 +272,7 @@ def _setattr(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwarg
     return NONE
 
 
-def _type(machine: Machine, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _type(_machine: Machine, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     value = args[0] if args else UNKNOWN
     return Class(value.info, exact=not value.promised) if isinstance(value, Instance) else UNKNOWN
 

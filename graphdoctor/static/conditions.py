@@ -145,10 +145,15 @@ def _refine(machine: Machine, node: cst.BaseExpression, test: Callable[[Value], 
     value = expressions.evaluate(machine, node)
     narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
     if narrowed is not value:
-        machine.frame.scope.names[name] = narrowed
-        base, dot, _ = name.partition(".")
-        if dot:
-            machine.frame.scope.narrowed.add(base)
+        note(machine, name, narrowed)
+
+
+def note(machine: Machine, name: str, value: Value) -> None:
+    """Take ``value`` for what ``name``, which may be dotted, holds here."""
+    machine.frame.scope.names[name] = value
+    base, dot, _ = name.partition(".")
+    if dot:
+        machine.frame.scope.narrowed.add(base)
 
 
 def dotted(node: cst.BaseExpression) -> str | None:

@@ -54,7 +54,7 @@ class _Place:
 def analyse(
     files: Sequence[tuple[Path, str]],
     wanted: Iterable[Rule] | None = None,
-    helper: PathOf = lambda file: None,
+    helper: PathOf = lambda _file: None,
     target: str | None = None,
     unsaved: Mapping[Path, str] | None = None,
     followed: Mapping[str, Path] | None = None,
@@ -79,7 +79,7 @@ class Analysis:
         self,
         files: Sequence[tuple[Path, str]],
         active: tuple[Rule, ...],
-        helper: PathOf = lambda file: None,
+        helper: PathOf = lambda _file: None,
         target: str | None = None,
         unsaved: Mapping[Path, str] | None = None,
         followed: Mapping[str, Path] | None = None,

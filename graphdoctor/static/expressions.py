@@ -115,7 +115,7 @@ def _read_global(machine: Machine, node: cst.Name, value: Value | None) -> None:
         machine.emit(ReadGlobal, node, name=node.value)
 
 
-def _constant(machine: Machine, node: Any) -> Value:
+def _constant(_machine: Machine, node: Any) -> Value:
     return _const(node.value)
 
 
@@ -228,7 +228,7 @@ def _unary(machine: Machine, node: cst.UnaryOperation) -> Value:
             sample = conditions.sample_of(value)
             return Py("bool", sample=None if sample is None else int(not sample))
         return Const(not verdict)
-    return operators.negate(machine, node, value)
+    return operators.negate(node, value)
 
 
 def _binary(machine: Machine, node: cst.BinaryOperation) -> Value:
@@ -377,7 +377,7 @@ def _await(machine: Machine, node: cst.Await) -> Value:
 
 class _Handlers(dict[type, Callable[[Machine, Any], Value]]):
     def __missing__(self, kind: type) -> Callable[[Machine, Any], Value]:
-        return lambda machine, node: UNKNOWN
+        return lambda _machine, _node: UNKNOWN
 
 
 HANDLERS = _Handlers({
@@ -389,5 +389,5 @@ HANDLERS = _Handlers({
     cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call, cst.Lambda: _lambda,
     cst.NamedExpr: _named, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
     cst.GeneratorExp: _comprehension, cst.DictComp: _comprehension, cst.Yield: _yield, cst.Await: _await,
-    cst.Ellipsis: lambda machine, node: Const(...),
+    cst.Ellipsis: lambda _machine, _node: Const(...),
 })  # fmt: skip

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:
 
-    def dataclass_transform(**options):
+    def dataclass_transform(**_options):
         return lambda decorator: decorator
 
 

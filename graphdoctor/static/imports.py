@@ -40,10 +40,10 @@ def execute_import(machine: Machine, node: cst.Import | cst.ImportFrom) -> None:
         for alias in node.names:
             dotted = helpers.get_full_name_for_node(alias.name) or ""
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                scope.assign(alias.asname.name.value, named(machine, dotted))
+                scope.assign(alias.asname.name.value, named(dotted))
             else:
                 top = dotted.partition(".")[0]
-                scope.assign(top, named(machine, top))
+                scope.assign(top, named(top))
         return
     base = _base(machine, node)
     if isinstance(node.names, cst.ImportStar):
@@ -60,7 +60,7 @@ def execute_import(machine: Machine, node: cst.Import | cst.ImportFrom) -> None:
         scope.assign(bound, member(machine, base, name))
 
 
-def named(machine: Machine, dotted: str) -> Value:
+def named(dotted: str) -> Value:
     """The value of a module named ``dotted``."""
     return External(dotted)
 

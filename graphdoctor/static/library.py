@@ -138,7 +138,7 @@ def _operator(name: str, args: tuple[Value, ...]) -> Value:
     return Py("object")
 
 
-def _same(args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+def _same(args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     first = tensor_of(args[0]) if args else None
     return Tensor(first.dtype, sure=first.sure) if first is not None else UNKNOWN
 
@@ -198,7 +198,7 @@ def _is_constant(value: Value) -> bool:
 
 
 def call_returned(
-    machine: Machine, node: cst.CSTNode, callee: Returned, args: tuple[Value, ...], kwargs: Kwargs
+    machine: Machine, _node: cst.CSTNode, callee: Returned, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call what a library call gave back: a decorator, a wrapped function, a model of a library."""
     record = machine.record(callee)

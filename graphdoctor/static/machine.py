@@ -130,11 +130,11 @@ class Sink:
         self.hits: list[Any] = []
         self.others = 0
 
-    def wants(self, kind: type[Event], qualname: str) -> bool:
+    def wants(self, _kind: type[Event], _qualname: str) -> bool:
         """Whether it would do anything about an event of this class, a call of this name."""
         return False
 
-    def hear(self, event: Event) -> bool:
+    def hear(self, _event: Event) -> bool:
         """Hear an event; whether the graph ends there."""
         return False
 

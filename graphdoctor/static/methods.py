@@ -382,7 +382,7 @@ def _autograd_function(machine: Machine, node: cst.CSTNode, receiver: Class, arg
     return result
 
 
-def _string(name: str, args: tuple[Value, ...]) -> Value:
+def _string(name: str, _args: tuple[Value, ...]) -> Value:
     if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):
         return Py("bool")
     if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):

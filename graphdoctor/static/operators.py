@@ -233,7 +233,7 @@ def _dtype(name: str, a: Value, b: Value) -> str | None:
     return "float" if set(dtypes) <= {"float", "int", "bool"} and "float" in dtypes else None
 
 
-def negate(machine: Machine, node: cst.UnaryOperation, value: Value) -> Value:
+def negate(node: cst.UnaryOperation, value: Value) -> Value:
     """``-x``, ``+x``, ``~x``."""
     results: list[Value] = []
     for option in options(value):

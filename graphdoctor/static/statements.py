@@ -136,7 +136,7 @@ def _is_backward(frame: Frame) -> bool:
     return info.owner.derives("torch.autograd.Function", "torch.autograd.function.Function")
 
 
-def _break(machine: Machine, node: cst.BaseSmallStatement) -> bool:
+def _break(machine: Machine, _node: cst.BaseSmallStatement) -> bool:
     machine.frame.exits.append(machine.snapshot())
     return False
 

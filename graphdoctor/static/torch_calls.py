@@ -309,7 +309,7 @@ def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
 
 
 def call_module(
-    machine: Machine, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...], kwargs: Kwargs
+    machine: Machine, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...], _kwargs: Kwargs
 ) -> Value:
     """The result of calling one of torch's own modules; the children of a container are followed."""
     name = module.qualname.rpartition(".")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +14,15 @@ from graphdoctor.dynamic.breaks import RawEvent, RawFrame
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.records import Record, Tally, records
 from graphdoctor.trace.stacks import Told, told
+from graphdoctor.typed_json import Types
 
 #: Different breaks (text and stack) that are kept of one file; more are counted.
 BREAK_LIMIT = 5000
 
 _CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
 _ID = re.compile(r"(\d+)/\d+$")
+
+_TYPES = Types()
 
 #: A compilation: number of the frame, number of its compilation.
 Id = tuple[int, int]
@@ -82,7 +86,7 @@ def read(file: TraceFile, ids: Mapping[str, str]) -> Process:
         for record in records(stream, reader.handlers, process.tally):
             try:
                 reader.handlers[record.name](record)
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
                 # JSON, but not of the shape that torch writes.
                 process.tally.malformed += 1
     return process
@@ -118,8 +122,8 @@ class _Reader:
         }
 
     def _name(self, record: Record) -> None:
-        path, number = record.data["str"]
-        self._names[number] = path
+        raw, number = record.data["str"]
+        self._names[number] = path = _text(raw)
         if not self.process.torch_folder and (found := re.match(r"(.*/torch)/_dynamo/", path.replace("\\", "/"))):
             self.process.torch_folder = found[1]
 
@@ -139,9 +143,10 @@ class _Reader:
 
     def _frame(self, entry: Mapping[str, Any]) -> RawFrame:
         path = self._names.get(entry["filename"], "<unknown>")
+        line = _count(entry["line"])
         if entry.get("loc"):
-            self.process.quoted[path, entry["line"]] = entry["loc"].strip()
-        return RawFrame(path, entry["line"], None, entry["name"])
+            self.process.quoted[path, line] = _text(entry["loc"]).strip()
+        return RawFrame(path, line, None, _text(entry["name"]))
 
     def _break(self, record: Record) -> None:
         self._broken.add(self._id(record))
@@ -170,9 +175,9 @@ class _Reader:
     def _metrics(self, record: Record) -> None:
         key, metrics = self._id(record), record.data["compilation_metrics"]
         cost = self._cost(key[0])
-        cost.seconds += metrics.get("entire_frame_compile_time_s") or 0.0
+        cost.seconds += _seconds(metrics.get("entire_frame_compile_time_s") or 0.0)
         cost.restarts += len(metrics.get("restart_reasons") or ())
-        self.process.operators += metrics.get("graph_op_count") or 0
+        self.process.operators += _count(metrics.get("graph_op_count") or 0)
         if python := metrics.get("python_version"):
             self.process.versions["python"] = str(python).partition(" ")[0]
         stack = self._stacks.pop(key, ())
@@ -184,9 +189,9 @@ class _Reader:
         metrics = record.data["bwd_compilation_metrics"]
         frame = _ID.search(str(metrics.get("compile_id")))
         if frame and int(frame[1]) in self._codes:
-            self._cost(int(frame[1])).seconds += (metrics.get("duration_us") or 0) / 1e6
+            self._cost(int(frame[1])).seconds += _seconds(metrics.get("duration_us") or 0) / 1e6
 
-    def _trains(self, record: Record) -> None:
+    def _trains(self, _record: Record) -> None:
         self.process.trains = True
 
     def _tensor(self, record: Record) -> None:
@@ -194,10 +199,10 @@ class _Reader:
         if found:
             self.process.devices.add(found[1])
 
-    def _split(self, record: Record) -> None:
+    def _split(self, _record: Record) -> None:
         self.process.split_graphs += 1
 
-    def _part(self, record: Record) -> None:
+    def _part(self, _record: Record) -> None:
         self.process.split_parts += 1
 
     def _cache(self, record: Record) -> None:
@@ -214,11 +219,31 @@ class _Reader:
         return self.process.costs.setdefault(self._codes.get(frame, Code("", 0, "")), Cost())
 
 
+def _text(raw: Any) -> str:
+    """``raw``, which must be a text. Raises ValueError."""
+    text: str = _TYPES.read(str, raw)
+    return text
+
+
+def _count(raw: Any) -> int:
+    """``raw``, which must be a whole number. Raises ValueError."""
+    number: int = _TYPES.read(int, raw)
+    return number
+
+
+def _seconds(raw: Any) -> float:
+    """``raw``, which must be a number that is finite. Raises ValueError."""
+    number: float = _TYPES.read(float, raw)
+    if not math.isfinite(number):
+        raise ValueError("no finite number")
+    return number
+
+
 def _reasons(payload: str) -> tuple[str, ...]:
     """A JSON list, or one reason as plain text, depending on their number and the version."""
     try:
         reasons = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return (payload,)
     return tuple(map(str, reasons)) if isinstance(reasons, list) and reasons else (str(reasons),)
 
@@ -231,6 +256,7 @@ def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mappi
     path, line = metrics.get("fail_user_frame_filename"), metrics.get("fail_user_frame_lineno")
     if path and line:
         same = bool(stack) and stack[-1].path == path
-        stack = (*(stack[:-1] if same else stack), RawFrame(path, line, None, stack[-1].name if same else ""))
+        place = RawFrame(_text(path), _count(line), None, stack[-1].name if same else "")
+        stack = (*(stack[:-1] if same else stack), place)
     event = RawEvent(reason, "raise", (), stack, gb_id=ids.get(reason.partition("\n")[0]), error=error)
     return Told(event, {})

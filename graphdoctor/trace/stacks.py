@@ -11,8 +11,10 @@ from graphdoctor.dynamic.breaks import RawEvent, RawFrame
 from graphdoctor.dynamic.message import parse
 
 _FILE = re.compile(r'  File "(.+)", line (\d+), in (.+)')
+#: Characters of a message that are kept.
+_MOST = 20_000
 _MARK = re.compile(r"[~^]")
-_REASON = re.compile(r"^(?:Graph Break )?Reason: (.*?)(?=\n+User code traceback:|\Z)", re.MULTILINE | re.DOTALL)
+_REASON = re.compile(r"^(?:Graph Break )?Reason: ", re.MULTILINE)
 _RAISED = re.compile(r"^torch\._dynamo\.exc\.\w+: (.*)", re.MULTILINE | re.DOTALL)
 #: torch/_dynamo/symbolic_convert.py and convert_frame.py: how a break that drops the whole frame is told.
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
@@ -39,10 +41,11 @@ def told(payload: str, ids: Mapping[str, str]) -> Told | None:
     head, _, internals = payload.partition("\nTraceback (most recent call last):")
     reason = _REASON.search(head)
     raised = _RAISED.search(internals)
-    message = reason[1].strip() if reason else raised[1] if raised else head
+    said = head[reason.end() :].partition("\nUser code traceback:")[0].strip() if reason else None
+    message = (raised[1] if raised else head) if said is None else said
     kind: Literal["resume", "skip"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
     frames, code = _stack(head)
-    event = RawEvent(message, kind, (), frames, gb_id=ids.get(parse(message).gb_type or ""))
+    event = RawEvent(message[:_MOST], kind, (), frames, gb_id=ids.get(parse(message[:_MOST]).gb_type or ""))
     return Told(event, code)
 
 

@@ -12,7 +12,7 @@ NET = (Path(__file__).parent / "targets/encoder_decoder.py").read_text()
 
 def advise(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "graphdoctor", "advise", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=280)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

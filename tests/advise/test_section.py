@@ -14,7 +14,7 @@ from graphdoctor.report.html import render
 
 pytest.importorskip("torch")
 
-NET = (Path(__file__).parent / "targets/encoder_decoder.py").read_text().replace("import lightning", "")
+NET = (Path(__file__).parent / "targets/encoder_decoder.py").read_text()
 TITLE = "Where to put torch.compile"
 LINE = "model.encoder.forward = torch.compile(model.encoder.forward)"
 

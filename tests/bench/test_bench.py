@@ -37,7 +37,7 @@ def graphdoctor_target():
 
 def bench(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "graphdoctor", "bench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=280)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,10 @@ def test_the_page_has_plots_and_asks_no_server(trained: dict, folder: Path) -> N
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_was_measured(folder: Path, sent: signal.Signals) -> None:
-    command = [sys.executable, "-m", "graphdoctor", "bench", "net.py", "--backend", "eager", "--seconds", "0.05"]
+    # Compiled, it does not come to an end before the signal.
+    wait = "        if torch.compiler.is_compiling():\n            __import__('time').sleep(3600)\n"
+    (folder / "waits.py").write_text(NET.replace("        return self.layers", wait + "        return self.layers"))
+    command = [sys.executable, "-m", "graphdoctor", "bench", "waits.py", "--backend", "eager", "--seconds", "0.05"]
     with subprocess.Popen(
         [*command, "--output-format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
     ) as process:
@@ -96,7 +99,7 @@ def test_a_signal_keeps_what_was_measured(folder: Path, sent: signal.Signals) ->
             if "default: first calls" in line:
                 break
         os.kill(process.pid, sent)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate()
     found = json.loads(output)
     assert process.returncode == 130
     assert found["ended"] == "interrupted"

@@ -81,5 +81,5 @@ def test_what_is_no_record_is_one_clear_line(tmp_path: Path, text: str) -> None:
 
 def test_the_command_says_what_is_wrong_with_a_record(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.accuracy", "models", str(tmp_path), "--against", str(tmp_path / "no")]
-    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=100)
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert ended.returncode == 2 and "is no record of runs: FileNotFoundError" in ended.stderr

@@ -17,7 +17,7 @@ CLEAN, BREAKING = Model("transformers", "DistilBertModel"), Model("transformers"
 
 
 def test_models_are_built_run_and_compared_with_the_static_pass(tmp_path: Path) -> None:
-    settings = Settings(mode="eval", timeout=240, jobs=2)
+    settings = Settings(mode="eval", timeout=900, jobs=2)
     ended = dict(run_all([CLEAN, BREAKING], tmp_path, settings))
     assert ended == {CLEAN: "eval ok", BREAKING: "eval ok"}
     assert list(run_all([CLEAN, BREAKING], tmp_path, settings)) == []
@@ -32,7 +32,7 @@ def test_models_are_built_run_and_compared_with_the_static_pass(tmp_path: Path) 
 
 def test_a_pattern_without_a_model_is_a_clear_error(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.accuracy", "models", str(tmp_path), "--models", "transformers.Nope*"]
-    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=100)
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "no model is called transformers.Nope*" in ended.stderr
 
@@ -48,6 +48,6 @@ def test_a_folder_of_samples(root: Path, tmp_path: Path) -> None:
     )
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "benchmarks.accuracy", "folder", str(tmp_path), "--json", str(result)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=100)
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
     saved = json.loads(result.read_text())
     assert (saved["files"], saved["foreseen"], saved["missed"], saved["recall"]) == (1, 1, 0, 1.0)

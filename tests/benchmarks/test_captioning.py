@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 def study(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks.captioning", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=280)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
 
 @pytest.mark.parametrize(("padding", "length"), [("max", 32), ("longest", 24), ("buckets", 32)])

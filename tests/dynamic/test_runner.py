@@ -174,7 +174,7 @@ def outcome(folder: Path, body: str, server: Server | None = None, **options: An
     file.write_text("import os, subprocess, sys, time\nimport torch\n" + body + TARGET)
     (found,) = run(RunRequest(file, folder, **options), server=server).runs
     assert "\n" not in found.detail
-    assert alive(folder) == []
+    assert left(folder) == []
     return found
 
 
@@ -188,6 +188,14 @@ def alive(folder: Path) -> list[str]:
             continue
         if entry.name.isdigit() and str(folder) in command:
             found.append(command)
+    return found
+
+
+def left(folder: Path, patience: float = 60) -> list[str]:
+    """What is still alive after ``patience`` seconds, within which the kernel ends the killed ones."""
+    end = time.monotonic() + patience
+    while (found := alive(folder)) and time.monotonic() < end:
+        time.sleep(0.05)
     return found
 
 
@@ -213,22 +221,20 @@ def test_segfault(tmp_path: Path, server: Server) -> None:
     assert "SIGSEGV" in found.detail
 
 
-def test_timeout_and_children_that_outlive_the_worker(tmp_path: Path) -> None:
+def test_timeout_and_children_that_outlive_the_worker(tmp_path: Path, server: Server) -> None:
     body = (
-        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', {str(tmp_path)!r}], env={{}},\n"
+        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3600)', {str(tmp_path)!r}], env={{}},\n"
         "                 start_new_session=True)\n"
-        "def f(x):\n    time.sleep(600)"
+        "def f(x):\n    time.sleep(3600)"
     )
-    started = time.monotonic()
-    found = outcome(tmp_path, body, timeout=15)
+    found = outcome(tmp_path, body, server, timeout=15)
     assert (found.outcome, found.detail) == ("timeout", "no result after 15 s, while running in eager (eval)")
-    assert time.monotonic() - started < 25
 
 
 def test_output_hanging_exit_and_a_fork_that_comes_back(tmp_path: Path, server: Server) -> None:
     body = (
         "import atexit\n"
-        "atexit.register(time.sleep, 600)\n"
+        "atexit.register(time.sleep, 3600)\n"
         "for i in range(1_000_000):\n    print('line', i)\n"
         "def f(x):\n    return x + 1\n"
         "os.fork()"
@@ -238,7 +244,7 @@ def test_output_hanging_exit_and_a_fork_that_comes_back(tmp_path: Path, server: 
 
 
 def test_memory_limit(tmp_path: Path) -> None:
-    body = "def f(x):\n    kept = [torch.ones(1 << 22) for _ in range(200)]\n    time.sleep(60)\n    return x"
+    body = "def f(x):\n    kept = [torch.ones(1 << 22) for _ in range(200)]\n    time.sleep(3600)\n    return x"
     found = outcome(tmp_path, body, memory_mb=1200)
     assert found.outcome == "memory"
     assert "1200 MiB" in found.detail
@@ -264,7 +270,7 @@ def test_what_ran_before_the_crash_is_kept(tmp_path: Path, server: Server) -> No
 def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     file = tmp_path / "user.py"
     marker = tmp_path / "started"
-    file.write_text(f"import time\nopen({str(marker)!r}, 'w').close()\ntime.sleep(600)\n")
+    file.write_text(f"import time\nopen({str(marker)!r}, 'w').close()\ntime.sleep(3600)\n")
     code = (
         "import sys\nfrom pathlib import Path\nfrom graphdoctor.dynamic.runner import RunRequest, run\n"
         "run(RunRequest(Path(sys.argv[1]), Path(sys.argv[1]).parent))"
@@ -273,14 +279,13 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", code, str(file)], env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE
     )
-    deadline = time.monotonic() + 60
-    while not marker.exists() and time.monotonic() < deadline:
+    while not marker.exists() and parent.poll() is None:
         time.sleep(0.05)
     assert len(alive(tmp_path)) == 2
     parent.send_signal(signal.SIGINT)
-    _, errors = parent.communicate(timeout=20)
+    _, errors = parent.communicate()
     assert b"KeyboardInterrupt" in errors
-    assert alive(tmp_path) == []
+    assert left(tmp_path) == []
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 

@@ -139,6 +139,11 @@ PLANTED = {
     "Python's generator": ("random.random()\nreturn 1", "return 1", "random state"),
     "numpy's generator": ("np.random.rand()\nreturn 1", "return 1", "random state"),
     "the environment": ("os.environ['GD_FIX'] = '1'\nreturn 1", "return 1", "environment"),
+    "a filter of warnings": ("warnings.simplefilter('ignore')\nreturn 1", "return 1", "environment"),
+    "the level of a logger": ("logging.disable(20)\nreturn 1", "return 1", "environment"),
+    "the grad mode": ("torch.set_grad_enabled(False)\nreturn 1", "return 1", "environment"),
+    "the default dtype": ("torch.set_default_dtype(torch.float64)\nreturn 1", "return 1", "environment"),
+    "a hook": ("x.register_hook(lambda g: STATE.append(1))\nreturn x * 1", "return x * 1", "state"),
     "print": ("print('a')\nreturn 1", "print('b')\nreturn 1", "output"),
     "stderr": ("print('a', file=sys.stderr)\nreturn 1", "return 1", "output"),
     "a log record": ("LOG.info('a')\nreturn 1", "LOG.warning('a')\nreturn 1", "output"),
@@ -175,6 +180,38 @@ def test_the_second_call_is_compared_too() -> None:
     after = "STATE.append(1)\nreturn len(STATE) if len(STATE) < 2 else x"
     assert not compared(before, after, HEAD).found
     assert compared(before, after, HEAD, Input(((X,), (X,)))).kinds == ("gradient", "identity or aliasing")
+
+
+@pytest.mark.parametrize(
+    "caller, call",
+    [
+        ("no_grad", "not torch.is_grad_enabled()"),
+        ("inference_mode", "torch.is_inference_mode_enabled()"),
+        ("autocast", "torch.is_autocast_enabled('cpu')"),
+        ("float64 by default", "torch.get_default_dtype() == torch.float64"),
+    ],
+)
+def test_callers_with_settings_of_torch(caller: str, call: str) -> None:
+    given = Input(((X,),), caller)
+    assert compared(f"return {call}", "return False", HEAD, given).found
+    assert not compared(f"return {call}", "return True", HEAD, given).found
+    assert not compared(f"return {call}", "return False", HEAD).found
+
+
+@pytest.mark.parametrize(
+    "layout, is_kept",
+    [
+        ("transposed", "x.T.is_contiguous() and not x.is_contiguous()"),
+        ("strided", "not x.is_contiguous() and x.stride(1) == 2"),
+        ("expanded", "x.stride(0) == 0"),
+        ("non-leaf", "not x.is_leaf"),
+        ("parameter", "isinstance(x, nn.Parameter)"),
+        ("subclass", "type(x) is not torch.Tensor"),
+    ],
+)
+def test_layouts_of_inputs(layout: str, is_kept: str) -> None:
+    given = Input(((TensorSpec("float32", (2, 3), "normal", requires_grad=True, layout=layout),),))
+    assert not compared(f"return {is_kept}", "return True", HEAD, given).found
 
 
 @pytest.mark.parametrize("how, differs", [("same", True), ("detached", False), ("view", False)])
@@ -238,9 +275,9 @@ def test_a_guard_that_drops_more_than_output_is_seen() -> None:
 def test_the_fixes_are_those_that_a_scan_writes(tmp_path: Path) -> None:
     made = [program(seed) for seed in range(20)]
     for one in made:
-        (tmp_path / f"{one.name}.py").write_text(one.text)
+        (tmp_path / f"{one.name}.py").write_bytes(one.text.encode())
     CliRunner().invoke(cli, ["scan", str(tmp_path), "--no-run", "--fix", "--isolated"])
-    written = [(tmp_path / f"{one.name}.py").read_text() for one in made]
+    written = [(tmp_path / f"{one.name}.py").read_bytes().decode() for one in made]
     assert [fixed.text for fixed in statically_fixed(made)] == written
     assert any(fixed.rules for fixed in statically_fixed(made))
 

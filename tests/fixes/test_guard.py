@@ -51,6 +51,16 @@ def test_safe_unless_an_argument_may_have_an_effect(fixed: Any) -> None:
     assert unsafe.findings[0].fix.reason == reason
 
 
+def test_not_safe_where_the_file_reads_its_line_numbers(fixed: Any) -> None:
+    source = TARGET.format(line="print(x)").replace("return x", "return x * inspect.currentframe().f_lineno")
+    assert fixed("import inspect\n" + source).safety("GD101") == "unsafe"
+
+
+def test_not_safe_where_torchscript_would_compile_the_guard(fixed: Any) -> None:
+    source = TARGET.format(line="print(x)") + "\n\nscripted = torch.jit.script(f)\n"
+    assert fixed(source).safety("GD101") == "unsafe"
+
+
 def test_safe_only_where_it_is_for_all_calls_of_the_function(fixed: Any) -> None:
     source = (
         "import torch\n\n\nclass Sum:\n    total = 0.0\n\n    def mul(self, by):\n        self.total += by\n"

@@ -49,6 +49,8 @@ def test_reading_the_machine_is_left_out(fixed: Any, runner: Any, body: str, gua
         ("seen = []\nt0 = time.time()\nseen.append(t0)\nreturn x * len(seen)", "under compile `seen.append(t0)` is left out"),
         ("a = [time.time(), stack.pop()]\nreturn x", "under compile `stack.pop()` is left out"),
         ("t0 = time.time()\nlog.setLevel(int(t0))\nreturn x", "is left out"),
+        ("try:\n    n = os.path.getsize('missing')\nexcept OSError:\n    x = x * 2\nreturn x", "n = os.path.getsize('missing')"),
+        ("try:\n    t = time.time()\n    u = 1 / 0 * t\nexcept ZeroDivisionError:\n    x = x * 2\nreturn x", "u = 1 / 0 * t"),
         ("with open(os.devnull) as file:\n    file.read()\nreturn x", "under compile the whole block is left out"),
     ],
 )  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.layout import behind
+from graphdoctor.fixes.errors import Refuse
+from graphdoctor.fixes.layout import behind, on_one_line
 from graphdoctor.fixes.where import choose_with_where
 
 STRING = 'f("""a\nb""")'
@@ -48,3 +49,24 @@ def test_torch_where_takes_calls_of_several_lines_along(make: Any) -> None:
         "                min=1,",
         "            ), x)",
     ]
+
+
+@pytest.mark.parametrize(
+    "code, line",
+    [
+        ("g('a  b')", "g('a  b')"),
+        ("g(\n    'a  b',  # why\n    h( x ),\n)", "g('a  b', h(x),)"),
+        ("g(x)[\n    -1\n]", "g(x)[-1]"),
+        ("g(x if y else\n  z, not\n  x)", "g(x if y else z, not x)"),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_one_line_has_no_comments_and_the_same_texts(make: Any, code: str, line: str, newline: str) -> None:
+    case = make(f"y = {code}\n".replace("\n", newline), kind=cst.Assign)
+    assert on_one_line(case.hit.place.value, case.editor) == line
+
+
+def test_a_string_of_several_lines_has_no_one_line(make: Any) -> None:
+    case = make(f"y = {STRING}\n", kind=cst.Assign)
+    with pytest.raises(Refuse, match="a string of several lines would be moved"):
+        on_one_line(case.hit.place.value, case.editor)

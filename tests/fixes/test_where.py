@@ -125,6 +125,10 @@ UNSAFE = {
     "the input is returned": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nreturn x", "a later write would show"),
     "a view is returned": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nreturn x.view(-1)", "a later write would show"),
     "written later": (FLOATING + "if x.sum() > 0:\n    x = x * 2\nx[0] = 1\nreturn x + 1", "a later write would show"),
+    "the tensor is changed before gradients are computed": (
+        FLOATING + "y = x + 1\nz = y.erf() if y.sum() > 0 else y.sigmoid()\ny.mul_(2)\nreturn z",
+        "changed in place",
+    ),
     "a number that float16 rounds": (
         "if x.sum().item() > 0.1:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
         "the condition is not proved",
@@ -200,10 +204,11 @@ def test_what_an_attribute_keeps_beyond_the_call_is_unsafe(make: Any) -> None:
     assert "`self.last` keeps the result, with what its gradient needs, beyond this call" in plan.reason
 
 
-def test_submodule_calls_are_unsafe(make: Any) -> None:
+@pytest.mark.parametrize("name", ["a", "mean", "relu"])
+def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
     source = "import torch\n\n\nclass N(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        if x.sum() > 0:\n            x = self.a(x)\n        return x\n"
-    plan = make(source, cst.If).run(choose_with_where)
-    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "`self.a` now always runs" in plan.reason
+    plan = make(source.replace("self.a", f"self.{name}"), cst.If).run(choose_with_where)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and f"`self.{name}` now always runs" in plan.reason
 
 
 @pytest.mark.parametrize(

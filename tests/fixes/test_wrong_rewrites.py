@@ -292,3 +292,11 @@ def test_what_the_original_prints_anew_each_time_is_not_compared(plant: Plant) -
     proved = plant(program, "self.a(x).abs()", "torch.abs(self.a(x))", mode="eval")
     assert proved.label == "verified", proved.fix.detail
     assert "two runs of the original differ there: standard output" in proved.fix.assumes
+
+
+def test_a_side_effect_that_compile_leaves_out_is_no_verified_fix(plant: Plant) -> None:
+    program = MODULE.format("y = self.a(x)\n        print(next(NUMBERS))")
+    guarded = "None if torch.compiler.is_compiling() else print(next(NUMBERS))"
+    proved = plant(program, "print(next(NUMBERS))", guarded, mode="eval")
+    assert proved.label == "unsafe"
+    assert "Not verified: under compile global NUMBERS is no longer written." in proved.fix.detail

@@ -13,7 +13,7 @@ FILES = ("pyproject.toml", ".pre-commit-config.yaml", ".github/workflows/graphdo
 
 def init(folder: Path, *options: str, answer: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "graphdoctor", "init", "--repo", "https://github.com/acme/graphdoctor", *options]
-    return subprocess.run(command, cwd=folder, input=answer, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, input=answer, capture_output=True, text=True)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -61,7 +61,7 @@ class Editor(LanguageClient):
     async def answer(self, file: Path) -> list[str]:
         """Wait for what the server publishes next for ``file``: the codes."""
         published = self.published[file.as_uri()]
-        await asyncio.wait_for(published.wait(), 30)
+        await published.wait()
         published.clear()
         return self.codes(file)
 
@@ -119,9 +119,9 @@ async def start(root: Path, encodings: list[str] | None, *options: str) -> Edito
 
 
 async def end(editor: Editor) -> None:
-    await asyncio.wait_for(editor.shutdown_async(None), 30)
+    await editor.shutdown_async(None)
     editor.exit(None)
-    await asyncio.wait_for(editor.stop(), 30)
+    await editor.stop()
 
 
 def sessions(factory: pytest.TempPathFactory, encodings: list[str] | None, *options: str) -> Iterator[Play]:
@@ -264,7 +264,7 @@ def test_settings_of_the_project_hold_and_wrong_ones_are_said(play: Play) -> Non
         assert await editor.edit(file, BRANCHES, 2) == []
         settings.write_text("[tool.graphdoctor]\nselct = []\n")
         editor.change(file, CLEAN, 3)
-        message = await asyncio.wait_for(editor.messages.get(), 30)
+        message = await editor.messages.get()
         assert "unknown graphdoctor setting 'selct'" in message
         # Said once, not at each keystroke.
         editor.change(file, PRINTS, 4)
@@ -300,6 +300,6 @@ def test_without_pygls_one_line_says_what_to_install(tmp_path: Path) -> None:
         "from graphdoctor.cli import main\n"
         "main(['lsp'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "graphdoctor: the language server needs pygls; install graphdoctor[lsp]\n"

@@ -70,9 +70,13 @@ def own_line(reason: str, file: str) -> int:
     return int(places[-1]) if places else 0
 
 
-def run(name: str, source: str, folder: Path, recorder: BreakRecorder) -> dict[str, Any]:
-    """Compile and call one example; which of its own lines broke, and what the call raised."""
+def run(name: str, source: str, folder: Path, recorder: BreakRecorder, settings: bytes) -> dict[str, Any]:
+    """Compile and call one example; which of its own lines broke, and what the call raised.
+
+    ``settings`` are those of Dynamo, which an example may change for itself only.
+    """
     torch._dynamo.reset()
+    torch._dynamo.config.load_config(settings)
     torch.manual_seed(0)
     recorder.reasons.clear()
     counters.clear()
@@ -100,8 +104,9 @@ def main() -> None:
     recorder = BreakRecorder()
     skip_guard_timing()
     logging.getLogger("torch.__trace").addHandler(recorder)
+    settings = torch._dynamo.config.save_config()
     with tempfile.TemporaryDirectory() as folder:
-        results = {name: run(name, source, Path(folder), recorder) for name, source in examples.items()}
+        results = {name: run(name, source, Path(folder), recorder, settings) for name, source in examples.items()}
     Path(sys.argv[1]).write_text(json.dumps(results))
 
 

@@ -44,6 +44,9 @@ RULES = [
 ]
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.NAME)
 
+#: Rules whose examples run in one process. What ends it, the time limit too, costs the tests of these rules only.
+SHARD = 18
+
 
 def examples(rule: ModuleType) -> dict[str, str]:
     """The complete examples of ``rule``: ``{"print_in_graph_breaks_0": source}``."""
@@ -105,23 +108,52 @@ def fixed(read: dict[str, list[Finding]], asked: list[ModuleType]) -> dict[str, 
     return texts
 
 
+class Shards:
+    """What the examples of rules, and the fixed ones, did under Dynamo: a process for each SHARD of the rules."""
+
+    def __init__(self, sources: dict[str, dict[str, str]], folder: Path) -> None:
+        """``sources``: by the code of the rule, the examples by name."""
+        self._sources = sources
+        self._answer = folder / "answer.json"
+        self._known: dict[int, dict[str, Any] | None] = {}
+
+    def of(self, rule: ModuleType) -> dict[str, Any]:
+        number = RULES.index(rule) // SHARD
+        if number not in self._known:
+            # What stays if the process fails or meets the time limit, so that no other test waits for it again.
+            self._known[number] = None
+            self._known[number] = self._run(RULES[number * SHARD :][:SHARD])
+        found = self._known[number]
+        assert found is not None, "the process that ran these examples did not come to its end"
+        return found
+
+    def _run(self, rules: list[ModuleType]) -> dict[str, Any]:
+        sources = [self._sources.get(rule.CODE, {}) for rule in rules]
+        subprocess.run(
+            [sys.executable, str(RUNNER), str(self._answer)],
+            input=json.dumps({name: text for part in sources for name, text in part.items()}),
+            text=True,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        result: dict[str, Any] = json.loads(self._answer.read_text())
+        return result
+
+
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, fixed: dict[str, str], asked: list[ModuleType]) -> dict[str, Any]:
-    """What every example, and every fixed one, did under Dynamo, all of them in one process."""
-    answer = tmp_path_factory.mktemp("examples") / "answer.json"
-    sources = {name: source for rule in asked for name, source in examples(rule).items()}
-    sources |= {f"{name}_fixed": source for name, source in fixed.items()}
-    subprocess.run(
-        [sys.executable, str(RUNNER), str(answer)],
-        input=json.dumps(sources),
-        text=True,
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        timeout=900,
-    )
-    result: dict[str, Any] = json.loads(answer.read_text())
-    return result
+def shards(tmp_path_factory: pytest.TempPathFactory, fixed: dict[str, str], asked: list[ModuleType]) -> Shards:
+    sources = {}
+    for rule in asked:
+        own = examples(rule)
+        sources[rule.CODE] = own | {f"{name}_fixed": fixed[name] for name in own if name in fixed}
+    return Shards(sources, tmp_path_factory.mktemp("examples"))
+
+
+@pytest.fixture
+def ran(rule: ModuleType, shards: Shards) -> dict[str, Any]:
+    """What every example of the rule, and every fixed one, did under Dynamo."""
+    return shards.of(rule)
 
 
 @each_rule

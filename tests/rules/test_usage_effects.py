@@ -22,7 +22,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("lightning")
     answer = tmp_path_factory.mktemp("usage") / "answer.json"
     command = [sys.executable, str(RUNNER), str(answer)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=200)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     result: dict[str, Any] = json.loads(answer.read_text())
     return result
 

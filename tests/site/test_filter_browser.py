@@ -24,7 +24,7 @@ def test_a_choice_in_the_address_is_restored(chromium: str, tmp_path: Path) -> N
         "--dump-dom",
     ]
     address = f"{file.as_uri()}#?severity=error&text=deepcopy"
-    done = subprocess.run([*command, address], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, address], capture_output=True, text=True)
     rows = re.findall(r"<tr data-severity=\"\w+\".*?>", done.stdout)
     shown = [row for row in rows if "hidden" not in row]
     matching = [rule for rule in catalog if rule.severity == "error" and "deepcopy" in f"{rule.name} {rule.summary}"]

@@ -52,7 +52,7 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built by its command."""
     pytest.importorskip("markdown_it")
     out = tmp_path_factory.mktemp("site")
-    subprocess.run([sys.executable, "-m", "tools.docs_site", str(out)], cwd=root, check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "tools.docs_site", str(out)], cwd=root, check=True)
     return out
 
 
@@ -108,7 +108,7 @@ def test_lines_that_break_are_marked(built: Path) -> None:
 
 def test_the_folder_must_be_empty(root: Path, built: Path) -> None:
     command = [sys.executable, "-m", "tools.docs_site", str(built)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr == f"docs_site: {built} is not an empty folder\n"
 
 

@@ -23,7 +23,7 @@ def traced(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     env = {**os.environ, "TORCH_TRACE": str(folder), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*launch, SCRIPT], cwd=root, env=env, check=True, capture_output=True, timeout=100)
+    subprocess.run([*launch, SCRIPT], cwd=root, env=env, check=True, capture_output=True)
     return folder
 
 

@@ -24,6 +24,12 @@ class Loud:
         self.shown += 1
         return self.shown
 
+    def __add__(self, other):
+        self.shown = other
+        return other
+
+    __radd__ = __add__
+
     def add(self, by):
         self.shown += by
         return self.shown
@@ -91,6 +97,7 @@ GLOBALS = {
     "BOX": _BOX,
     "helper": "def helper(value):\n    COUNTS.append(1)\n    return value",
     "pure": "def pure(value):\n    return value * 2",
+    "condition": "def condition(value):\n    return value",
     "same": "def same(value):\n    return value",
     "Scale": _SCALE,
     "Plain": _PLAIN,
@@ -112,7 +119,7 @@ ALSO = {"helper": ("COUNTS",)}
 
 #: What an attribute of the module (a global, where there is none) may hold, by the hole that asks for it.
 HELD = {
-    "number": ("2.0", "3", "0.5", "True", "-1", "1e-3", "0.1", "16777217", "math.pi"),
+    "number": ("2.0", "3", "0.5", "True", "-1", "1e-3", "0.1", "16777217", "math.pi", "10**30", "float('nan')"),
     "anything": ("2.0", "3", '"text"', "None", "[1, 2]", "True", "torch.ones(3)", "torch.tensor(2.0)", "(1, 2)"),
     "held": (
         "torch.ones(3)", "torch.tensor(2.0)", "torch.zeros(())", "nn.Parameter(torch.ones(3))", "torch.arange(3)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from benchmarks.fix_safety.grammar import around, choices, host, names, output
+from benchmarks.fix_safety.grammar import aimed, around, choices, host, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
 from benchmarks.fix_safety.inputs import inputs_for
 from benchmarks.fix_safety.observe import observe
@@ -83,9 +83,9 @@ def _body(draft: Draft) -> list[str]:
     if draft.chance(0.2):
         lines += output.output(draft)
     part = draft.rng.choices(
-        (choices.choice, names.look_up, names.frame, names.power, names.ask_callable, names.copied, host.host, host.bar,
+        (aimed.aimed, choices.choice, names.look_up, names.frame, names.power, names.ask_callable, names.copied, host.host, host.bar,
          around.conversion, around.mask, around.counter),
-        (62, 5, 3, 3, 2, 3, 7, 3, 3, 3, 2),
+        (40, 30, 5, 3, 3, 2, 3, 6, 3, 2, 2, 2),
     )[0]  # fmt: skip
     made, name = part(draft)
     lines += made

@@ -32,6 +32,28 @@ def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> 
     return all(_is_harmless(node, names, editor) for statement in _behind(branch, editor) for node in _nodes(statement))
 
 
+def is_written(base: str, branch: cst.CSTNode, editor: Editor) -> bool:
+    """Whether the function changes the tensor ``base`` in place: gradients may need it as it was, of either side."""
+    function = editor.function_of(branch)
+    return function is None or any(_writes(node, base, editor) for node in _nodes(function))
+
+
+def _writes(node: cst.CSTNode, base: str, editor: Editor) -> bool:
+    if isinstance(node, cst.Call):
+        is_method = isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_")
+        is_result = any(a.keyword is not None and a.keyword.value == "out" for a in node.args)
+        return (is_method or is_result) and any(_stands_for(n, base, editor) for n in _nodes(node))
+    if isinstance(node, cst.AugAssign):
+        return any(_stands_for(n, base, editor) for n in _nodes(node.target))
+    if isinstance(node, cst.AssignTarget) and not isinstance(node.target, cst.Name):
+        return any(_stands_for(n, base, editor) for n in _nodes(node.target))
+    return False
+
+
+def _stands_for(node: cst.CSTNode, base: str, editor: Editor) -> bool:
+    return isinstance(node, (cst.Name, cst.Attribute)) and editor.code(node) == base
+
+
 def _up_to(node: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> Iterator[cst.CSTNode]:
     for outer in editor.ancestors(node):
         if outer is function:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.proof.aliasing import is_only_read
+from graphdoctor.fixes.proof.aliasing import is_only_read, is_written
 from graphdoctor.fixes.proof.condition import Evaluated, evaluated
 from graphdoctor.fixes.proof.domain import Domain, assigned_before, domain, is_on_device_of
 from graphdoctor.fixes.proof.operators import KINDS
@@ -65,6 +65,8 @@ def unproved(choice: Choice, target: str, branch: cst.CSTNode, editor: Editor) -
     known = _known(taken.base, condition, branch, editor)
     missing += _different(taken, other, known)
     missing += _gradients(taken, other, known)
+    if is_written(taken.base, branch, editor):
+        missing.append("the tensor that both sides are made of is changed in place")
     if not (taken.fresh and other.fresh) and not _hidden(target, taken.base, branch, editor):
         missing.append("the result is a new tensor where it may have been another one, which a later write would show")
     return tuple(missing)

@@ -50,7 +50,7 @@ def domain(base: str, node: cst.CSTNode, editor: Editor) -> Domain:
     for statement in _before(node, base, editor):
         for small in statement.body:
             if assignments(small, base):
-                return Domain(kinds & _assigned_kinds(small, base, editor))
+                return Domain(kinds & _assigned_kinds(small, editor))
             kinds &= _required(small, base, editor)
     return Domain(kinds)
 
@@ -126,7 +126,7 @@ def _before(node: cst.CSTNode, name: str, editor: Editor) -> Iterator[cst.Simple
         inner = outer
 
 
-def _assigned_kinds(small: cst.CSTNode, name: str, editor: Editor) -> frozenset[str]:
+def _assigned_kinds(small: cst.CSTNode, editor: Editor) -> frozenset[str]:
     if not isinstance(small, cst.Assign) or not all(isinstance(t.target, cst.Name) for t in small.targets):
         return _ALL
     return _kinds(small.value, editor)

@@ -1,6 +1,5 @@
 """An encoder and a decoder with a break between them: where to compile is worth a question."""
 
-import lightning  # noqa: F401
 import torch
 from torch import nn
 
@@ -16,6 +15,13 @@ class Net(nn.Module):
         if x.sum() > 0:
             x = x + 1
         return self.decoder(x)
+
+
+def trainer():
+    # Not at the top of the file: it takes longer to import than all the rest to run.
+    import lightning
+
+    return lightning.Trainer(accelerator="cpu")
 
 
 def graphdoctor_target():

@@ -1,4 +1,4 @@
-"""GPT-2 with 12 small blocks, its key-value cache on, as the configuration has it by default."""
+"""GPT-2 with its key-value cache on, as by default, and 9 small blocks: one more than Dynamo compiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 def gpt2(use_cache: bool) -> GPT2LMHeadModel:
     """The model."""
     torch.manual_seed(0)
-    config = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=12, n_head=2, bos_token_id=0, eos_token_id=1)
+    config = GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=9, n_head=2, bos_token_id=0, eos_token_id=1)
     config.use_cache = use_cache
     return GPT2LMHeadModel(config)
 
