@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,15 @@ def test_another_project_in_a_trusted_one_is_not_meant(project: Path, monkeypatc
     (project / "vendored" / "setup.cfg").write_text("[graphdoctor]\nrules = ../lint\n")
     monkeypatch.setenv(VARIABLE, str(project))
     assert load(project / "vendored").rules == ()
+
+
+def test_what_is_kept_of_a_scan_without_them_is_not_recalled_with_them(project: Path, tmp_path: Path) -> None:
+    rule = Path(__file__).parents[1] / "fixtures" / "own_rules" / "tools" / "graphdoctor_rules" / "device_move.py"
+    (project / "lint" / "rule.py").write_text(rule.read_text())
+    (project / "m.py").write_text(MODEL.replace("x.relu()  # noqa: ACME7", "x.cpu()"))
+    (project / "pyproject.toml").write_text("[tool.graphdoctor]\nrules = ['lint']\n")
+    asked = api.ScanOptions(("m.py",), run=False, cache=tmp_path / "cache")
+    for _ in range(2):
+        assert [f.rule for f in api.scan(asked).findings] == ["GD101"]
+        allowed = replace(asked, allow_project_rules=True)
+        assert sorted(f.rule for f in api.scan(allowed).findings) == ["ACME1", "GD101"]
