@@ -228,6 +228,18 @@ SCRIPTS: dict[str, Script] = {
         "import shutil\nos.umask(0o777)\nos.makedirs(d := os.path.join(os.path.dirname(__file__), 'gone'))\n"
         "os.chdir(d)\nos.rmdir(d)",
     ),
+    "deletes the folder of the worker": Script(
+        "ok", "", "import shutil\nshutil.rmtree(os.path.dirname(os.environ['TORCHINDUCTOR_CACHE_DIR']))"
+    ),
+    "puts a pipe in the place of what the worker writes": Script(
+        "exited",
+        "code 6",
+        "os.chdir(os.path.dirname(os.environ['TORCHINDUCTOR_CACHE_DIR']))\n"
+        "for name in ('request.json', 'crash.txt'):\n    os.unlink(name)\n    os.mkfifo(name)\nos._exit(6)",
+    ),
+    "fails with a message of many lines": Script(
+        "raised", "first", r"tell('failed', outcome='raised', detail='\nfirst\n\x1b[2J' * 10_000)" "\ntell('end')"
+    ),
     "deletes its own file": Script("ok", "", "os.unlink(__file__)"),
     "writes over its own file": Script("ok", "", r"open(__file__, 'wb').write(b'\0')"),
     "allows itself no files": Script(
