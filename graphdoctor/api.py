@@ -150,7 +150,9 @@ def _scan(
         from graphdoctor.dynamic import runner
 
         started = time.monotonic()
-        folder = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="graphdoctor-"))
+        folder = at_the_end.enter_context(
+            tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
+        )
         request = replace(request, reference=Path(folder))
         result = interrupts.attempt(partial(result_of, request, progress, server))
         if result is None:

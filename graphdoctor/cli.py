@@ -46,6 +46,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        os.getcwd()
+    except OSError as error:
+        sys.exit(complain(f"the working folder cannot be used: {error.strerror}; change to one that exists"))
+    try:
         with ending_cleanly():
             code = cli.main(args=arguments, prog_name="graphdoctor", standalone_mode=False)
     except click.Abort:

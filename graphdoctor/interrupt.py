@@ -84,8 +84,7 @@ def ending_cleanly() -> Iterator[None]:
 
     A signal that is ignored, as by nohup, or that somebody else handles is left alone.
     """
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    taken = [number for number in _endings() if signal.getsignal(number) is signal.SIG_DFL]
 
     def end(number: int, _frame: FrameType | None) -> None:
         for other in taken:
@@ -102,3 +101,14 @@ def ending_cleanly() -> Iterator[None]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
+
+
+def end_at_once() -> None:
+    """From now on SIGTERM and SIGHUP end the process as they do without ``ending_cleanly``."""
+    for number in _endings():
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _endings() -> list[signal.Signals]:
+    return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -143,6 +143,34 @@ def test_a_command_that_ends_leaves_nothing(tmp_path: Path, number: int, code: i
     wait_for(lambda: marked(marker) == [])
 
 
+def test_a_language_server_ends_at_once() -> None:
+    pytest.importorskip("pygls")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "graphdoctor", "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None and server.stdout is not None
+    body = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}'
+    server.stdin.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+    server.stdin.flush()
+    assert server.stdout.readline().startswith(b"Content-Length")
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(timeout=20) == -signal.SIGTERM
+
+
+def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    folder, file = tmp_path / "gone", tmp_path / "user.py"
+    file.write_text(BREAKS)
+    folder.mkdir()
+    code = f"import os, sys; os.chdir({str(folder)!r}); os.rmdir({str(folder)!r}); from graphdoctor.cli import main; "
+    done = subprocess.run(
+        [sys.executable, "-c", code + f"main(['scan', {str(file)!r}])"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "graphdoctor: the working folder cannot be used: No such file or directory; change to one that exists"
+    ]
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():

@@ -13,6 +13,7 @@ from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable
 from graphdoctor.dynamic.backend import replace_inductor
 from graphdoctor.dynamic.startup import skip_guard_timing
+from graphdoctor.source.files import text_of
 
 
 def main(question_file: str, descriptor: int) -> None:
@@ -67,4 +68,4 @@ def _work(opened: Opened) -> None:
 
 
 def _notes(model: nn.Module | None, opened: Opened, proposed: list[Placement]) -> tuple[Note, ...]:
-    return notes.notes(model, opened.question.file.read_text(encoding="utf-8"), proposed)
+    return notes.notes(model, text_of(opened.question.file), proposed)

@@ -30,7 +30,7 @@ def bench(question: Question, options: Options, progress: Progress = lambda _tex
     session = _Session(question, options, progress)
     started = time.monotonic()
     ended = ""
-    with tempfile.TemporaryDirectory(prefix="graphdoctor-") as folder:
+    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         try:
             for number, strategy in enumerate(options.strategies, 1):
                 spent = time.monotonic() - started

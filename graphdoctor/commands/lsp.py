@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from graphdoctor.commands.common import OneLine
+from graphdoctor.interrupt import end_at_once
 
 
 @click.command()
@@ -21,4 +22,6 @@ def lsp(docs_url: str | None) -> None:
         if error.name not in ("pygls", "lsprotocol"):
             raise
         raise OneLine("the language server needs pygls; install graphdoctor[lsp]") from None
+    # There is nothing to clean up, and a thread waits for the input, for which Python would wait in its turn.
+    end_at_once()
     serve(docs_url)

@@ -45,6 +45,9 @@ __all__ = [
 Progress = Callable[[str], None]
 Mode = Literal["eval", "train"]
 
+#: Characters of a detail.
+_LONGEST = 2000
+
 
 class NotStarted(Exception):
     """The server's process did not come up, so nothing is known of the code; the text is one line that says why.
@@ -140,7 +143,7 @@ class _Worker:
         elif isinstance(said, VariedInputs):
             self._varied[said.varied.mode] = said.varied
         elif isinstance(said, Failed):
-            self._failure = said.outcome, said.detail
+            self._failure = said.outcome, one_line(said.detail, _LONGEST)
         return isinstance(said, Ended)
 
     def _death(self, code: int) -> tuple[Outcome, str]:

@@ -135,7 +135,10 @@ class Server:
         """
         process = self.start()
         assert self._requests is not None
-        process.crashes.unlink(missing_ok=True)
+        # The code of an earlier request may have been here.
+        process.folder.mkdir(exist_ok=True)
+        for file in (process.request, process.crashes):
+            file.unlink(missing_ok=True)
         process.request.write_text(request, encoding="utf-8")
         results, to_parent = os.pipe()
         try:

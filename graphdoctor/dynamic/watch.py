@@ -13,6 +13,7 @@ from typing import Any, Literal
 from graphdoctor.dynamic.channel import WHY
 from graphdoctor.dynamic.protocol import BadMessage, Gone, Kinds, message
 from graphdoctor.dynamic.server import Job
+from graphdoctor.source.files import open_regular
 
 #: Seconds between two looks at memory and life of the worker, and the share of the time that weighing it may take.
 _POLL = 0.1
@@ -154,7 +155,7 @@ class Watch:
 
     def _crashes(self) -> list[str]:
         try:
-            with self._job.process.crashes.open("rb") as stream:
+            with open_regular(self._job.process.crashes) as stream:
                 return stream.read(_CRASH_TEXT).decode(errors="replace").splitlines()
         except OSError:
             return []

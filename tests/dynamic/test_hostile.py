@@ -228,6 +228,18 @@ SCRIPTS: dict[str, Script] = {
         "import shutil\nos.umask(0o777)\nos.makedirs(d := os.path.join(os.path.dirname(__file__), 'gone'))\n"
         "os.chdir(d)\nos.rmdir(d)",
     ),
+    "deletes the folder of the worker": Script(
+        "ok", "", "import shutil\nshutil.rmtree(os.path.dirname(os.environ['TORCHINDUCTOR_CACHE_DIR']))"
+    ),
+    "puts a pipe in the place of what the worker writes": Script(
+        "exited",
+        "code 6",
+        "os.chdir(os.path.dirname(os.environ['TORCHINDUCTOR_CACHE_DIR']))\n"
+        "for name in ('request.json', 'crash.txt'):\n    os.unlink(name)\n    os.mkfifo(name)\nos._exit(6)",
+    ),
+    "fails with a message of many lines": Script(
+        "raised", "first", r"tell('failed', outcome='raised', detail='\nfirst\n\x1b[2J' * 10_000)" "\ntell('end')"
+    ),
     "deletes its own file": Script("ok", "", "os.unlink(__file__)"),
     "writes over its own file": Script("ok", "", r"open(__file__, 'wb').write(b'\0')"),
     "allows itself no files": Script(
@@ -265,3 +277,22 @@ def test_the_report_has_what_the_source_shows(
         assert shown.isprintable() or not set("\x1b\x07\u202e") & set(shown)
         assert len(shown) < 400_000
     assert json.loads(render(diagnosis, "json"))["findings"]
+
+
+@pytest.mark.parametrize(
+    "later", ["tell('end')", "say(b'x\\n')", "os._exit(3)", "raise SystemExit", "os.closerange(3, 9999)"]
+)
+def test_what_goes_wrong_in_the_proof_alone_costs_the_proof(
+    later: str, tmp_path: Path, server: runner.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    top = f"if os.path.exists({str(seen)!r}):\n    {later}\nopen({str(seen)!r}, 'w').close()"
+    file = tmp_path / "user.py"
+    file.write_text(Script("ok", "", top).text, encoding="utf-8")
+    monkeypatch.setattr(runner, "Server", lambda: contextlib.nullcontext(server))
+    diagnosis = scan(ScanOptions(paths=(str(file),), run=True, isolated=True, mode="eval", timeout=90))
+    assert diagnosis.dynamic is not None and diagnosis.dynamic[0].outcome == "ok"
+    (finding,) = [finding for finding in diagnosis.findings if finding.rule == "GD101"]
+    assert finding.fix is None or finding.fix.grade in ("none", "not-verified")
+    for format_ in FORMATS:
+        assert render(diagnosis, format_)

@@ -1,7 +1,20 @@
 import json
 from pathlib import Path
 
-from graphdoctor.dynamic.protocol import RunRequest, dump_request, dump_run, load_request, load_run
+import pytest
+
+from graphdoctor.dynamic.protocol import (
+    MESSAGES,
+    BadMessage,
+    Ended,
+    Failed,
+    RunRequest,
+    dump_request,
+    dump_run,
+    load_request,
+    load_run,
+    message,
+)
 from graphdoctor.run_model import (
     Blocks,
     Break,
@@ -77,3 +90,31 @@ def test_what_is_known_of_parts_and_layers_survives() -> None:
         device_checks=DeviceChecks(1, 2, hints=(Hint("text", "action"),), unchecked=("CUDA graphs",)),
     )
     assert load_run(json.loads(json.dumps(dump_run(run)))) == run
+
+
+def test_messages_of_a_worker() -> None:
+    assert message(b'{"kind": "end"}', MESSAGES) == Ended()
+    assert message(b'{"kind": "failed", "outcome": "raised", "detail": "d"}', MESSAGES) == Failed("raised", "d")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"", "is not JSON"),
+        (b"\xff", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"9" * 10_000, "is not JSON"),
+        (b"null", "is no message"),
+        (b"{}", "is no message"),
+        (b'{"kind": []}', "is no message"),
+        (b'{"kind": "gone", "code": 0}', "is no message"),
+        (b'{"kind": "progress", "text": 1}', "text must be a text"),
+        (b'{"kind": "failed", "outcome": "fine", "detail": ""}', "outcome must be one of"),
+        (b'{"kind": "run", "run": {}, "complete": true}', "run.target is missing"),
+        (b'{"kind": "environment", "environment": {"a": []}}', "environment.a must be a text"),
+    ],
+)
+def test_what_is_none_is_refused(line: bytes, reason: str) -> None:
+    with pytest.raises(BadMessage, match=reason) as error:
+        message(line, MESSAGES)
+    assert len(str(error.value)) < 300
