@@ -19,6 +19,9 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 DEMO = "fixtures/demo/model.py"
 
+#: No run meets its time limit, however busy the machine is.
+PATIENT = ("--timeout", "900")
+
 #: The classic breaks of the demo: a part of the line, and the rule that finds it.
 CLASSICS = {
     "logger.warning(": "GD103",
@@ -56,7 +59,7 @@ def state(folder: Path) -> dict[str, tuple[str, int]]:
 
 def scan(graphdoctor: Command, root: Path, name: str, html: Path, mode: str = "eval") -> Scan:
     before = state(root / "fixtures")
-    done = graphdoctor("scan", name, "--mode", mode, "--output-format", "json", "--html", html, cwd=root)
+    done = graphdoctor("scan", name, "--mode", mode, "--output-format", "json", "--html", html, *PATIENT, cwd=root)
     assert done.returncode in (0, 1), done.stderr
     after = state(root / "fixtures")
     return Scan(done.returncode, json.loads(done.stdout), html.read_text(), before == after)
@@ -202,7 +205,7 @@ def loop(graphdoctor: Command, root: Path, tmp_path_factory: pytest.TempPathFact
     """The nothing-is-compiled fixture: its text report and its JSON."""
     data = tmp_path_factory.mktemp("loop") / "report.json"
     name = "fixtures/nothing_compiled/model.py"
-    text = graphdoctor("scan", name, "--mode", "eval", "--no-verify", "--report", f"json={data}", cwd=root)
+    text = graphdoctor("scan", name, "--mode", "eval", "--no-verify", "--report", f"json={data}", *PATIENT, cwd=root)
     return text.stdout, json.loads(data.read_text())
 
 

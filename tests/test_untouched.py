@@ -62,7 +62,7 @@ def test_two_scans_agree_and_touch_nothing(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
     options = api.ScanOptions(
-        ("model.py",), mode="both", verify=False, vary=("batch=4,5",), readiness=True, optimizer="sgd"
+        ("model.py",), mode="both", verify=False, vary=("batch=4,5",), readiness=True, optimizer="sgd", timeout=900
     )
     before = around(tmp_path)
     first, second = (json.loads(as_json.render(api.scan(options))) for _ in range(2))
