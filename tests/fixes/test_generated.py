@@ -148,6 +148,10 @@ PLANTED = {
     "stderr": ("print('a', file=sys.stderr)\nreturn 1", "return 1", "output"),
     "a log record": ("LOG.info('a')\nreturn 1", "LOG.warning('a')\nreturn 1", "output"),
     "a warning": ("warnings.warn('a')\nreturn 1", "return 1", "output"),
+    "a warning of torch": (
+        "c = (x > 0).byte()\nreturn x.masked_fill(c.bool(), 0)", "c = (x > 0).byte()\ntorch.where(c, x, x)\nreturn x.masked_fill(c.bool(), 0)",
+        "output",
+    ),
     "the order of output": ("print(1)\nprint(2)\nreturn 1", "print(2)\nprint(1)\nreturn 1", "output"),
 }  # fmt: skip
 
@@ -165,6 +169,7 @@ def test_a_planted_difference_is_seen(name: str) -> None:
         ("return x * 2", "y = x + x\nreturn y"),
         ("return x * float('nan')", "return x * 0 / 0 * float('nan')"),
         ("raise ValueError", "return 1"),
+        ("return (x.detach() > 0, float(x.sum()))[0]", "return x.detach() > 0"),
         ("return (x * 1 + x * 2) + x * 3", "return x * 1 + (x * 2 + x * 3)"),
         ("return {'a': [x, (x, 1)]}", "y = dict(a=[x, (x, 1)])\nreturn y"),
     ],

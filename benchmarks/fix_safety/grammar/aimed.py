@@ -26,6 +26,7 @@ _REDUCING = _words(
     "sum mean nansum amax amin max min argmax argmin any all count_nonzero prod std var norm nanmean median"
 )
 _WITH_DIM = _words("sum mean amax amin any all nansum nanmean logsumexp prod argmax count_nonzero std")
+_ACTIVATIONS = _words("relu gelu silu elu softplus leaky_relu hardtanh relu6 logsigmoid hardswish")
 _DIMS = (
     "0",
     "-1",
@@ -265,8 +266,9 @@ def _arm(draft: Draft, base: str, shape: str, dim: str, depth: int = 0) -> str:
     if drawn == 7:
         return f"-{inner}"
     if drawn == 8:
-        return f"{inner} {draft.pick(('+', '*', '-'))} {draft.pick((base, f'{base}.abs()', f'{base}.sum()', f'{base}.detach()'))}"
+        other = draft.pick((base, f"{base}.abs()", f"{base}.sum()", f"{base}.detach()"))
+        return f"{inner} {draft.pick(('+', '*', '-'))} {other}"
     if drawn == 9:
-        return f"F.{draft.pick(('relu', 'gelu', 'silu', 'elu', 'softplus', 'leaky_relu', 'hardtanh', 'relu6', 'logsigmoid', 'hardswish'))}({inner})"
+        return f"F.{draft.pick(_ACTIVATIONS)}({inner})"
     name = draft.pick(_ELEMENTWISE)
     return f"torch.{name}({inner})" if name in ("zeros_like", "ones_like") else f"{inner}.{name}()"

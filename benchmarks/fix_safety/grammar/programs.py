@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 from benchmarks.fix_safety.grammar import aimed, around, choices, host, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
@@ -41,6 +42,23 @@ _SAMPLES = (
     "torch.zeros(2, 3)",
     "torch.ones(3, 3)",
 )
+
+
+#: What a program is about, and how often.
+_PARTS: dict[Callable[[Draft], tuple[list[str], str]], int] = {
+    aimed.aimed: 40,
+    choices.choice: 30,
+    names.look_up: 5,
+    names.frame: 3,
+    names.power: 3,
+    names.ask_callable: 2,
+    names.copied: 3,
+    host.host: 6,
+    host.bar: 3,
+    around.conversion: 2,
+    around.mask: 2,
+    around.counter: 2,
+}
 
 
 def program(seed: int, name: str = "", with_sample: bool = False) -> Program:
@@ -82,11 +100,7 @@ def _body(draft: Draft) -> list[str]:
         lines += around.before(draft)
     if draft.chance(0.2):
         lines += output.output(draft)
-    part = draft.rng.choices(
-        (aimed.aimed, choices.choice, names.look_up, names.frame, names.power, names.ask_callable, names.copied, host.host, host.bar,
-         around.conversion, around.mask, around.counter),
-        (40, 30, 5, 3, 3, 2, 3, 6, 3, 2, 2, 2),
-    )[0]  # fmt: skip
+    part = draft.rng.choices(list(_PARTS), list(_PARTS.values()))[0]
     made, name = part(draft)
     lines += made
     if name and draft.chance(0.3):
