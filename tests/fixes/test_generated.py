@@ -22,7 +22,7 @@ from benchmarks.fix_safety.program import Program
 from benchmarks.fix_safety.reduce import reduced
 from benchmarks.fix_safety.report import shown, table
 
-PROGRAMS, BATCH, INPUTS = 300, 50, 12
+PROGRAMS, BATCH, INPUTS = 300, 100, 8
 
 X = TensorSpec("float32", (2, 3), "normal", requires_grad=True)
 
@@ -40,7 +40,7 @@ def test_safe_fixes_change_nothing(checked: list[Checked]) -> None:
 def test_many_programs_are_changed_and_run(checked: list[Checked]) -> None:
     """An empty comparison would pass, too."""
     changed = [one for one in checked if one.fixed.text != one.fixed.program.text]
-    assert len(changed) > 0.3 * len(checked)
+    assert len(changed) > 0.35 * len(checked)
     assert sum(one.ran >= INPUTS / 3 for one in changed) > 0.7 * len(changed)
     assert {"GD101", "GD201"} <= {rule for one in changed for rule in one.fixed.rules}
 

@@ -54,7 +54,7 @@ _TAME = (
     "{v}.floor()", "{v} / 2", "{v}.nan_to_num()", "{v}.sign()", "{v}.clone()", "F.elu({v})", "F.leaky_relu({v})",
     "torch.relu({v})", "{k} * {v}", "{k} + {v}", "{v}.clamp(min={k})", "({v} * {k}).abs()", "({v} + {k}).relu()",
     "-({v} * {k})", "{v} + {v}", "{v} * 2 + {k}", "{k} - {v}", "{v}.neg() * {k}", "{v}.sigmoid() * 1", "{v}.tanh()",
-    "torch.sigmoid({v})", "{v}", "{v}", "torch.abs({v})", "{v}.ceil()", "{v}.frac()", "F.hardtanh({v})",
+    "torch.sigmoid({v})", "{v}", "torch.abs({v})", "{v}.ceil()", "{v}.frac()", "F.hardtanh({v})",
 )  # fmt: skip
 _TAME_REDUCED = (
     "{v}.mean()",
@@ -67,10 +67,10 @@ _TAME_REDUCED = (
     "{v}.max() * {k}",
 )
 _SURE = (
-    "x.float()", "{layer}(x)", "self.fc(x)", "self.fc(x)", "x * 1.0", "x.double()", "x.sigmoid()", "torch.rand(3)",
-    "torch.rand(2, 3) + x", "x.float() * 2", "x.float().relu()", "x.float().mean(-1)", "x / 2", "x.float() + 1",
-    "torch.relu(x.float())", "x.mean(-1)", "x.half()", "torch.rand(3)", "x.exp()", "x.float().abs()",
-    "self.fc(x).relu()", "self.fc(x) * 0.5", "x.tanh()",
+    "self.fc(x)", "self.fc(x)", "self.fc(x)", "self.fc(x)", "self.fc(x).relu()", "self.fc(x) * 0.5",
+    "torch.rand(2, 3) + x", "torch.rand(3)", "torch.rand(2, 3)", "torch.randn(2, 3) * x", "torch.randn(2, 3)",
+    "x.float()", "x * 1.0", "x.float().relu()", "x / 2", "{layer}(x)", "torch.relu(self.fc(x))", "self.fc(x).abs()",
+    "torch.randn(3) + x", "x.sigmoid()", "x.mean(-1)", "self.fc(x).mean(-1)", "torch.rand(3).double()",
 )  # fmt: skip
 _USUAL = ("2", "3", "1", "0.5", "-1", "2.0", "0.1", "0", "1.5", "10")
 _SYMBOLS = ("*", "*", "+", "-", "/", "**", "//", "%")

@@ -82,7 +82,7 @@ def _runs(made: Program) -> bool:
 
 
 def _attempt(rng: random.Random, name: str, with_sample: bool) -> Program | None:
-    draft = Draft(rng, is_net=rng.random() < 0.6)
+    draft = Draft(rng, is_net=rng.random() < 0.7)
     lines = _body(draft)
     text = _module(draft, lines, with_sample)
     try:
@@ -98,14 +98,14 @@ def _body(draft: Draft) -> list[str]:
     lines: list[str] = []
     if draft.chance(0.25):
         lines += around.before(draft)
-    if draft.chance(0.2):
+    if draft.chance(0.45):
         lines += output.output(draft)
     part = draft.rng.choices(list(_PARTS), list(_PARTS.values()))[0]
     made, name = part(draft)
     lines += made
     if name and draft.chance(0.3):
         lines += around.after(draft, name)
-    if draft.chance(0.25):
+    if name and draft.chance(0.4):
         lines += output.output(draft)
     if draft.chance(0.02):
         lines = [*output.shadowed(draft), *lines]
