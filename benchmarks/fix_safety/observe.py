@@ -25,6 +25,8 @@ from benchmarks.fix_safety.program import Program
 _SEED = 20
 #: In texts: addresses, which no two runs share, and the name of the operator that a tensor is printed with.
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}|grad_fn=<\w+>")
+#: In the warnings that operators of torch issue.
+_OF_TORCH = "Triggered internally"
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -195,9 +197,11 @@ class _Recorder(contextlib.AbstractContextManager["_Recorder"]):
 
     def texts(self) -> dict[str, str]:
         """What went where, without addresses."""
-        warned = "\n".join(f"{w.category.__name__} {w.message}" for w in self.warnings or ())
+        shown = [f"{w.category.__name__} {w.message}" for w in self.warnings or ()]
+        warned = "\n".join(text for text in shown if _OF_TORCH not in text)
         texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
         texts |= {"log": "\n".join(self.records), "warnings": warned}
+        texts["warnings of torch"] = "\n".join(sorted({text for text in shown if _OF_TORCH in text}))
         return {name: _ADDRESS.sub("...", text) for name, text in texts.items()}
 
 

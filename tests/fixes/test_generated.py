@@ -22,7 +22,7 @@ from benchmarks.fix_safety.program import Program
 from benchmarks.fix_safety.reduce import reduced
 from benchmarks.fix_safety.report import shown, table
 
-PROGRAMS, BATCH, INPUTS = 300, 50, 12
+PROGRAMS, BATCH, INPUTS = 300, 100, 8
 
 X = TensorSpec("float32", (2, 3), "normal", requires_grad=True)
 
@@ -40,7 +40,7 @@ def test_safe_fixes_change_nothing(checked: list[Checked]) -> None:
 def test_many_programs_are_changed_and_run(checked: list[Checked]) -> None:
     """An empty comparison would pass, too."""
     changed = [one for one in checked if one.fixed.text != one.fixed.program.text]
-    assert len(changed) > 0.3 * len(checked)
+    assert len(changed) > 0.35 * len(checked)
     assert sum(one.ran >= INPUTS / 3 for one in changed) > 0.7 * len(changed)
     assert {"GD101", "GD201"} <= {rule for one in changed for rule in one.fixed.rules}
 
@@ -148,6 +148,10 @@ PLANTED = {
     "stderr": ("print('a', file=sys.stderr)\nreturn 1", "return 1", "output"),
     "a log record": ("LOG.info('a')\nreturn 1", "LOG.warning('a')\nreturn 1", "output"),
     "a warning": ("warnings.warn('a')\nreturn 1", "return 1", "output"),
+    "a warning of torch": (
+        "c = (x > 0).byte()\nreturn x.masked_fill(c.bool(), 0)", "c = (x > 0).byte()\ntorch.where(c, x, x)\nreturn x.masked_fill(c.bool(), 0)",
+        "output",
+    ),
     "the order of output": ("print(1)\nprint(2)\nreturn 1", "print(2)\nprint(1)\nreturn 1", "output"),
 }  # fmt: skip
 
@@ -165,6 +169,7 @@ def test_a_planted_difference_is_seen(name: str) -> None:
         ("return x * 2", "y = x + x\nreturn y"),
         ("return x * float('nan')", "return x * 0 / 0 * float('nan')"),
         ("raise ValueError", "return 1"),
+        ("return (x.detach() > 0, float(x.sum()))[0]", "return x.detach() > 0"),
         ("return (x * 1 + x * 2) + x * 3", "return x * 1 + (x * 2 + x * 3)"),
         ("return {'a': [x, (x, 1)]}", "y = dict(a=[x, (x, 1)])\nreturn y"),
     ],

@@ -15,9 +15,10 @@ def _words(text: str) -> tuple[str, ...]:
 
 #: Operators by the shape of their results: a proof may put two of one row into the arms.
 _ELEMENTWISE = _words("""
-    abs neg ceil fix floor relu round trunc celu elu frac hardsigmoid hardswish leaky_relu selu logsigmoid softplus gelu mish
-    silu sign clone nan_to_num sgn deg2rad rad2deg erf erfc lgamma logit atan sigmoid tanh acos asin cos cosh exp exp2 expm1 log
-    log10 log1p log2 reciprocal rsqrt sin sinh sqrt tan tanhshrink softsign square float double half int long contiguous
+    abs neg ceil fix floor relu round trunc celu elu frac hardsigmoid hardswish leaky_relu selu logsigmoid softplus gelu
+    mish silu sign clone nan_to_num sgn deg2rad rad2deg erf erfc lgamma logit atan sigmoid tanh acos asin cos cosh exp
+    exp2 expm1 log log10 log1p log2 reciprocal rsqrt sin sinh sqrt tan tanhshrink softsign square float double half int
+    long contiguous
     positive detach zeros_like ones_like negative relu6 isnan isfinite logical_not conj conj_physical real angle signbit
     bitwise_not digamma erfinv special_expit i0 sinc fliplr flipud t adjoint bool bfloat16 cfloat relu_ isreal isinf
 """)
@@ -25,6 +26,7 @@ _REDUCING = _words(
     "sum mean nansum amax amin max min argmax argmin any all count_nonzero prod std var norm nanmean median"
 )
 _WITH_DIM = _words("sum mean amax amin any all nansum nanmean logsumexp prod argmax count_nonzero std")
+_ACTIVATIONS = _words("relu gelu silu elu softplus leaky_relu hardtanh relu6 logsigmoid hardswish")
 _DIMS = (
     "0",
     "-1",
@@ -39,12 +41,36 @@ _DIMS = (
     "dim=None",
     "[0]",
 )
-_FUNCTIONS = ["abs", "relu", "sigmoid", "tanh", "neg", "sign", "square", "exp", "log", "sqrt", "floor", "round", "nan_to_num", "zeros_like", "ones_like", "sum", "mean", "amax", "clone"]
+_FUNCTIONS = _words("abs relu sigmoid tanh neg sign square exp log sqrt floor round nan_to_num clone")
 _NUMBERS = (
     "2", "3", "1", "0", "0.5", "-1", "0.1", "1e-3", "2.0", "127", "128", "-128", "-129", "255", "256", "300", "1e5",
     "1e38", "1e39", "1e300", "1e-40", "1e-46", "1e-320", "-2.5", "65504", "70000", "16777217", "9223372036854775807",
     "9223372036854775808", "100000000000000000000", "2147483648", "True", "1_000", "0x10", "-0.0", "1e308", "3.4e38",
     "-1e39", "1j",
+)  # fmt: skip
+#: Arms that are alike for floats, with a gradient that is never NaN, and values that the source shows to be floats.
+_TAME = (
+    "-{v}", "{v} * {k}", "{v} + {k}", "{v} - {k}", "{v}.relu()", "{v}.abs()", "{v}.clamp(0, 1)", "{v}.round()",
+    "{v}.floor()", "{v} / 2", "{v}.nan_to_num()", "{v}.sign()", "{v}.clone()", "F.elu({v})", "F.leaky_relu({v})",
+    "torch.relu({v})", "{k} * {v}", "{k} + {v}", "{v}.clamp(min={k})", "({v} * {k}).abs()", "({v} + {k}).relu()",
+    "-({v} * {k})", "{v} + {v}", "{v} * 2 + {k}", "{k} - {v}", "{v}.neg() * {k}", "{v}.sigmoid() * 1", "{v}.tanh()",
+    "torch.sigmoid({v})", "{v}", "torch.abs({v})", "{v}.ceil()", "{v}.frac()", "F.hardtanh({v})",
+)  # fmt: skip
+_TAME_REDUCED = (
+    "{v}.mean()",
+    "{v}.sum()",
+    "{v}.max()",
+    "{v}.min()",
+    "{v}.sum() * {k}",
+    "-{v}.mean()",
+    "{v}.mean() + {k}",
+    "{v}.max() * {k}",
+)
+_SURE = (
+    "self.fc(x)", "self.fc(x)", "self.fc(x)", "self.fc(x)", "self.fc(x).relu()", "self.fc(x) * 0.5",
+    "torch.rand(2, 3) + x", "torch.rand(3)", "torch.rand(2, 3)", "torch.randn(2, 3) * x", "torch.randn(2, 3)",
+    "x.float()", "x * 1.0", "x.float().relu()", "x / 2", "{layer}(x)", "torch.relu(self.fc(x))", "self.fc(x).abs()",
+    "torch.randn(3) + x", "x.sigmoid()", "x.mean(-1)", "self.fc(x).mean(-1)", "torch.rand(3).double()",
 )  # fmt: skip
 _USUAL = ("2", "3", "1", "0.5", "-1", "2.0", "0.1", "0", "1.5", "10")
 _SYMBOLS = ("*", "*", "+", "-", "/", "**", "//", "%")
@@ -131,7 +157,7 @@ def aimed(draft: Draft) -> tuple[list[str], str]:
             draft.pick(("nn.Dropout(0.5)", "nn.Dropout(0.0)", "nn.Identity()", "nn.ReLU()", "nn.ReLU(True)")), "drop"
         )
     lines = _seeming(draft) if draft.chance(0.35) else []
-    value = draft.pick(_VALUES)
+    value = draft.pick(_VALUES if draft.odd(0.4) else _SURE)
     base = draft.pick(("x", "h"))
     if value == "x" or ("self." in value and not draft.is_net):
         base = "x"
@@ -163,6 +189,8 @@ def _seeming(draft: Draft) -> list[str]:
 def _choice(draft: Draft, base: str) -> tuple[list[str], str]:
     shape = draft.rng.choices(("elementwise", "reduced", "dim"), (7, 2, 1))[0]
     dim = draft.pick(_DIMS)
+    if shape == "dim" and not draft.odd(0.3):
+        shape = "elementwise"
     first, second, third = (_arm(draft, base, shape, dim) for _ in range(3))
     test, other = _test(draft, base), _test(draft, base)
     form = draft.rng.randrange(9)
@@ -206,12 +234,15 @@ def _choice(draft: Draft, base: str) -> tuple[list[str], str]:
 
 def _test(draft: Draft, base: str) -> str:
     number = draft.pick(_NUMBERS) if draft.odd(0.1) else draft.pick(_USUAL)
-    return draft.fill(draft.pick(_TESTS) if draft.odd(0.5) else draft.pick(_TESTS[:16]), v=base, k=number)
+    return draft.fill(draft.pick(_TESTS) if draft.odd(0.3) else draft.pick(_TESTS[:16]), v=base, k=number)
 
 
 def _arm(draft: Draft, base: str, shape: str, dim: str, depth: int = 0) -> str:
     """An expression of ``base``: one or two operators, or arithmetic with a number."""
     inner = base if depth or draft.chance(0.75) else f"({_arm(draft, base, 'elementwise', dim, 1)})"
+    tame = {"elementwise": _TAME, "reduced": _TAME_REDUCED}.get(shape)
+    if tame is not None and not draft.odd(0.3):
+        return draft.fill(draft.pick(tame), v=base, k=draft.pick(_NUMBERS) if draft.odd(0.1) else draft.pick(_USUAL))
     if shape == "reduced":
         return f"{inner}.{draft.pick(_REDUCING)}()"
     if shape == "dim":
@@ -235,8 +266,9 @@ def _arm(draft: Draft, base: str, shape: str, dim: str, depth: int = 0) -> str:
     if drawn == 7:
         return f"-{inner}"
     if drawn == 8:
-        return f"{inner} {draft.pick(('+', '*', '-'))} {draft.pick((base, f'{base}.abs()', f'{base}.sum()', f'{base}.detach()'))}"
+        other = draft.pick((base, f"{base}.abs()", f"{base}.sum()", f"{base}.detach()"))
+        return f"{inner} {draft.pick(('+', '*', '-'))} {other}"
     if drawn == 9:
-        return f"F.{draft.pick(('relu', 'gelu', 'silu', 'elu', 'softplus', 'leaky_relu', 'hardtanh', 'relu6', 'logsigmoid', 'hardswish'))}({inner})"
+        return f"F.{draft.pick(_ACTIVATIONS)}({inner})"
     name = draft.pick(_ELEMENTWISE)
     return f"torch.{name}({inner})" if name in ("zeros_like", "ones_like") else f"{inner}.{name}()"

@@ -51,7 +51,7 @@ _OPTIONS = (
 
 
 def _value(draft: Draft) -> str:
-    if draft.chance(0.3):
+    if draft.chance(0.2):
         draft.features.add("side effect in output")
         template = draft.pick(_EFFECTS)
     elif draft.chance(0.12):
@@ -101,7 +101,7 @@ def output(draft: Draft) -> list[str]:
     """A statement that writes something, somewhere."""
     draft.features.add("output")
     one = call(draft)
-    if draft.chance(0.5):
+    if draft.chance(0.6):
         return [one]
     loops = ("for step in range(2):", "with torch.no_grad():", "if True:", "if {flag}:", "if x.ndim > 0:", "if {n}:")
     shape = draft.rng.randrange(20)

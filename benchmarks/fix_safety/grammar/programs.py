@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 
 from benchmarks.fix_safety.grammar import aimed, around, choices, host, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
@@ -43,6 +44,23 @@ _SAMPLES = (
 )
 
 
+#: What a program is about, and how often.
+_PARTS: dict[Callable[[Draft], tuple[list[str], str]], int] = {
+    aimed.aimed: 40,
+    choices.choice: 30,
+    names.look_up: 5,
+    names.frame: 3,
+    names.power: 3,
+    names.ask_callable: 2,
+    names.copied: 3,
+    host.host: 6,
+    host.bar: 3,
+    around.conversion: 2,
+    around.mask: 2,
+    around.counter: 2,
+}
+
+
 def program(seed: int, name: str = "", with_sample: bool = False) -> Program:
     """The program of a seed. ``with_sample`` declares a sample that the program can be run on."""
     rng = random.Random(seed)
@@ -64,7 +82,7 @@ def _runs(made: Program) -> bool:
 
 
 def _attempt(rng: random.Random, name: str, with_sample: bool) -> Program | None:
-    draft = Draft(rng, is_net=rng.random() < 0.6)
+    draft = Draft(rng, is_net=rng.random() < 0.7)
     lines = _body(draft)
     text = _module(draft, lines, with_sample)
     try:
@@ -80,18 +98,14 @@ def _body(draft: Draft) -> list[str]:
     lines: list[str] = []
     if draft.chance(0.25):
         lines += around.before(draft)
-    if draft.chance(0.2):
+    if draft.chance(0.45):
         lines += output.output(draft)
-    part = draft.rng.choices(
-        (aimed.aimed, choices.choice, names.look_up, names.frame, names.power, names.ask_callable, names.copied, host.host, host.bar,
-         around.conversion, around.mask, around.counter),
-        (40, 30, 5, 3, 3, 2, 3, 6, 3, 2, 2, 2),
-    )[0]  # fmt: skip
+    part = draft.rng.choices(list(_PARTS), list(_PARTS.values()))[0]
     made, name = part(draft)
     lines += made
     if name and draft.chance(0.3):
         lines += around.after(draft, name)
-    if draft.chance(0.25):
+    if name and draft.chance(0.4):
         lines += output.output(draft)
     if draft.chance(0.02):
         lines = [*output.shadowed(draft), *lines]
