@@ -110,7 +110,7 @@ class Trials:
 
         With ``mode`` only that one is run, and on no varied inputs: for fixes that are known to be right together.
         """
-        key = (mode, *((f.fingerprint, f.location) for f in applied))
+        key = _key(applied, mode)
         if key not in self._done:
             texts = fixed_texts(self.texts, applied)
             runs = tuple(self._copies.run(texts, mode))
@@ -120,6 +120,10 @@ class Trials:
             changes = changes or _lost(runs)
             self._done[key] = Trial(tuple(applied), runs, problem, changes)
         return self._done[key]
+
+    def was_tried(self, applied: Sequence[Finding]) -> bool:
+        """Whether ``attempt`` with these fixes costs nothing more."""
+        return _key(applied, None) in self._done
 
     def changes(self, applied: Sequence[Finding]) -> str:
         """What the code with these fixes does in another way than the original, as a clause."""
@@ -158,6 +162,10 @@ def innermost(brk: Break) -> tuple[str, int]:
 
 def _place(brk: Break) -> tuple[object, ...]:
     return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
+
+
+def _key(applied: Sequence[Finding], mode: str | None) -> tuple[object, ...]:
+    return (mode, *((f.fingerprint, f.location) for f in applied))
 
 
 def _lost(runs: Sequence[DynamicRun]) -> str:

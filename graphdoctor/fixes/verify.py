@@ -114,20 +114,19 @@ def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
 
 
 def _together(proved: tuple[Finding, ...], trials: Trials) -> tuple[Finding, ...]:
-    """``proved``, where those that are written without being asked for also hold without the others."""
+    """``proved``, where those that are written without being asked for also hold together and without the others."""
     written, _ = select_fixes(proved, unsafe=False, owner=None)
-    every, _ = select_fixes(proved, unsafe=True, owner=None)
-    doubtful = [f for f in written if f.fix is not None and label(f.fix) == "verified"]
-    if len(written) == len(every) or not doubtful:
+    verified = [f for f in written if f.fix is not None and label(f.fix) == "verified"]
+    if not verified:
         return proved
-    if trials.has_time():
-        alone = trials.attempt(written)
-        why = f"without the unsafe fixes {alone.problem or alone.changes}"
-        if not alone.problem and not alone.changes:
+    if trials.was_tried(written) or trials.has_time():
+        trial = trials.attempt(written)
+        if not trial.problem and not trial.changes:
             return proved
+        why = f"with the fixes that are written by default, {trial.problem or trial.changes}"
     else:
         why = "there was no time to run it without the unsafe fixes"
-    return tuple(graded.unconfirmed(f, why) if f in doubtful else f for f in proved)
+    return tuple(graded.unconfirmed(f, why) if f in verified else f for f in proved)
 
 
 def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:

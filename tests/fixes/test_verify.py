@@ -246,7 +246,21 @@ def test_what_is_verified_must_hold_without_the_unsafe_fixes() -> None:
     findings = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
     result = verify(findings, {"m.py": text}, BEFORE, Together(seen={2: {True}}, text=text), each=False)
     assert result is not None and labels_of(result.findings) == ["unsafe", "unsafe", "unsafe"]
-    assert "Not verified: without the unsafe fixes with inputs of zeros output: shapes" in details(result.findings)[0]
+    assert (
+        "Not verified: with the fixes that are written by default, with inputs of zeros output: shapes"
+        in details(result.findings)[0]
+    )
+
+
+def test_what_only_the_fixes_together_change_leaves_them_unsafe() -> None:
+    class Both(Copies):
+        def vary(self, texts: Mapping[str, str]) -> Sequence[Varied]:
+            both = {"A", "B"} <= set(texts["m.py"])
+            return (Varied("eval", 1, changes="with float64 output: dtypes" if both else ""),)
+
+    findings = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Both(), each=False)
+    assert result is not None and set(labels_of(result.findings)) == {"unsafe"}
 
 
 def test_what_differs_between_two_runs_of_the_original_is_not_held_against_a_fix() -> None:
