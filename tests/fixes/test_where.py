@@ -82,6 +82,7 @@ SAFE = {
     "two returns": FLOATING + "if x.sum() > 0:\n    return x.relu()\nreturn x + 1",
     "same reduction": FLOATING + "if x.max() > 2:\n    y = x.mean(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
     "item compared with a number that all dtypes hold": "if x.sum().item() > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+    "float of an item": "if float(x.sum().item()) > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
     "a name for the condition": "bad = x.isnan().any()\nif bad:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
     "part of an expression": FLOATING + "return x * (2 * x if x.min() < 0 else x + x)",
 }
@@ -136,6 +137,14 @@ UNSAFE = {
     "a number that uint8 cannot hold": (
         "if x.max().item() > -1:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
         "the condition is not proved",
+    ),
+    "float warns of a gradient that is lost": (
+        "if float(x.sum()) > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "no method of tensors": (
+        FLOATING + "if x.sum() > 0:\n    y = x.tanhshrink()\nelse:\n    y = x.tanh()\nreturn y",
+        "not proved",
     ),
     "a condition with dimensions": (
         "if x > 0:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",

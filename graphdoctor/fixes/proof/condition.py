@@ -130,10 +130,12 @@ def _unconverted(node: cst.BaseExpression, editor: Editor) -> tuple[Term | None,
         callee = editor.value(node.func)
         if isinstance(callee, External) and len(node.args) == 1 and not node.args[0].keyword and not node.args[0].star:
             name = callee.qualname
-            inner, _ = _unconverted(node.args[0].value, editor)
-            if name in ("builtins.float", "builtins.bool"):
-                return (inner if inner is not None and inner.shape == SCALAR else None), True
-            if name in _MATH and inner is not None and inner.shape == SCALAR:
+            inner, converted = _unconverted(node.args[0].value, editor)
+            # Of a tensor with a gradient, `float` and the functions of `math` warn; `bool` and `item` do not.
+            if name in ("builtins.bool", "builtins.float"):
+                is_quiet = converted or name == "builtins.bool"
+                return (inner if is_quiet and inner is not None and inner.shape == SCALAR else None), True
+            if name in _MATH and converted and inner is not None:
                 # Python's functions take no complex numbers.
                 test = replace(OPERATORS[name.rpartition(".")[2]], dtypes="bbbb-")
                 return inner.apply(test), False

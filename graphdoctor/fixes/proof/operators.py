@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from graphdoctor.fixes.purity import words
+
 #: The kinds of dtypes that operators treat alike, in the order of ``Operator.dtypes``.
 KINDS = ("bool", "uint8", "int", "float", "complex")
 
@@ -88,6 +90,12 @@ def _operators() -> Iterator[tuple[str, Operator]]:
 
 
 OPERATORS = dict(_operators())
+
+#: Those that only ``torch.nn.functional`` has, and those that it has beside ``torch`` and the methods of tensors.
+ONLY_FUNCTIONAL = words("""
+    celu elu gelu hardsigmoid hardswish leaky_relu logsigmoid mish relu6 selu silu softplus softsign tanhshrink
+""")
+ALSO_FUNCTIONAL = words("relu sigmoid tanh")
 
 #: Arithmetic of a tensor and a whole number from 0 to 127, and of a tensor and another finite number.
 #: The order of the two does not matter for the first three.

@@ -10,10 +10,12 @@ import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.proof.operators import (
+    ALSO_FUNCTIONAL,
     CLAMP,
     EQUALITY,
     KINDS,
     NUMBER_FIRST,
+    ONLY_FUNCTIONAL,
     OPERATORS,
     ORDER,
     WITH_FLOAT,
@@ -34,8 +36,6 @@ _SYMBOLS: dict[type[cst.CSTNode], str] = {
 }  # fmt: skip
 _ORDERED = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
 _EQUAL = (cst.Equal, cst.NotEqual)
-#: Modules of torch whose functions of these names are the operators.
-_MODULES = frozenset({"torch", "torch.Tensor", "torch.nn.functional", "torch.special"})
 #: The kind of dtype that a letter of ``Operator.dtypes`` stands for.
 _LETTER_KIND = dict.fromkeys("fsdhr", "float") | dict.fromkeys("li", "int") | {"b": "bool"}
 
@@ -244,10 +244,14 @@ def operation(node: cst.Call, editor: Editor) -> tuple[str, cst.BaseExpression |
     """The name of an operator of torch, the tensor that it is called on or for, and the other arguments."""
     callee = editor.value(node.func)
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor) and isinstance(node.func, cst.Attribute):
-        return callee.name, node.func.value, node.args
+        return ("" if callee.name in ONLY_FUNCTIONAL else callee.name), node.func.value, node.args
     if isinstance(callee, External) and node.args and not node.args[0].keyword and not node.args[0].star:
         module, _, name = callee.qualname.rpartition(".")
-        if module in _MODULES:
+        if module == "torch.nn.functional":
+            exists = name in ONLY_FUNCTIONAL | ALSO_FUNCTIONAL
+        else:
+            exists = module in ("torch", "torch.Tensor") and name not in ONLY_FUNCTIONAL
+        if exists:
             return name, node.args[0].value, node.args[1:]
     return "", None, ()
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.proof.operators import CLAMP, EQUALITY, OPERATORS, ORDER, WITH_FLOAT, WITH_INT, Operator
+from graphdoctor.fixes.proof.operators import (
+    ALSO_FUNCTIONAL,
+    CLAMP,
+    EQUALITY,
+    ONLY_FUNCTIONAL,
+    OPERATORS,
+    ORDER,
+    WITH_FLOAT,
+    WITH_INT,
+    Operator,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -68,6 +78,16 @@ def result_dtype(function: Callable[[Any], Any], dtype: Any) -> Any:
             return function(torch.ones(2, 2, dtype=dtype)).dtype
         except (RuntimeError, NotImplementedError):
             return None
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_where_an_operator_is_found(name: str) -> None:
+    functional = hasattr(torch.nn.functional, name)
+    if name in ONLY_FUNCTIONAL:
+        assert functional and not hasattr(torch.Tensor, name)
+    else:
+        assert hasattr(torch.Tensor, name) or hasattr(torch, name)
+        assert functional or name not in ALSO_FUNCTIONAL
 
 
 @pytest.mark.parametrize("name", CASES)
