@@ -8,7 +8,6 @@ import io
 import logging
 import os
 import random
-import re
 import sys
 import types
 import warnings
@@ -19,13 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.fix_safety.heap import Heap, Table
+from benchmarks.fix_safety.heap import Heap, Table, lasting
 from benchmarks.fix_safety.inputs import CALLERS, Input
 from benchmarks.fix_safety.program import Program
 
 _SEED = 20
-#: In texts: addresses, which no two runs share, and the name of the operator that a tensor is printed with.
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|grad_fn=<\w+>")
 #: In the warnings that operators of torch issue.
 _OF_TORCH = "Triggered internally"
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
@@ -206,7 +203,7 @@ class _Recorder(contextlib.AbstractContextManager["_Recorder"]):
         texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
         texts |= {"log": "\n".join(self.records), "warnings": warned}
         texts["warnings of torch"] = "\n".join(sorted({text for text in shown if _OF_TORCH in text}))
-        return {name: _ADDRESS.sub("...", text) for name, text in texts.items()}
+        return {name: lasting(text) for name, text in texts.items()}
 
 
 @contextlib.contextmanager
