@@ -26,8 +26,9 @@ from torch import nn
 #: What ``nn.Module`` keeps about itself: hooks, which no program of the grammar sets.
 _HOOKS = "hooks"
 
-#: In the text of a tensor: the operator that made it, which a rewrite may change where nothing else does.
-_OPERATOR = re.compile(r"grad_fn=<\w+>")
+#: In texts: addresses, which no two runs share, and the operator that a tensor is printed with, which a rewrite may
+#: change where nothing else does.
+_INCIDENTAL = re.compile(r"0x[0-9a-f]{6,}|grad_fn=<\w+>")
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), slice, range)
 _PLAIN_TORCH = (torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -59,6 +60,11 @@ Note = TensorNote | ArrayNote | str
 Table = dict[str, Note]
 
 
+def lasting(text: str) -> str:
+    """``text`` without what differs from run to run."""
+    return _INCIDENTAL.sub("...", text)
+
+
 class Heap:
     """Walks what is reachable from named roots, in order, and notes each value once."""
 
@@ -76,7 +82,7 @@ class Heap:
         while waiting:
             where, current = waiting.pop()
             if isinstance(current, _PLAIN):
-                self.table[where] = f"{type(current).__name__} {_OPERATOR.sub('grad_fn=...', repr(current))}"
+                self.table[where] = f"{type(current).__name__} {lasting(repr(current))}"
                 continue
             if id(current) in self._seen:
                 self.table[where] = f"is {self._seen[id(current)]}"
@@ -123,7 +129,7 @@ class Heap:
         """What is said of an object itself, without its parts."""
         kind = type(value).__qualname__
         if isinstance(value, io.StringIO):
-            return f"{kind} {value.getvalue()!r}"
+            return f"{kind} {lasting(value.getvalue())!r}"
         if isinstance(value, _ITERATORS):
             return f"{kind} with {operator.length_hint(value)} left"
         if isinstance(value, types.GeneratorType):

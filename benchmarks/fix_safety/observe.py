@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import logging
 import os
 import random
-import re
 import sys
 import types
 import warnings
@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.fix_safety.heap import Heap, Table
+from benchmarks.fix_safety.heap import Heap, Table, lasting
 from benchmarks.fix_safety.inputs import CALLERS, Input
 from benchmarks.fix_safety.program import Program
 
 _SEED = 20
-#: In texts: addresses, which no two runs share, and the name of the operator that a tensor is printed with.
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|grad_fn=<\w+>")
 #: In the warnings that operators of torch issue.
 _OF_TORCH = "Triggered internally"
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
@@ -60,7 +58,7 @@ def observe(program: Program, text: str, given: Input) -> Observation:
         try:
             # What stands at the top level is not what is compared, but it may draw random numbers and print.
             with _Recorder():
-                exec(compile(text, f"{program.name}.py", "exec"), module.__dict__)
+                exec(_compiled(text, f"{program.name}.py"), module.__dict__)
                 target = getattr(module, program.entry)
                 target = target() if isinstance(target, type) else target
         except Exception as error:
@@ -72,6 +70,11 @@ def observe(program: Program, text: str, given: Input) -> Observation:
             if calls[-1].exception:
                 break
         return Observation(tuple(calls))
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(text: str, name: str) -> types.CodeType:
+    return compile(text, name, "exec")
 
 
 def _call(module: types.ModuleType, target: Any, arguments: list[Any]) -> Call:
@@ -143,7 +146,7 @@ def _gradients(heap: Heap) -> tuple[dict[str, torch.Tensor | None], str]:
     for _, tensor in sorted(made.items()):
         weight = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) + 0.5
         real = torch.view_as_real(tensor.resolve_conj()).sum(-1) if tensor.dtype.is_complex else tensor
-        # Weights times zero are finite also where the values are not: the sum itself is not compared.
+        # The sum may be NaN, and is not compared: the gradient that each tensor gets are its weights.
         total = total + (real.to(torch.float64) * weight).sum()
     error_text = ""
     if made:
@@ -181,13 +184,11 @@ class _Recorder(contextlib.AbstractContextManager["_Recorder"]):
         handler = logging.Handler()
         handler.emit = lambda r: self.records.append(f"{r.name} {r.levelname} {r.getMessage()}")  # type: ignore[method-assign]
         root = logging.getLogger()
-        level, handlers = root.level, root.handlers[:]
+        handlers = root.handlers[:]
         root.handlers[:] = [handler]
-        root.setLevel(logging.DEBUG)
 
         def restore() -> None:
             root.handlers[:] = handlers
-            root.setLevel(level)
 
         self._stack.callback(restore)
         return self
@@ -202,14 +203,15 @@ class _Recorder(contextlib.AbstractContextManager["_Recorder"]):
         texts = {"stdout": self.stdout.getvalue(), "stderr": self.stderr.getvalue()}
         texts |= {"log": "\n".join(self.records), "warnings": warned}
         texts["warnings of torch"] = "\n".join(sorted({text for text in shown if _OF_TORCH in text}))
-        return {name: _ADDRESS.sub("...", text) for name, text in texts.items()}
+        return {name: lasting(text) for name, text in texts.items()}
 
 
 @contextlib.contextmanager
 def _seeded() -> Iterator[None]:
     """All generators at a fixed start; afterwards as they were."""
     states = torch.get_rng_state(), random.getstate(), np.random.get_state()
-    torch.manual_seed(_SEED)
+    # torch.manual_seed would note for each accelerator from where it was called.
+    torch.default_generator.manual_seed(_SEED)
     random.seed(_SEED)
     np.random.seed(_SEED)
     try:
@@ -224,6 +226,9 @@ def _seeded() -> Iterator[None]:
 def _quiet_process() -> Iterator[None]:
     """torch.compile gives back what it is given, and torch warns each time rather than once in a process."""
     compiled, always = torch.compile, torch.is_warn_always_enabled()
+    level = logging.root.level
+    # Changing a level takes long: it clears what all loggers know.
+    logging.root.setLevel(logging.DEBUG)
     settings = torch.is_grad_enabled(), torch.get_default_dtype(), logging.root.manager.disable
 
     def eager(model: Any = None, **options: Any) -> Any:
@@ -236,11 +241,10 @@ def _quiet_process() -> Iterator[None]:
     finally:
         torch.set_grad_enabled(settings[0])
         torch.set_default_dtype(settings[1])
-        logging.disable(settings[2])
-        for name, log in logging.root.manager.loggerDict.items():
-            if name.startswith("program") and isinstance(log, logging.Logger):
-                log.setLevel(logging.NOTSET)
-                log.handlers.clear()
-                log.disabled = False
+        if logging.root.manager.disable != settings[2]:
+            logging.disable(settings[2])
+        logging.root.setLevel(level)
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("program")]:
+            del logging.root.manager.loggerDict[name]
         torch.compile = compiled
         torch.set_warn_always(always)

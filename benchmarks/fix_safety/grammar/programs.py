@@ -67,7 +67,7 @@ def program(seed: int, name: str = "", with_sample: bool = False) -> Program:
     name = name or f"program_{seed}"
     # A program that Python refuses, or that runs on no usual input, says nothing: the next one is drawn.
     for _ in range(50):
-        made = _attempt(rng, name, with_sample)
+        made = drafted(rng, name, with_sample)
         if made is not None and _runs(made):
             return made
     raise ValueError(f"no program of seed {seed} runs")
@@ -81,7 +81,8 @@ def _runs(made: Program) -> bool:
     return False
 
 
-def _attempt(rng: random.Random, name: str, with_sample: bool) -> Program | None:
+def drafted(rng: random.Random, name: str, with_sample: bool = False) -> Program | None:
+    """A program that may raise whatever it is given; None where Python refuses it."""
     draft = Draft(rng, is_net=rng.random() < 0.7)
     lines = _body(draft)
     text = _module(draft, lines, with_sample)
