@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.execution import Copies, is_run, result_of, run_request
 from graphdoctor.followed import is_followed, marked
 from graphdoctor.followed import packages as followed_packages
-from graphdoctor.given import Given, given
+from graphdoctor.given import given
 from graphdoctor.interrupt import Interrupts
 from graphdoctor.model import Diagnosis, Finding
 from graphdoctor.options import ScanOptions, UsageError, settings_for
@@ -30,9 +29,8 @@ from graphdoctor.permission import refusal
 from graphdoctor.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.selection import kept, nothing_checked, unused_comments
 from graphdoctor.source.discover import Discovery, shown
-from graphdoctor.source.errors import SourceError
-from graphdoctor.source.files import decode, read, text_of
-from graphdoctor.source.text import split_lines
+from graphdoctor.source.files import decode, text_of
+from graphdoctor.sources import Sources, lines_of, read_texts, with_snippet
 from graphdoctor.static_pass import Work, static_pass
 from graphdoctor.torch_version import torch_available
 
@@ -52,21 +50,6 @@ Progress = Callable[[str], None]
 
 #: Which of the fixes that could be written shall be.
 Choose = Callable[[Sequence[Finding]], Sequence[Finding]]
-
-#: Source lines shown around a finding that only the run saw.
-_CONTEXT = 3
-
-
-@dataclass(frozen=True)
-class _Sources:
-    """The texts of the scanned files that could be read, by shown path, and where they are on disk."""
-
-    texts: Mapping[str, str]
-    files: Mapping[str, Path]
-
-    def extended(self, other: _Sources) -> _Sources:
-        """With the files of ``other``."""
-        return _Sources({**other.texts, **self.texts}, {**other.files, **self.files})
 
 
 def scan(
@@ -131,7 +114,7 @@ def _scan(
         lambda done: progress(f"reading {counted} files: {done}") if counted > 1 else None,
         interrupts,
     )
-    sources = _read((*discovery.files, *((file, path) for path, file in static.helpers.items())), what)
+    sources = read_texts((*discovery.files, *((file, path) for path, file in static.helpers.items())), what.unsaved)
     timings["static"] = time.monotonic() - started
 
     request, reason = run_request(options, settings, discovery, static)
@@ -166,7 +149,7 @@ def _scan(
 
         installed = at_breaks(runs or (), rules.loaded.active, discovery.root, findings)
         findings = (*findings, *installed.findings)
-        sources = sources.extended(_read([(file, path) for path, file in installed.files.items()], what))
+        sources = sources.extended(read_texts([(file, path) for path, file in installed.files.items()], what.unsaved))
     if runs:
         from graphdoctor.diagnosis.join import join, of_fullgraph, rule_texts
         from graphdoctor.static import catalog
@@ -181,7 +164,7 @@ def _scan(
         unused = unused_comments(findings, rules, settings, static, sources.texts, discovery.root, runs)
         findings = (*findings, *unused)
     findings = kept(findings, settings, sources.texts, discovery.root, options.possible)
-    findings = with_fingerprints(findings, _lines_of(findings, sources))
+    findings = with_fingerprints(findings, lines_of(findings, sources))
     if request is not None and runs is not None and options.verify:
         from graphdoctor.fixes.verify import verify
 
@@ -215,10 +198,13 @@ def _scan(
     elif options.fix:
         if choose is not None:
             choose = _interruptible(choose, interrupts)
-        findings, written = _write_fixes(findings, sources, _writable(options, discovery), options.unsafe_fixes, choose)
+        from graphdoctor.fixes.write_chosen import writable, write_chosen
+
+        places = writable(options.paths, [file for file, _ in discovery.files])
+        findings, written = write_chosen(findings, sources, places, options.unsafe_fixes, choose)
         fixes = sum(f.fix is not None and f.fix.written for f in findings)
         notes.extend(written)
-    findings = rank(_with_snippet(f, sources) for f in findings)
+    findings = rank(with_snippet(f, sources) for f in findings)
     findings = with_allowed(findings, settings.allow, discovery.root, date.today())
     notes.extend(expired(settings.allow, date.today()))
     diagnosis = Diagnosis(
@@ -316,16 +302,14 @@ def _foresee(
 
         work = Work(files, helper, options.target, {}, followed)
         static = static_pass(work, lambda: rules.loaded.active, jobs=options.jobs)
-        read_files = _read(
-            (*files, *((file, path) for path, file in static.helpers.items())), Given(Discovery((), root))
-        )
-        sources = _Sources(read_files.texts, {path: root / path for path in read_files.files})
+        read_files = read_texts((*files, *((file, path) for path, file in static.helpers.items())), {})
+        sources = Sources(read_files.texts, {path: root / path for path in read_files.files})
         findings = marked(static.findings, static.helpers, followed, options.fail_third_party)
         if static.judged:
             unused = unused_comments(findings, rules, settings, static, sources.texts, root, None)
             findings = (*findings, *unused)
         findings = kept(findings, settings, sources.texts, root, possible=True)
-        return static.files, with_fingerprints(findings, _lines_of(findings, sources))
+        return static.files, with_fingerprints(findings, lines_of(findings, sources))
 
     return foresee
 
@@ -343,66 +327,3 @@ def _helper(discovery: Discovery, followed: Mapping[str, Path], only_given: bool
         return shown(file, discovery.root) if own else None
 
     return path_of
-
-
-def _read(files: Sequence[tuple[Path, str]], what: Given) -> _Sources:
-    texts = {path: what.unsaved[file.resolve()] for file, path in files if file.resolve() in what.unsaved}
-    for file, path in files:
-        try:
-            texts[path] = texts[path] if path in texts else read(file)[0]
-        except SourceError:
-            continue
-    return _Sources(texts, {path: file for file, path in files})
-
-
-def _writable(options: ScanOptions, discovery: Discovery) -> tuple[Path, ...]:
-    """What fixes may be written to: what was given, and the project of one file, whose helpers are fixed with it."""
-    from graphdoctor.fixes.write import places, project_of
-
-    given = places(options.paths)
-    if len(discovery.files) != 1:
-        return given
-    alone = Path(os.path.realpath(discovery.files[0][0]))
-    return (*given, project_of(alone)) if any(map(alone.is_relative_to, given)) else given
-
-
-def _write_fixes(
-    findings: Sequence[Finding], sources: _Sources, writable: Sequence[Path], unsafe: bool, choose: Choose | None
-) -> tuple[tuple[Finding, ...], list[str]]:
-    """Write the fixes, file by file: ``findings`` with those marked that were written, and one note for each file."""
-    from graphdoctor.fixes.apply import fixed_texts, select_fixes
-    from graphdoctor.fixes.write import write
-
-    chosen, overlapping = select_fixes(findings, unsafe)
-    if choose is not None:
-        chosen, overlapping = tuple(choose(chosen)), ()
-    notes = []
-    written: list[Finding] = []
-    for path, text in fixed_texts(sources.texts, chosen).items():
-        count = sum(f.location.path == path for f in chosen)
-        try:
-            write(sources.files[path], sources.texts[path], text, writable)
-            written += (f for f in chosen if f.location.path == path)
-            notes.append(f"fixed: {path} ({count} {'fix' if count == 1 else 'fixes'} written)")
-        except SourceError as error:
-            notes.append(f"not fixed: {path} {error}")
-    notes.extend(f"not fixed: {f.location.path}:{f.location.line} {f.rule} overlaps another fix" for f in overlapping)
-    marked = (replace(f, fix=replace(f.fix, written=True)) if f.fix and f in written else f for f in findings)
-    return tuple(marked), notes or ["fixed: nothing; there is no fix to write"]
-
-
-def _with_snippet(finding: Finding, sources: _Sources) -> Finding:
-    """Source lines around a finding that only the run saw."""
-    if finding.snippet:
-        return finding
-    place = finding.location
-    path = sources.files.get(place.path, Path(place.path))
-    lines = split_lines(sources.texts.get(place.path) or text_of(path))
-    start = max(place.line - _CONTEXT, 1)
-    return replace(finding, snippet=tuple(lines[start - 1 : place.end_line + _CONTEXT]), snippet_start=start)
-
-
-def _lines_of(findings: Sequence[Finding], sources: _Sources) -> dict[str, list[str]]:
-    """The lines of the files that have findings."""
-    paths = {f.location.path for f in findings} & set(sources.texts)
-    return {path: split_lines(sources.texts[path]) for path in paths}

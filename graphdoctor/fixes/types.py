@@ -121,6 +121,16 @@ def is_number(node: cst.BaseExpression, editor: Editor) -> bool:
     return all(_is_number(option) for option in options(editor.value(node)))
 
 
+def is_annotated_number(name: str, function: cst.FunctionDef) -> bool:
+    """Whether the annotation of the parameter ``name`` says that it is a Python number."""
+    params = function.params
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.name.value == name and param.annotation is not None:
+            said = param.annotation.annotation
+            return isinstance(said, cst.Name) and said.value in ("bool", "float", "int")
+    return False
+
+
 def is_other(node: cst.BaseExpression, editor: Editor) -> bool:
     """Whether ``node`` is neither a tensor nor a Python number on some path: a string, a list, None, an object."""
     known = (Tensor, Unknown, External)

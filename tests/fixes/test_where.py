@@ -12,7 +12,7 @@ from graphdoctor.fixes.where import choose_with_where
 from graphdoctor.static.rule import FixPlan
 from graphdoctor.static.values import Tensor
 
-HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x: torch.Tensor, flag=True, limit=0.5):\n"
 
 REWRITTEN = {
     "two arms": "if x.sum() > 0:\n    y = x * 2\nelse:\n    y = x - 1\nreturn y",
@@ -80,7 +80,7 @@ SAFE = {
     "elif chain": FLOATING
     + "if x.sum() > 9:\n    y = x + 1\nelif x.sum() < 0:\n    y = -x\nelse:\n    y = x * 3\nreturn y",
     "two returns": FLOATING + "if x.sum() > 0:\n    return x.relu()\nreturn x + 1",
-    "same reduction": FLOATING + "if x.max() > 2:\n    y = x.mean(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+    "same reduction": FLOATING + "if x.max() > 2:\n    y = x.mean(dim=0)\nelse:\n    y = (x + 1).mean(dim=0)\nreturn y",
     "item compared with a number that all dtypes hold": "if x.sum().item() > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
     "float of an item": "if float(x.sum().item()) > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
     "a name for the condition": "bad = x.isnan().any()\nif bad:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
@@ -95,7 +95,7 @@ UNSAFE = {
         "equal for floating-point",
     ),
     "mean of ints raises": (
-        "if x.sum() > 0:\n    y = x.mean(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+        "if x.sum() > 0:\n    y = x.mean(dim=0)\nelse:\n    y = (x / 2).mean(dim=0)\nreturn y",
         "equal for floating-point",
     ),
     "remainder and quotient": (
@@ -103,7 +103,7 @@ UNSAFE = {
         "equal for floating-point",
     ),
     "amax of nothing raises": (
-        FLOATING + "if x.sum() > 0:\n    y = x.amax(dim=0)\nelse:\n    y = x.sum(dim=0)\nreturn y",
+        FLOATING + "if x.sum() > 0:\n    y = x.amax(dim=0)\nelse:\n    y = x.mean(dim=0)\nreturn y",
         "no elements",
     ),
     "amax has NaN gradients": (
@@ -141,6 +141,38 @@ UNSAFE = {
     "float warns of a gradient that is lost": (
         "if float(x.sum()) > 3:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
         "the condition is not proved",
+    ),
+    "a caller may pass a tensor with dimensions": (
+        "if x.sum() > limit:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "a number that no whole number holds": (
+        "if x.isnan().any() and x.sum() > 100000:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
+        "the condition is not proved",
+    ),
+    "a number that is infinite in float32": (
+        FLOATING + "if x.sum() > 0:\n    y = x * 1e39\nelse:\n    y = x * 3\nreturn y",
+        "not proved to have the same",
+    ),
+    "a number that raises": (
+        FLOATING + "if x.sum() > 0:\n    y = x * 100000000000000000000\nelse:\n    y = x * 3\nreturn y",
+        "not proved",
+    ),
+    "sum is float32 in autocast": (
+        FLOATING + "if x.sum() > 0:\n    y = x.sum()\nelse:\n    y = x.mean()\nreturn y",
+        "in autocast",
+    ),
+    "compared by identity later": (
+        FLOATING + "y = x\nif x.sum() > 0:\n    x = x * 2\nreturn x + (x is y)",
+        "a later write would show",
+    ),
+    "what was not computed before proves nothing": (
+        "y = 1 < 0 < x.mean()\nif x.sum() > 0:\n    y = x - 1\nelse:\n    y = x * 3\nreturn y",
+        "equal for floating",
+    ),
+    "nor does the message of an assert": (
+        "assert flag, x.mean()\nif x.sum() > 0:\n    y = x - 1\nelse:\n    y = x * 3\nreturn y",
+        "equal for floating",
     ),
     "no method of tensors": (
         FLOATING + "if x.sum() > 0:\n    y = x.tanhshrink()\nelse:\n    y = x.tanh()\nreturn y",

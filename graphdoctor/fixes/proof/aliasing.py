@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.proof.terms import layers, operator_of
+from graphdoctor.fixes.proof.terms import ARITHMETIC, layers, operator_of
 from graphdoctor.fixes.purity import words
 from graphdoctor.static.values import TorchModule
 
 #: Attributes and methods of tensors that give Python values.
 _PYTHON = words("device dim dtype is_floating_point ndim numel requires_grad shape size")
 #: Layers that compute a new tensor and change nothing that they are given.
-_NEW = layers("Bilinear Conv1d Conv2d Conv3d Embedding LayerNorm Linear RMSNorm")
+_NEW = layers("Bilinear Conv1d Conv2d Conv3d Embedding LayerNorm Linear")
 
 
 def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> bool:
@@ -98,8 +98,11 @@ def _is_harmless(node: cst.CSTNode, names: frozenset[str], editor: Editor) -> bo
 
 def _is_read(name: cst.Name, editor: Editor) -> bool:
     user = editor.parent(name)
-    if isinstance(user, (cst.BinaryOperation, cst.ComparisonTarget, cst.Comparison, cst.AssignTarget)):
+    if isinstance(user, (cst.BinaryOperation, cst.AssignTarget)):
         return True
+    compared = editor.parent(user) if isinstance(user, cst.ComparisonTarget) else user
+    if isinstance(compared, cst.Comparison):
+        return all(isinstance(target.operator, ARITHMETIC) for target in compared.comparisons)
     if isinstance(user, cst.UnaryOperation):
         return not isinstance(user.operator, cst.Plus)
     if isinstance(user, cst.Arg):

@@ -84,6 +84,8 @@ def _different(taken: Term, other: Term, known: Domain) -> list[str]:
     """Where the two sides are not alike."""
     if taken.shape != other.shape:
         return ["the sides are not proved to have the same shape"]
+    if taken.float32_in_autocast != other.float32_in_autocast:
+        return ["in autocast, the sides have different dtypes"]
     if taken.raises_on_empty != other.raises_on_empty and not known.has_elements:
         return ["one side raises where the tensor has no elements"]
     if _alike(taken, other, known):

@@ -10,13 +10,12 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.proof.domain import assigned_before, domain, is_bound_since
 from graphdoctor.fixes.proof.operators import EQUALITY, KINDS, OPERATORS, ORDER
-from graphdoctor.fixes.proof.terms import SCALAR, Term, kind_of, number, term
-from graphdoctor.fixes.types import is_number
+from graphdoctor.fixes.proof.terms import ARITHMETIC, ORDERED, SCALAR, Term, kind_of, number, term
+from graphdoctor.fixes.scope import parameters
+from graphdoctor.fixes.types import is_annotated_number, is_number
 from graphdoctor.source.walk import walk
 from graphdoctor.static.values import Const, External, Py, Tensor, options
 
-_ORDERED = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
-_EQUAL = (cst.Equal, cst.NotEqual)
 _MATH = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
 
 
@@ -36,6 +35,8 @@ def evaluated(test: cst.BaseExpression, editor: Editor, always: bool) -> Evaluat
     might leave out must be computable wherever the first operand was.
     """
     operands = [o for o in _operands(test) if not _is_python(o, editor)]
+    if not all(_is_harmless(o, editor) for o in operands[1 if always else 0 :]):
+        return None
     found = [_operand(o, test, editor) for o in operands]
     terms = [one for one in found if one is not None]
     if not terms or len(terms) < len(found):
@@ -49,6 +50,15 @@ def evaluated(test: cst.BaseExpression, editor: Editor, always: bool) -> Evaluat
             return None
     bases = [_base(o, one, test, editor) for o, one in zip(operands, terms, strict=True)]
     return Evaluated(tuple(first), frozenset(bases)) if "" not in bases else None
+
+
+def _is_harmless(operand: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether no number in a comparison can raise: one that the dtype of the tensor cannot hold may."""
+    if not isinstance(operand, cst.Comparison):
+        return True
+    sides = (operand.left, operand.comparisons[0].comparator)
+    numbers = [number(side) for side in sides if term(side, editor) is None]
+    return all(n is not None and (isinstance(n, float) or 0 <= n <= 127) for n in numbers)
 
 
 def _base(operand: cst.BaseExpression, known: Term, test: cst.BaseExpression, editor: Editor) -> str:
@@ -104,9 +114,9 @@ def _operand(node: cst.BaseExpression, test: cst.BaseExpression, editor: Editor)
 
 def _compared(node: cst.Comparison, editor: Editor) -> Term | None:
     (compared,) = node.comparisons
-    if not isinstance(compared.operator, (*_ORDERED, *_EQUAL)):
+    if not isinstance(compared.operator, ARITHMETIC):
         return None
-    operator = ORDER if isinstance(compared.operator, _ORDERED) else EQUALITY
+    operator = ORDER if isinstance(compared.operator, ORDERED) else EQUALITY
     for operand, other in ((node.left, compared.comparator), (compared.comparator, node.left)):
         if not _is_python_number(other, editor):
             continue
@@ -147,9 +157,12 @@ def _unconverted(node: cst.BaseExpression, editor: Editor) -> tuple[Term | None,
 
 
 def _is_python_number(node: cst.BaseExpression, editor: Editor) -> bool:
-    """A Python number: literal, or by what the interpreter knows of it."""
+    """A Python number: literal, or by what the interpreter knows of it. What callers pass, an annotation must say."""
     if number(node) is not None:
         return True
+    function = editor.function_of(node)
+    if isinstance(node, cst.Name) and function is not None and node.value in parameters(function):
+        return is_annotated_number(node.value, function)
     return is_number(node, editor) and not any(isinstance(o, Py) and o.read for o in options(editor.value(node)))
 
 

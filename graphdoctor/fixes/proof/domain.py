@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,11 +16,13 @@ from graphdoctor.source.walk import walk
 from graphdoctor.static.values import External, Seq, TorchModule, Value, is_tensor
 
 _ALL = frozenset(KINDS)
-_FLOATING = frozenset({"float"})
-#: Layers that the source gives floating weights: other inputs raise, and results are floating.
+_FLOATING = frozenset({"float", "complex"})
+#: Where the source says none of these, the weights of layers are real.
+_COMPLEX = re.compile("complex|cfloat|cdouble")
+#: Layers that take no other inputs than floating ones: others raise, and results are floating.
 _WITH_WEIGHTS = layers("""
     BatchNorm1d BatchNorm2d BatchNorm3d Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
-    GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm Linear RMSNorm
+    GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm Linear
 """)
 #: Layers whose result has the dtype of what they are given.
 _KEEP_DTYPE = layers("Dropout Dropout1d Dropout2d Dropout3d ELU Flatten GELU Identity LeakyReLU ReLU SiLU Sigmoid Tanh")
@@ -142,8 +145,10 @@ def _kinds(node: cst.BaseExpression, editor: Editor) -> frozenset[str]:
         return _of_call(editor.value(node.func), node, editor)
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
-        if all(is_tensor(editor.value(side)) for side in sides) and any(_kinds(s, editor) <= _FLOATING for s in sides):
-            return _FLOATING
+        if all(is_tensor(editor.value(side)) for side in sides):
+            kinds = [_kinds(side, editor) for side in sides]
+            if any(one <= _FLOATING for one in kinds):
+                return frozenset.union(*kinds) & _FLOATING
     return _ALL
 
 
@@ -152,21 +157,26 @@ def _of_call(callee: Value, node: cst.Call, editor: Editor) -> frozenset[str]:
     if isinstance(callee, External) and callee.qualname in _MAKERS and "dtype" not in named:
         return frozenset({"float"})
     if isinstance(callee, TorchModule) and node.args and not node.args[0].star:
-        return _through(callee, _kinds(node.args[0].value, editor))
+        return _through(callee, _kinds(node.args[0].value, editor), editor)
     return _ALL
 
 
-def _through(layer: TorchModule, kinds: frozenset[str]) -> frozenset[str]:
+def _floating(editor: Editor) -> frozenset[str]:
+    """The kinds of dtypes of what layers compute with their weights."""
+    return _FLOATING if _COMPLEX.search(editor.module.text) else frozenset({"float"})
+
+
+def _through(layer: TorchModule, kinds: frozenset[str], editor: Editor) -> frozenset[str]:
     if layer.hooks:
         return _ALL
     if layer.qualname in _WITH_WEIGHTS:
-        return _FLOATING
+        return _floating(editor)
     if layer.qualname in _KEEP_DTYPE:
         return kinds
     children = layer.children
     if layer.qualname == "torch.nn.Sequential" and isinstance(children, Seq) and children.items is not None:
         for child in children.items:
-            kinds = _through(child, kinds) if isinstance(child, TorchModule) else _ALL
+            kinds = _through(child, kinds, editor) if isinstance(child, TorchModule) else _ALL
         return kinds
     return _ALL
 
@@ -178,10 +188,20 @@ def _required(small: cst.CSTNode, base: str, editor: Editor) -> frozenset[str]:
         node = stack.pop()
         if isinstance(node, _MAYBE):
             continue
+        if isinstance(node, cst.Assert):
+            stack.append(node.test)
+            continue
+        if isinstance(node, cst.AnnAssign):
+            stack.extend([node.value] if node.value is not None else [])
+            continue
+        if isinstance(node, cst.Comparison):
+            # Behind the first that is false, a chained comparison computes nothing.
+            stack.extend([node.left, node.comparisons[0].comparator])
+            continue
         if isinstance(node, cst.Call) and _is_first_argument(node, base):
             layer = editor.value(node.func)
             if isinstance(layer, TorchModule) and layer.qualname in _WITH_WEIGHTS:
-                kinds &= _FLOATING
+                kinds &= _floating(editor)
         if isinstance(node, (cst.Call, cst.BinaryOperation, cst.UnaryOperation)):
             known = term(node, editor)
             if known is not None and known.base == base:

@@ -6,7 +6,7 @@ Measured on torch 2.13 (CPU). ``tests/fixes/proof/test_operators.py`` runs each 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from graphdoctor.fixes.purity import words
@@ -39,6 +39,8 @@ class Operator:
     raises_on_empty: bool = False
     #: The result belongs to the operand's graph of gradients.
     keeps_history: bool = True
+    #: On CUDA, autocast computes it in float32 (torch's documentation of autocast lists these operators).
+    float32_in_autocast: bool = False
 
 
 def _operators() -> Iterator[tuple[str, Operator]]:
@@ -89,7 +91,10 @@ def _operators() -> Iterator[tuple[str, Operator]]:
         yield name, Operator("---=r", "any", reduces=True)
 
 
-OPERATORS = dict(_operators())
+_FLOAT32_IN_AUTOCAST = words("""
+    acos asin cosh cumsum exp expm1 log log10 log1p log2 norm prod reciprocal rsqrt sinh softplus square sum tan
+""")
+OPERATORS = {name: replace(op, float32_in_autocast=name in _FLOAT32_IN_AUTOCAST) for name, op in _operators()}
 
 #: Those that only ``torch.nn.functional`` has, and those that it has beside ``torch`` and the methods of tensors.
 ONLY_FUNCTIONAL = words("""
@@ -101,14 +106,14 @@ ALSO_FUNCTIONAL = words("relu sigmoid tanh")
 #: The order of the two does not matter for the first three.
 WITH_INT = {
     "+": Operator("l===="), "*": Operator("l===="), "-": Operator("-===="), "/": Operator("fff=="),
-    "//": Operator("l===-", "any"), "%": Operator("l===-"), "**": Operator("l====", "any"),
+    "//": Operator("l===-", "any"), "%": Operator("l===-"), "**": Operator("l====", "any", float32_in_autocast=True),
 }  # fmt: skip
 WITH_FLOAT = {
     "+": Operator("fff=="), "*": Operator("fff=="), "-": Operator("-ff=="), "/": Operator("fff=="),
-    "//": Operator("fff=-", "any"), "%": Operator("fff=-"), "**": Operator("fff==", "any"),
+    "//": Operator("fff=-", "any"), "%": Operator("fff=-"), "**": Operator("fff==", "any", float32_in_autocast=True),
 }  # fmt: skip
 #: A number divided by a tensor, or raised to its power.
-NUMBER_FIRST = {"/": Operator("fff==", "any")}
+NUMBER_FIRST = {"/": Operator("fff==", "any", float32_in_autocast=True)}
 #: Bounds of ``clamp``: whole numbers from 0 to 127, and other finite numbers.
 CLAMP = (Operator("l===-"), Operator("fff=-"))
 #: Comparisons with a number.

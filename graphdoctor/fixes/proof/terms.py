@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,8 +33,9 @@ _SYMBOLS: dict[type[cst.CSTNode], str] = {
     cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
     cst.Power: "**",
 }  # fmt: skip
-_ORDERED = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
-_EQUAL = (cst.Equal, cst.NotEqual)
+ORDERED = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
+#: Comparisons of tensors element by element, which ``is`` and ``in`` are not.
+ARITHMETIC = (*ORDERED, cst.Equal, cst.NotEqual)
 #: The kind of dtype that a letter of ``Operator.dtypes`` stands for.
 _LETTER_KIND = dict.fromkeys("fsdhr", "float") | dict.fromkeys("li", "int") | {"b": "bool"}
 
@@ -56,6 +56,8 @@ class Term:
     keeps_history: bool = True
     #: Raises where the base has no elements.
     raises_on_empty: bool = False
+    #: Autocast computes it in float32, so that half precision does not stay what it is.
+    float32_in_autocast: bool = False
 
     def supports(self, kind: str) -> bool:
         """Whether it can be computed where the base has this kind of dtype; True where that is not known."""
@@ -71,6 +73,7 @@ class Term:
             gradient=_worse(self.gradient, operator.gradient),
             keeps_history=self.keeps_history and operator.keeps_history,
             raises_on_empty=self.raises_on_empty or (operator.raises_on_empty and self.shape == ""),
+            float32_in_autocast=self.float32_in_autocast or operator.float32_in_autocast,
         )
 
 
@@ -107,14 +110,17 @@ def is_plain_tensor(node: cst.BaseExpression, editor: Editor) -> bool:
 
 
 def number(node: cst.BaseExpression) -> int | float | None:
-    """The finite number that ``node`` is literally; None where it is none."""
+    """The number that ``node`` is literally; None where it is none that all floating dtypes can compute with."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = number(node.expression)
         return None if inner is None else -inner
     if not isinstance(node, (cst.Integer, cst.Float)):
         return None
     value = node.evaluated_value
-    return value if math.isfinite(value) else None
+    # Beyond these, single precision has infinity or zero for a float, and whole numbers raise.
+    if isinstance(value, int):
+        return value if value < 1 << 31 else None
+    return value if value == 0 or 1e-30 <= value <= 1e30 else None
 
 
 def _result(operator: Operator, letter: str, kind: str) -> str:
@@ -184,6 +190,7 @@ def _joined(symbol: str, left: Term, right: Term) -> Term | None:
         gradient="any" if symbol == "*" else _worse(left.gradient, right.gradient),
         keeps_history=left.keeps_history or right.keeps_history,
         raises_on_empty=left.raises_on_empty or right.raises_on_empty,
+        float32_in_autocast=left.float32_in_autocast or right.float32_in_autocast,
     )
 
 
@@ -212,8 +219,8 @@ def _comparison(node: cst.Comparison, editor: Editor) -> Term | None:
     if len(node.comparisons) != 1:
         return None
     (compared,) = node.comparisons
-    operator = ORDER if isinstance(compared.operator, _ORDERED) else EQUALITY
-    if not isinstance(compared.operator, (*_ORDERED, *_EQUAL)):
+    operator = ORDER if isinstance(compared.operator, ORDERED) else EQUALITY
+    if not isinstance(compared.operator, ARITHMETIC):
         return None
     for operand, other in ((node.left, compared.comparator), (compared.comparator, node.left)):
         if number(other) is not None:
