@@ -14,8 +14,9 @@ from pathlib import Path
 
 import click
 
-from benchmarks.fix_safety.check import Checked, check, check_verified
-from benchmarks.fix_safety.fixing import statically_fixed, verified_fixed
+from benchmarks.fix_safety.batches import checked_batch
+from benchmarks.fix_safety.check import Checked, check_verified
+from benchmarks.fix_safety.fixing import verified_fixed
 from benchmarks.fix_safety.grammar.programs import program
 from benchmarks.fix_safety.reduce import reduced
 from benchmarks.fix_safety.report import as_json, groups, shown, table
@@ -83,12 +84,6 @@ def _all(programs: int, seed: int, inputs: int, jobs: int) -> Iterator[Checked]:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         for made in pool.map(checked_batch, batches):
             yield from made
-
-
-def checked_batch(batch: tuple[range, int]) -> list[Checked]:
-    """The programs of some seeds, fixed by one scan, and compared."""
-    seeds, inputs = batch
-    return [check(fixed, inputs) for fixed in statically_fixed([program(seed) for seed in seeds])]
 
 
 if __name__ == "__main__":

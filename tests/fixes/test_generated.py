@@ -14,7 +14,7 @@ from graphdoctor.cli import cli
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from benchmarks.fix_safety.__main__ import checked_batch
+from benchmarks.fix_safety.batches import checked_batch
 from benchmarks.fix_safety.check import Checked, check_on
 from benchmarks.fix_safety.fixing import Fixed, statically_fixed
 from benchmarks.fix_safety.grammar.programs import drafted, program
