@@ -33,7 +33,15 @@ if TYPE_CHECKING:
 #: Entries that were not written anew for so long are deleted.
 _DAYS = 30
 #: What a result is computed by: modules and tables of the package, those in its folders, the parser's nodes.
-_CODE = ("graphdoctor", "graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
+_CODE = (
+    "graphdoctor",
+    "graphdoctor.static",
+    "graphdoctor.source",
+    "graphdoctor.fixes",
+    "graphdoctor.fixes.proof",
+    "graphdoctor.rules",
+    "libcst",
+)
 #: Bytes of an entry, packed and unpacked; what is larger does not count.
 _PACKED = 16 << 20
 _UNPACKED = 64 << 20

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,10 @@ FILES = {
     "set/helper.py": "def shift(x):\n    return x\n",
     "set/pyproject.toml": "[tool.graphdoctor]\nignore = ['GD101']\n",
     "own/pyproject.toml": "[tool.graphdoctor]\nrules = ['missing']\n",
+    "asks/pyproject.toml": "[tool.graphdoctor]\nrules = ['checks']\n",
+    "asks/checks/broken.py": "CODE = 'GD900'\n",
+    "asks/net.py": NET,
+    "checks/broken.py": "CODE = 'GD900'\n",
     "env/lib/python3.11/site-packages/acme/__init__.py": "def act(x):\n    print('act')\n    return x\n",
     "env/pyvenv.cfg": "",
 }
@@ -112,7 +117,6 @@ SCAN: dict[str, Case] = {
     "only_given": (NO_RUN, ("--only-given",)),
     "no_verify": (("scan", "sampled.py", "--mode", "eval"), ("--no-verify",)),
     "each_fix": (("scan", "sampled.py", "--mode", "eval"), ("--each-fix",)),
-    "jobs": (("scan", ".", "--no-run"), ("--jobs", "2")),
     "no_cache": (NO_RUN, ("--no-cache",)),
     "cache_dir": (NO_RUN, ("--cache-dir", "kept")),
     "tree": (RUN, ("--tree",)),
@@ -126,13 +130,15 @@ SCAN: dict[str, Case] = {
     "fail_on": (NO_RUN, ("--fail-on", "none")),
     "max_breaks": (NO_RUN, ("--max-breaks", "9")),
     "exit_zero": (NO_RUN, ("--exit-zero",)),
+    "rules": (NO_RUN, ("--rules", "checks")),
+    "allow_project_rules": (("scan", "asks/net.py", "--no-run"), ("--allow-project-rules",)),
 }
 FIX = ("fix", "net.py", "--no-run")
 FIX_CASES: dict[str, Case] = {
     name: (("fix", *base[1:]), added)
     for name, (base, added) in SCAN.items()
     if name in ("target", "select", "ignore", "extend_select", "extend_ignore", "per_file_ignores", "config",
-                "isolated", "only_given", "exclude", "extend_exclude", "timeout", "device", "inputs", "run")
+                "isolated", "only_given", "rules", "allow_project_rules", "exclude", "extend_exclude", "timeout", "device", "inputs", "run")
 } | {
     "target_torch": (("fix", "stance.py", "--target-torch", "2.13"), ("--target-torch", "2.6")),
     "follow": (("fix", "uses.py", "--no-run", "--python", "env"), ("--follow", "acme")),
@@ -164,6 +170,13 @@ CASES: dict[tuple[str, str], Case] = {
     ("trace", "output_format"): (TRACE, ("--output-format", "json")),
     ("trace", "output"): (TRACE, ("--output", "report.txt")),
     ("trace", "exit_zero"): (TRACE, ("--exit-zero",)),
+    ("explain", "rules"): (("explain", "GD900"), ("--rules", "checks")),
+    ("explain", "allow_project_rules"): (
+        ("explain", "GD101", "--config", "asks/pyproject.toml"),
+        ("--allow-project-rules",),
+    ),
+    ("rules", "rules"): (("rules",), ("--rules", "checks")),
+    ("rules", "allow_project_rules"): (("rules", "--config", "asks/pyproject.toml"), ("--allow-project-rules",)),
     ("explain", "config"): (("explain", "GD101"), ("--config", "rules=['missing']")),
     ("explain", "isolated"): (("explain", "GD101", "--config", "own/pyproject.toml"), ("--isolated",)),
     ("rules", "output_format"): (("rules",), ("--output-format", "json")),
@@ -197,8 +210,17 @@ BREAK = (
     '\t  File "/job/net.py", line 3, in forward\n\t    print(x)\n'
 )
 
-FORKS: list[int] = []
-os.register_at_fork(before=lambda: FORKS.append(1))
+#: Counts the processes that a command forks. In the process of the tests, which may have threads, none is forked.
+COUNT_FORKS = """
+import os, sys
+from click.testing import CliRunner
+from graphdoctor import cli
+
+forks = []
+os.register_at_fork(before=lambda: forks.append(1))
+CliRunner().invoke(cli.cli, sys.argv[1:])
+print(len(forks))
+"""
 
 
 def options() -> Iterator[tuple[str, str]]:
@@ -242,14 +264,13 @@ class Project:
     seen: dict[tuple[str, ...], Any]
 
     def observe(self, arguments: tuple[str, ...]) -> Any:
-        """What the command does: exit code, text, files, whether it starts processes to read."""
+        """What the command does: exit code, text, files."""
         if arguments not in self.seen:
             self.seen[arguments] = self._observe(arguments, self.copies / str(len(self.seen)))
         return self.seen[arguments]
 
     def _observe(self, arguments: tuple[str, ...], folder: Path) -> Any:
         shutil.copytree(self.template, folder)
-        FORKS.clear()
         with pytest.MonkeyPatch.context() as patched:
             patched.chdir(folder)
             patched.setenv("GRAPHDOCTOR_CACHE_DIR", str(folder / "cache"))
@@ -263,7 +284,7 @@ class Project:
             if file.is_file() and ".git" not in file.parts and "static" not in file.parts and file.suffix != ".pyc"
         }
         kept = [str(part.relative_to(folder)) for part in folder.rglob("static") if part.is_dir()]
-        return result.exit_code, text, files, kept, bool(FORKS) if "--no-run" in arguments else None
+        return result.exit_code, text, files, kept
 
 
 @pytest.fixture(scope="module")
@@ -282,8 +303,18 @@ def test_an_option_changes_something(command: str, option: str, project: Project
     assert "internal error" not in after[1] and "No such option" not in after[1]
 
 
+def test_jobs_are_processes(template: Path) -> None:
+    command = [sys.executable, "-c", COUNT_FORKS, "scan", ".", "--no-run", "--no-cache"]
+    counts = [
+        int(subprocess.run([*command, "--jobs", jobs], cwd=template, capture_output=True, text=True, check=True).stdout)
+        for jobs in ("1", "2")
+    ]
+    assert counts == [0, 2]
+
+
 def test_every_option_is_here() -> None:
-    missing = [(command, option) for command, option in options() if (command, option) not in CASES]
+    known = {*CASES, ("scan", "jobs")}
+    missing = [(command, option) for command, option in options() if (command, option) not in known]
     assert [entry for entry in missing if entry[0] not in ELSEWHERE and entry[1] not in ("help", "version")] == []
 
 

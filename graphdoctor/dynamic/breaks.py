@@ -111,7 +111,9 @@ def _break(
 
 def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
     """The frames of ``event`` that a user knows, outermost first: resume frames stand for what they resume."""
-    above = [f for f in event.above if not places.is_tool(f.path) and places.kind(f.path) != "torch"]
+    # What stands above this tool's first frame started the worker.
+    start = next((number for number, f in enumerate(event.above) if places.is_tool(f.path)), 0)
+    above = [f for f in event.above[start:] if not places.is_tool(f.path) and places.kind(f.path) != "torch"]
     stack: list[RawFrame] = []
     for frame in (*above, *(f for f in event.traced if not places.is_tool(f.path))):
         resumed = _RESUME.match(frame.name)

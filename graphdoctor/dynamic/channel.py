@@ -65,6 +65,9 @@ class Channel:
 
     def _lose(self) -> None:
         try:
+            # Where no more files may be open, this makes room for one.
+            with contextlib.suppress(OSError):
+                _close(self._descriptor)
             if self._crashes is not None:
                 explain(self._crashes, "the code closed or replaced the descriptor of the results")
         finally:

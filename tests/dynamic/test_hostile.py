@@ -225,8 +225,7 @@ SCRIPTS: dict[str, Script] = {
     "deletes its working folder and allows others nothing": Script(
         "raised",
         "FileNotFoundError in eager",
-        "import shutil\nos.umask(0o777)\nos.makedirs(d := os.path.join(os.path.dirname(__file__), 'gone'))\n"
-        "os.chdir(d)\nos.rmdir(d)",
+        "os.makedirs(d := os.path.join(os.path.dirname(__file__), 'gone'))\nos.chdir(d)\nos.rmdir(d)\nos.umask(0o777)",
     ),
     "deletes the folder of the worker": Script(
         "ok", "", "import shutil\nshutil.rmtree(os.path.dirname(os.environ['TORCHINDUCTOR_CACHE_DIR']))"

@@ -31,5 +31,5 @@ USE = "\n\ndef f(x):\n    return g(x)\n"
 def test_the_import_is_sorted(make: Any, before: str, after: str) -> None:
     use = USE.replace("\n", "\r\n") if "\r" in before else USE
     case = make(before + use)
-    edits = import_edit("math", case.editor, case.hit.place)
+    edits = import_edit("math", case.editor)
     assert apply(case.source, edits) == after + use
