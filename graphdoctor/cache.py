@@ -33,15 +33,7 @@ if TYPE_CHECKING:
 #: Entries that were not written anew for so long are deleted.
 _DAYS = 30
 #: What a result is computed by: modules and tables of the package, those in its folders, the parser's nodes.
-_CODE = (
-    "graphdoctor",
-    "graphdoctor.static",
-    "graphdoctor.source",
-    "graphdoctor.fixes",
-    "graphdoctor.fixes.proof",
-    "graphdoctor.rules",
-    "libcst",
-)
+_CODE = ("graphdoctor", "graphdoctor.static", "graphdoctor.source", "graphdoctor.fixes", "graphdoctor.rules", "libcst")
 #: Bytes of an entry, packed and unpacked; what is larger does not count.
 _PACKED = 16 << 20
 _UNPACKED = 64 << 20
@@ -154,8 +146,13 @@ def _program() -> Iterator[str]:
     yield platform.python_version()
     for name in _CODE:
         spec = importlib.util.find_spec(name)
-        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-            yield from stamps(Path(folder))
+        for folder in map(Path, (spec.submodule_search_locations or ()) if spec is not None else ()):
+            yield from stamps(folder)
+            # To look up packages inside would import the one around them.
+            inner = (
+                sorted(entry.parent for entry in folder.glob("*/__init__.py")) if name == "graphdoctor.fixes" else ()
+            )
+            yield from (stamp for package in inner for stamp in stamps(package))
     yield from torch_stamps()
 
 
