@@ -26,7 +26,7 @@ class Editor(Lookup):
     """Makes edits of one module. The methods raise ``Refuse`` where an edit could change what the code means.
 
     ``path`` is the one that the edits carry; it defaults to that of the module. ``recorded`` gives the values of
-    expressions; it is called when a fix first asks for one, because the file is interpreted once more for them.
+    expressions; it is called when a fix first asks for one.
     """
 
     def __init__(

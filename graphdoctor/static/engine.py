@@ -127,15 +127,19 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
+        recorder = Recorder()
+
         @cache
-        def recorded() -> Recorder:
+        def elsewhere() -> Recorder:
             return self._record(source)
 
         with deep_recursion():
-            places, statements, compiles = self._hits(module, trouble)
+            places, statements, compiles = self._hits(module, recorder, trouble)
             complete = not trouble
             for place in places:
                 with _contained(trouble):
+                    here = place.hits[0].event.site.module is source
+                    recorded = (lambda: recorder) if here else elsewhere
                     finding = _finding(place, path_of, editors, recorded, trouble)
                     if finding is not None:
                         found.append(finding)
@@ -150,10 +154,16 @@ class Analysis:
         module.dissolve()
         return FileResult(scanned, tuple(found), judged, helpers, paths, compiles)
 
-    def _hits(self, module: ModuleInfo, trouble: list[str]) -> tuple[list[_Place], set[cst.CSTNode], bool]:
-        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled."""
+    def _hits(
+        self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
+    ) -> tuple[list[_Place], set[cst.CSTNode], bool]:
+        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled.
+
+        ``recorder`` gets the values of its expressions.
+        """
         audience = _Audience(self._checks, trouble)
         machine = Machine(self._project, audience, _OUTSIDE, self._shared)
+        machine.recorder = recorder
         with _contained(trouble):
             interpret(machine, module, audience.compiles, self._target)
         with _contained(trouble):
@@ -167,9 +177,11 @@ class Analysis:
         return audience.places(), machine.judged, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
-        """The values of the expressions of one file, which is interpreted once more for them."""
+        """The values of the expressions in what a file calls of others: it is interpreted once more for them.
+
+        Calls into other files may have been replayed, which evaluates nothing.
+        """
         audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
-        # What other files told of calls is left out: a call that is replayed evaluates nothing.
         machine = Machine(self._project, audience, _OUTSIDE)
         machine.recorder = recorder
         with _contained([]):

@@ -12,7 +12,6 @@ from graphdoctor.fixes.editor import Editor
 from graphdoctor.model import Fix
 from graphdoctor.source.walk import walk
 from graphdoctor.static import engine
-from graphdoctor.static.recorder import Recorder
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.values import UNKNOWN, Const, External, Tensor, Value, options
 
@@ -77,17 +76,20 @@ def test_nothing_is_known_of_code_that_no_region_reaches(values: dict[str, Value
     assert values["z + 1"] == UNKNOWN
 
 
-def test_a_file_is_interpreted_once_where_no_fix_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Recorder] = []
-
-    class Counted(Recorder):
-        def __init__(self) -> None:
-            super().__init__()
-            made.append(self)
-
-    monkeypatch.setattr(engine, "Recorder", Counted)
-    for number, text in enumerate((SOURCE, SOURCE.replace("if h.sum() > limit:", "if flag:"))):
-        file = tmp_path / f"model{number}.py"
-        file.write_text(text)
-        engine.analyse([(file, file.name)])
-    assert len(made) == 1
+def test_values_in_a_helper_whose_calls_were_replayed(tmp_path: Path) -> None:
+    """The fix in the helper is the same from whichever file it is reached first."""
+    helper = "def clip(x):\n    if x.mean() > 0:\n        y = x * 2\n    else:\n        y = -x\n    return y\n"
+    user = (
+        "import torch\nfrom helper import clip\n\n\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        return clip(x)\n"
+    )
+    (tmp_path / "helper.py").write_text(helper)
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(user)
+    files = [(tmp_path / name, name) for name in ("a.py", "b.py")]
+    for order in (files, files[::-1]):
+        analysis = engine.Analysis(order, engine.rules(), helper=lambda file: file.name)
+        for file, path in order:
+            (found,) = analysis.file(file, path).findings
+            assert (found.location.path, found.location.line) == ("helper.py", 2)
+            assert found.fix is not None and found.fix.safety == "safe", found.fix
