@@ -82,7 +82,7 @@ class Heap:
         while waiting:
             where, current = waiting.pop()
             if isinstance(current, _PLAIN):
-                self.table[where] = f"{type(current).__name__} {lasting(repr(current))}"
+                self.table[where] = f"{type(current).__name__} {_text(current)}"
                 continue
             if id(current) in self._seen:
                 self.table[where] = f"is {self._seen[id(current)]}"
@@ -190,3 +190,10 @@ class Heap:
             if isinstance(value, nn.Module) and (_HOOKS in name or name == "_non_persistent_buffers_set"):
                 continue
             yield f".{name}", part
+
+
+def _text(value: Any) -> str:
+    """``value`` as text that stays the same from run to run."""
+    # Python writes no number of thousands of digits, but in hex.
+    is_long = type(value) is int and value.bit_length() > 9_999
+    return hex(value) if is_long else lasting(repr(value))
