@@ -9,10 +9,14 @@ import libcst as cst
 from graphdoctor.fixes.editor import Editor
 from graphdoctor.fixes.proof.terms import ARITHMETIC, layers, operator_of
 from graphdoctor.fixes.purity import words
-from graphdoctor.static.values import TorchModule
+from graphdoctor.static.values import External, TorchModule
 
 #: Attributes and methods of tensors that give Python values.
 _PYTHON = words("device dim dtype is_floating_point ndim numel requires_grad shape size")
+#: Functions that neither keep nor change a tensor that they are given.
+_READERS = frozenset(f"builtins.{name}" for name in words("bool float int isinstance len print range repr str")) | {
+    "torch.compiler.is_compiling"
+}
 #: Layers that compute a new tensor and change nothing that they are given.
 _NEW = layers("Bilinear Conv1d Conv2d Conv3d Embedding LayerNorm Linear")
 
@@ -121,6 +125,8 @@ def _computes(call: cst.Call, editor: Editor) -> bool:
     callee = editor.value(call.func)
     if isinstance(callee, TorchModule):
         return callee.qualname in _NEW and not callee.hooks
+    if isinstance(callee, External) and callee.qualname in _READERS:
+        return True
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in _PYTHON:
         return True
     operator = operator_of(call, editor)

@@ -22,7 +22,7 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor, flag: bool):
 """
-READ = ["return x + 1", "return self.linear(x)", "y = x.relu()\nreturn y.sum()", "return x.shape[0] * x.exp()",
+READ = ["return x + 1", "return self.linear(x)", "y = x.relu()\nreturn y.sum()", "print(x, x.mean())\nreturn x + 1", "return x.shape[0] * x.exp()",
         "if x.ndim > 2:\n    return x.abs()\nreturn -x + 1"]  # fmt: skip
 KEPT = ["return x", "return (x + 1, x)", "return x[0]", "return x.view(-1)", "return x.T + 0 if flag else x",
         "self.last = x\nreturn x + 1", "x += 1\nreturn x + 1", "x[0] = 1\nreturn x + 1", "return self.act(x)",
