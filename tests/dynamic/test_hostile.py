@@ -153,7 +153,9 @@ SCRIPTS: dict[str, Script] = {
     "leaves a child that writes to the pipe": Script(
         "crashed",
         "which is not JSON",
-        "if os.fork() == 0:\n    time.sleep(0.5)\n    while True: say(b'garbage'); time.sleep(0.1)",
+        # The run goes on when the child has written once.
+        "told, tell_parent = os.pipe()\nif os.fork() == 0:\n    while True:\n        say(b'garbage')\n"
+        "        os.write(tell_parent, b'!')\n        time.sleep(0.1)\nwhile b'!' not in os.read(told, 4096): pass",
     ),
     "multiplies by spawning": Script(
         "ok",

@@ -48,7 +48,7 @@ _POWERS = (
     "pow(x, -1)", "pow(x, *[2])", "pow(*(x, 2))", "pow(x, (p := 2))", "pow(x, 2 if {flag} else 3)", "pow(x, 0.5)",
     "2 ** pow(x, 2)", "pow(x, 2)[...]", "pow(base=x, exp=2)", "pow(x, exp=2)", "pow(x + 1, 2)", "pow(x, {o})",
     "pow(x, *{ITEMS}[:1])", "pow(x, lambda: 2)", "pow(x, -{n})", "pow(x if {flag} else 2, 2)", "pow(x, 2 and 3)",
-    "pow({n}, x)", "pow(x, **{})", "pow(x, not 0)", "pow(x, 1 + 1)", "pow(x, {e})", "pow({e}, {e})", "pow(x, 2 ** 2)",
+    "pow({n}, x)", "pow(x, **{})", "pow(x, not 0)", "pow(x, 1 + 1)", "pow(x, {e})", "pow({e}, 3)", "pow(x, 2 ** 2)",
     "(pow(x, 2))", "pow(  x , 2,)", "pow(x.sum(), 2).item()", "pow(x, [2][0])", "pow(x, 1j)",
 )  # fmt: skip
 _CALLABLE = (
