@@ -228,10 +228,10 @@ def _scan(
     exclude = (*settings.exclude, *settings.extend_exclude)
     foresee = _foresee(options, settings, rules, followed, discovery.root)
     read_paths = frozenset(sources.files)
-    held_against = interrupts.attempt(partial(compared, diagnosis, base, options, exclude, read_paths, foresee))
-    if held_against is None:
+    comparison = interrupts.attempt(partial(compared, diagnosis, base, options, exclude, read_paths, foresee))
+    if comparison is None:
         return replace(diagnosis, notes=(*diagnosis.notes, "not compared with the base: interrupted"))
-    return held_against
+    return comparison
 
 
 def _interruptible(choose: Choose, interrupts: Interrupts) -> Choose:

@@ -31,11 +31,6 @@ ELEMENTWISE = words("""
 POINTWISE = ELEMENTWISE - words("""
     contiguous cumprod cumsum detach flip log_softmax masked_fill normalize roll softmax softmin tril triu
 """)
-#: Those of them that give whole numbers for whole numbers; the others make floats of them.
-KEEPS_DTYPE = words("""
-    abs add ceil clamp clamp_max clamp_min clip clone contiguous detach flip floor masked_fill mul neg negative positive
-    relu relu6 roll round sgn sign square sub tril triu trunc
-""")
 #: Reductions: two of them with the same arguments on the same value give the same shape and dtype.
 REDUCTIONS = words("amax amin mean nanmean")
 #: Other operators without side effects, whatever the shape of their result.

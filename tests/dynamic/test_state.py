@@ -140,7 +140,7 @@ def test_a_random_state_is_that_of_each_generator() -> None:
 
 
 class Hostile(dict[str, int]):
-    """Raises whatever is asked of it."""
+    """Raises an error for every attribute and method."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError(name)

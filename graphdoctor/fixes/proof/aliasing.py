@@ -29,7 +29,7 @@ def is_only_read(names: frozenset[str], branch: cst.CSTNode, editor: Editor) -> 
     function = editor.function_of(branch)
     if function is None or any(isinstance(outer, (cst.For, cst.While)) for outer in _up_to(branch, function, editor)):
         return False
-    for nested in editor.every(cst.FunctionDef) + editor.every(cst.Lambda):  # type: ignore[operator]
+    for nested in (*editor.every(cst.FunctionDef), *editor.every(cst.Lambda)):
         inside = function in editor.ancestors(nested)
         if inside and any(editor.mentions(nested, name) for name in names):
             return False
