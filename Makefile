@@ -1,14 +1,16 @@
 # make demo   scans fixtures/demo/model.py and writes graphdoctor-report.html
-# make test   lint, types and all tests
+# make test   lint, types, layers and all tests
 # make quick  the tests of the static pass, the diagnosis and the language server, in half a minute
 # Both make the virtual environment .venv when there is none. Another Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
 VENV ?= .venv
 REPORT ?= graphdoctor-report.html
+# The tested versions; nothing takes the newest that pip finds.
+CONSTRAINTS ?= constraints.txt
 
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --quiet $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
 .PHONY: demo test quick lint picture clean
 
@@ -22,12 +24,13 @@ test: lint
 
 # Generated programs take longer than all the others together.
 quick: $(VENV)/installed-dev
-	$(BIN)/python -m pytest tests/source tests/static tests/diagnosis tests/lsp --ignore tests/static/test_fuzz.py
+	$(BIN)/python -m pytest tests/source tests/syntax tests/static tests/lint tests/diagnosis tests/lsp --ignore tests/lint/test_fuzz.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --config setup.cfg --no-logo --no-cache
 
 $(VENV)/installed-torch: setup.cfg constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[torch]'

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import click
 
-from graphdoctor.static.catalog import rules
-from graphdoctor.static.engine import analyse
+from graphdoctor.lint.catalog import rules
+from graphdoctor.lint.engine import analyse
 
 _LAYER = """
 class Net{0}(nn.Module):

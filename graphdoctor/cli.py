@@ -19,7 +19,9 @@ from graphdoctor.commands.common import INTERRUPTED, complain
 from graphdoctor.interrupt import ending_cleanly
 
 #: The commands in the order of the help. Each is a function in the module of its name in ``graphdoctor/commands/``.
-COMMANDS = ("scan", "fix", "compare", "trace", "advise", "bench", "explain", "rules", "init", "lsp")
+COMMANDS = (
+    "scan", "run", "fix", "verify", "compare", "trace", "advise", "bench", "explain", "rules", "init", "lsp", "mcp",
+)  # fmt: skip
 
 #: What the system says of a device that takes no more.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -83,6 +85,7 @@ def cli() -> None:
 
     \b
     graphdoctor scan model.py           read the code and, if it has a sample input, run it
+    graphdoctor run train.py            run a program, unchanged, and report what was compiled
     graphdoctor fix model.py            write the fixes that were proved
     graphdoctor trace DIR               report on a job that ran elsewhere, from its TORCH_TRACE files
     graphdoctor compare old.json new.json  what is new and what is fixed

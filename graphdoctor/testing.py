@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphdoctor.dynamic.listing import Compiled
+    from graphdoctor.in_process.listing import Compiled
 
 
 def assert_fullgraph(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
@@ -25,7 +25,7 @@ def assert_fullgraph(model: Callable[..., Any], /, *args: Any, **kwargs: Any) ->
     Raises AssertionError with all breaks, not the first alone. What the model itself raises comes through.
     """
     __tracebackhide__ = True
-    from graphdoctor.dynamic import listing
+    from graphdoctor.in_process import listing
 
     outcome = listing.compile_and_call(model, [(args, kwargs)], fullgraph=True)
     # Breaks without an error: fullgraph=True met code that catches it, or that switches it off.
@@ -48,7 +48,7 @@ def assert_no_graph_breaks(
     purpose are never counted. Raises AssertionError with all breaks. What the model itself raises comes through.
     """
     __tracebackhide__ = True
-    from graphdoctor.dynamic import listing
+    from graphdoctor.in_process import listing
 
     outcome = listing.compile_and_call(model, [(args, kwargs)])
     counted = listing.not_ignored(outcome.breaks, ignore)
@@ -72,7 +72,7 @@ def assert_max_recompiles(
     Raises AssertionError with the causes. What the model itself raises comes through.
     """
     __tracebackhide__ = True
-    from graphdoctor.dynamic import listing
+    from graphdoctor.in_process import listing
 
     outcome = listing.compile_and_call(model, [(tuple(args), {}) for args in calls])
     if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""What several rules share: the words of a message, and how sure it is. Not a rule."""
+"""What several rules share: the parts of messages, and the confidence of findings. Not a rule."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from itertools import accumulate
 
 import libcst as cst
 
-from graphdoctor.model import Confidence
-from graphdoctor.static.events import Event, Truth
-from graphdoctor.static.values import Tensor, Value, options
+from graphdoctor.model.findings import Confidence
+from graphdoctor.static.domain.events import Event, Truth
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Tensor, Value
+from graphdoctor.syntax.walk import walk
 
 
 def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
@@ -21,16 +23,15 @@ def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
 
 def consequence(event: Event) -> str:
     """What a break at ``event`` costs, as the end of a sentence."""
-    function = event.site.function or "this code"
     if event.site.whole_frame:
         whole = event.site.whole_frame
         return f"`{whole}` runs uncompiled as a whole, because Dynamo cannot split its loop, try or with block"
-    return f"this splits the graph; the rest of `{function}` is compiled separately"
+    return "this splits the graph"
 
 
 def certainty(event: Event, value: Value | None = None) -> Confidence:
     """``certain`` when the line is reached by every trace and ``value`` is known to be tensor data, else ``likely``."""
-    known = value is None or all(isinstance(o, Tensor) and o.sure for o in options(value))
+    known = value is None or all(isinstance(o, Tensor) and o.is_known for o in options(value))
     return "certain" if known and not event.site.conditional else "likely"
 
 
@@ -74,3 +75,34 @@ def only_raises(event: Truth) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         last = last.body[-1]
     return isinstance(last, cst.Raise)
+
+
+def stays_eager(event: Event) -> bool:
+    """Whether a forward pass of which nothing shows that it is compiled is one that is not meant to be.
+
+    A test shows how its classes are used; a forward pass that gives back what it gets, or nothing, only looks at
+    it, such as that of an observer.
+    """
+    if not event.site.assumed:
+        return False
+    module = event.site.module
+    if module.file.stem.startswith("test_") and "compile" not in module.text:
+        return True
+    function = _function(module.tree, event.site.function.split("."))
+    if function is None:
+        return False
+    given = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
+    bound = [node.target for node in walk(function.body) if isinstance(node, (cst.AssignTarget, cst.AugAssign))]
+    given -= {name.value for target in bound for name in walk(target) if isinstance(name, cst.Name)}
+    returned = [node.value for node in walk(function.body) if isinstance(node, cst.Return) and node.value is not None]
+    return all(isinstance(value, cst.Name) and value.value in given for value in returned)
+
+
+def _function(tree: cst.CSTNode, names: list[str]) -> cst.FunctionDef | None:
+    """The function of this qualified name."""
+    for node in walk(tree, stop=(cst.FunctionDef, cst.ClassDef)):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.name.value == names[0] and node is not tree:
+            if len(names) == 1:
+                return node if isinstance(node, cst.FunctionDef) else None
+            return _function(node.body, names[1:])
+    return None

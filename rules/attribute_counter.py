@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.counters import count_in_buffer
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import SetAttr
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.counters import count_in_buffer
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.events import SetAttr
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Class, Const, ExternalObject, Instance, PythonValue, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Class, Const, Instance, Py, Returned, Value, options
+from graphdoctor.syntax.walk import walk
 
-from ._shared import code
+from ._shared import code, stays_eager
 
 CODE = "GD701"
 NAME = "attribute-counter"
@@ -168,19 +169,33 @@ def f(x):
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event):
+    if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event) or stays_eager(event):
         return None
+    when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
+    if event.site.conditional:
+        when, cost = "changes in each call that comes here", "the next call is compiled again each time"
+    if _is_symbol(event):
+        cost = "the second value is compiled again, with a symbol in its place"
     return Hit(
         event,
-        f"{code(event)} changes in every call, and every call is compiled again, up to the recompile limit",
+        f"{code(event)} {when}, and {cost}",
         "count outside the compiled function, or keep the count in a tensor buffer",
         "likely" if event.site.conditional else "certain",
+        severity="info" if _is_symbol(event) else None,
+    )
+
+
+def _is_symbol(event: SetAttr) -> bool:
+    """Whether the number becomes a symbol of the graph: a float does, while ints of objects are constants."""
+    return all(
+        isinstance(o.value if isinstance(o, Const) else o, float) or (isinstance(o, PythonValue) and o.kind == "float")
+        for o in options(event.value)
     )
 
 
 def _outlives(receiver: Value) -> bool:
     """An object, a class, or the globals of a module."""
-    return isinstance(receiver, (Class, Instance)) or receiver == Returned("builtins.globals")
+    return isinstance(receiver, (Class, Instance)) or receiver == ExternalObject("builtins.globals")
 
 
 def _counts(event: SetAttr) -> bool:
@@ -196,7 +211,7 @@ def _is_number(value: Value) -> bool:
     def numeric(option: Value) -> bool:
         if isinstance(option, Const):
             return type(option.value) in (int, float)
-        return isinstance(option, Py) and option.kind in ("int", "float")
+        return isinstance(option, PythonValue) and option.kind in ("int", "float")
 
     return all(numeric(option) for option in options(value))
 

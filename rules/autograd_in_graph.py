@@ -19,12 +19,13 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.gradients import grad_flag_in_eager
-from graphdoctor.static.events import Call, GetAttr, SetAttr
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
+from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import Const, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Tensor, TorchModule, Value, may_be_tensor, options
 
 from ._shared import certainty, code, consequence
 
@@ -125,6 +126,19 @@ class Net(nn.Module):
         return self.lin(x)
 """,
     """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.requires_grad_(x.shape[0] > 100)  # GB0125
+        return self.lin(x)
+""",
+    """\
 import torch
 
 
@@ -209,6 +223,19 @@ def graphdoctor_target():
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.requires_grad_(True)
+        return self.lin(x)
+""",
     """\
 import torch
 
@@ -373,9 +400,12 @@ def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     if name not in METHODS or event.receiver is None:
         return None
-    if package != "torch.Tensor" and not isinstance(event.receiver, TorchModule):
+    of_module = _is_module(event.receiver)
+    if package != "torch.Tensor" and not (of_module and name == "requires_grad_"):
         return None
-    if name == "requires_grad_" and _turns_off(event) and not _has_parameters(event.receiver):
+    if name == "requires_grad_" and not of_module and _turns_off(event) and not _has_parameters(event.receiver):
+        return None
+    if of_module and _leaves_on(event):
         return None
     return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
 
@@ -438,6 +468,15 @@ def _with_gradient(event: Call) -> Hit | None:
 def _turns_off(event: Call) -> bool:
     flag = event.kwargs.get("requires_grad", event.args[0] if event.args else Const(True))
     return flag == Const(False)
+
+
+def _leaves_on(event: Call) -> bool:
+    """Whether parameters are asked to have gradients, as they do: that changes nothing."""
+    return event.kwargs.get("requires_grad", event.args[0] if event.args else Const(True)) == Const(True)
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
 
 
 def _has_parameters(value: Value) -> bool:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Use
+from graphdoctor.static.usage.events import COMPILE, Use
+from graphdoctor.syntax.walk import walk
 
 from ._shared import code
 
@@ -92,7 +92,7 @@ def check_use(event: Use) -> Hit | None:
         return None
     node = given.node
     made = isinstance(node, cst.Lambda) or (
-        given.made_by == "functools.partial" and len(given.steps[0].loops) == len(step.loops)
+        given.maker is not None and given.made_by == "functools.partial" and len(given.maker.loops) == len(step.loops)
     )
     defined = isinstance(node, cst.Name) and any(
         isinstance(n, cst.FunctionDef) and n.name.value == node.value for n in walk(step.loops[-1])

@@ -5,6 +5,7 @@ What: A compiled model that is called, and then gets `.half()`, `.bfloat16()`, `
 
 Why: The graph was compiled for what the model was, and the next call compiles it again. `torch.compile` itself
 compiles nothing, so the order of these lines does not matter before the first call, and there it is not reported.
+`fully_shard` on the result of `torch.compile` leaves the compiled call as it is, and is not reported either.
 
 Fix: Do it before the first call; the customary order is quantise, shard, compile.
 """
@@ -12,8 +13,8 @@ Fix: Do it before the first call; the customary order is quantise, shard, compil
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.script_expressions import QUANTISE
-from graphdoctor.static.usage import FULLY_SHARD, Step, Thing, Use, compiled, together
+from graphdoctor.static.usage.calls import QUANTISE
+from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, compiled, together, unwrapped
 
 from ._shared import code
 
@@ -53,9 +54,47 @@ def main(net, batch):
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+from torch.distributed.fsdp import fully_shard
+
+
+def prepare(net):
+    fully_shard(net)  # flagged
+
+
+def main(net, batch):
+    model = torch.compile(net)
+    model(batch)
+    prepare(net)
+    return model(batch)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+
+
+def train(model, device):
+    model = torch.compile(model, backend="eager")
+    model(torch.rand(4, 8))
+    model.to(device)
+    model.to("cpu")
+    return model(torch.rand(4, 8))
+
+
+train(nn.Linear(8, 8), "cpu")
+
+
+def f(x):
+    return x * 2
+""",
     """\
 import torch
 import torch.nn as nn
@@ -85,6 +124,21 @@ def f(x):
 """,
     """\
 import torch
+from torch.distributed.fsdp import fully_shard
+
+
+def main(net, batch):
+    model = torch.compile(net)
+    model(batch)
+    fully_shard(model)
+    return model(batch)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
 import torch.nn as nn
 
 model = nn.Linear(8, 8)
@@ -100,16 +154,19 @@ def f(x):
 
 
 #: Methods that change what the weights are.
-_METHODS = (".half", ".bfloat16", ".double", ".float", ".cuda")
+_CONVERSIONS = (".half", ".bfloat16", ".double", ".float")
 
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
     thing = _changed(step)
-    made = compiled(thing) if thing is not None else None
-    if thing is None or made is None:
+    if thing is None:
         return None
-    called = next((s for s in thing.steps[thing.steps.index(made) :] if _is_call(s, thing)), None)
+    wraps = thing.inner is not None and thing.find("torch.compile") is not None
+    if step.name in FULLY_SHARD and wraps:
+        # It becomes another class around the compiled call, which stays.
+        return None
+    called = next((s for s in thing.steps if _is_compiled_call(s, thing)), None)
     sure = together(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
@@ -119,13 +176,36 @@ def check_use(event: Use) -> Hit | None:
     )
 
 
-def _changed(step: Step) -> Thing | None:
+def _changed(step: Operation) -> TrackedObject | None:
     if step.name in (*FULLY_SHARD, *QUANTISE):
         return step.argument(0, "model", "module")
-    if step.name in _METHODS or (step.name == ".to" and (step.args or step.kwargs)):
-        return step.receiver
-    return None
+    return step.receiver if step.receiver is not None and _changes(step, step.receiver) else None
 
 
-def _is_call(step: Step, thing: Thing) -> bool:
-    return step.name == ".__call__" and step.receiver is not None and step.receiver.number == thing.number
+def _changes(step: Operation, model: TrackedObject) -> bool:
+    """Whether a method converts the model, or moves it to another device than the one that it is on."""
+    if step.name in _CONVERSIONS:
+        return True
+    if step.name == ".to" and any(given.name.startswith("torch.") for given in (*step.args, *step.kwargs.values())):
+        return True
+    device, before = _device(step), "cpu"
+    for earlier in model.steps:
+        if earlier.order < step.order and earlier.name in (".to", ".cuda", ".cpu"):
+            before = _device(earlier)
+    return bool(device) and bool(before) and device != before
+
+
+def _device(step: Operation) -> str:
+    """The kind of device that a step moves to; empty where it is not known, or the step moves nothing."""
+    if step.name in (".cuda", ".cpu"):
+        return step.name[1:]
+    given = step.argument(0, "device") if step.name == ".to" else None
+    return given.value.partition(":")[0] if given is not None and isinstance(given.value, str) else ""
+
+
+def _is_compiled_call(step: Operation, thing: TrackedObject) -> bool:
+    """Whether a step calls ``thing``, compiled by then. A call of a wrapper is among the steps of the model in it."""
+    called = step.receiver if step.name == ".__call__" else None
+    if called is None or compiled(called) is None:
+        return False
+    return unwrapped(called).number == unwrapped(thing).number

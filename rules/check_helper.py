@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.checks import check_in_graph
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.checks import check_in_graph
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import may_be_tensor
+from graphdoctor.syntax.walk import walk
 
 from ._shared import certainty, code, consequence
 

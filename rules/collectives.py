@@ -15,9 +15,9 @@ collectives in the training loop.
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.values import Const
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Const
 
 from ._shared import certainty, code, consequence
 
@@ -141,7 +141,8 @@ def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
     untraced = package in PACKAGES and name in UNTRACED
     asynchronous = package in PACKAGES and name in BLOCKING and event.kwargs.get("async_op") == Const(True)
-    if not (untraced or asynchronous or event.qualname.startswith("torch.distributed.nn.")):
+    differentiable = event.receiver is None and event.qualname.startswith("torch.distributed.nn.")
+    if not (untraced or asynchronous or differentiable):
         return None
     return Hit(
         event,

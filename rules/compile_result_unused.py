@@ -10,7 +10,7 @@ Fix: Use the result, `model = torch.compile(model)`, or compile in place with `m
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Compile
+from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.rule import Hit
 
 from ._shared import code

@@ -17,7 +17,16 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Step, Thing, Use, compiled, target, together
+from graphdoctor.static.usage.events import (
+    COMPILE,
+    Operation,
+    TrackedObject,
+    Use,
+    compiled,
+    compiling_setup,
+    target,
+    together,
+)
 
 from ._shared import code
 
@@ -106,6 +115,20 @@ def f(x):
 import torch
 import torch.nn as nn
 
+model = nn.Linear(8, 8)
+for step in range(3):
+    if step == 1:
+        model = torch.compile(model, backend="eager")
+    model(torch.rand(4, 8))
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
 for width in (2, 4):
     model = nn.Linear(width, 8)
     model = torch.compile(model, backend="eager")
@@ -146,9 +169,7 @@ def check_use(event: Use) -> Hit | None:
     if first is not None:
         sure = together(first.path, step.path)
         return sure and Hit(event, f"{code(event)} compiles what is compiled already", "keep one of the two", sure)
-    launched = next(
-        (s for s in thing.steps if s.name in (".prepare", ".prepare_model") and _compiles(s.receiver)), None
-    )
+    launched = next((s for s in thing.steps if compiling_setup(s)), None)
     if launched is not None:
         sure = together(launched.path, step.path)
         words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
@@ -161,7 +182,7 @@ def check_use(event: Use) -> Hit | None:
 
 def _prepared(event: Use) -> Hit | None:
     step = event.step
-    if not _compiles(step.receiver):
+    if not compiling_setup(step):
         return None
     for thing in step.args:
         own = compiled(thing)
@@ -174,21 +195,15 @@ def _prepared(event: Use) -> Hit | None:
     return None
 
 
-def _compiles(accelerator: Thing | None) -> bool:
-    """Whether an Accelerator was told to compile."""
-    if accelerator is None or not accelerator.made_by.endswith("Accelerator"):
-        return False
-    given = accelerator.steps[0].kwargs
-    return any(name in given and given[name].value is not None for name in ("dynamo_plugin", "dynamo_backend"))
-
-
-def _rebound(event: Use, thing: Thing) -> bool:
+def _rebound(event: Use, thing: TrackedObject) -> bool:
     """Whether the innermost loop binds the result to the name that is compiled, which it does not bind otherwise."""
-    step: Step = event.step
+    step: Operation = event.step
     statement = event.site.statement
-    if not step.loops or not isinstance(statement, cst.SimpleStatementLine) or step.name == ".compile":
+    if not step.loops or step.sometimes or step.name == ".compile":
         return False
-    made = thing.steps[0].loops if thing.steps else None
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    made = thing.maker.loops if thing.maker is not None else None
     if made is None or len(made) >= len(step.loops):
         return False
     names = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]

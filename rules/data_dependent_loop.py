@@ -13,7 +13,7 @@ tensor.
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Iterate
+from graphdoctor.static.domain.events import Iterate
 from graphdoctor.static.rule import Hit
 
 from ._shared import certainty, code

@@ -13,14 +13,15 @@ with a fixed length in place of `bincount`. Otherwise compute it outside the com
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_shapes
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.masks import reduce_masked
-from graphdoctor.fixes.sorted_experts import loop_over_all_sorted
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.tensors.masks import reduce_masked
+from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
+from graphdoctor.static.domain.values import NONE, Const, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Value, holds_tensor, may_be_tensor
 
 from ._shared import certainty, code, consequence
 
@@ -47,6 +48,13 @@ SUGGESTIONS = {
 PACKAGES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.nn.utils.rnn", "numpy")
 
 BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    return x.repeat_interleave(torch.tensor([1, 2, 3, 1]), dim=0, output_size=None)  # GB0036
+""",
     """\
 import torch
 
@@ -198,7 +206,7 @@ def _holds_data(name: str, value: Value) -> bool:
 def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:
     if name == "repeat_interleave":
         repeats = kwargs.get("repeats", operands[1] if len(operands) > 1 else operands[0])
-        return may_be_tensor(repeats) and "output_size" not in kwargs
+        return may_be_tensor(repeats) and kwargs.get("output_size", NONE) == NONE
     if name == "one_hot":
         return kwargs.get("num_classes", operands[1] if len(operands) > 1 else Const(-1)) == Const(-1)
     return True

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Decide
+from graphdoctor.static.domain.events import Decide
 from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.walk import walk
 
 from ._shared import code
 
 CODE = "GD217"
 NAME = "decided-by-number"
-SEVERITY = "error"
+SEVERITY = "warning"
 GB_IDS = ("GB0124", "GB0033", "GB0036")
 TORCH = ">=2.6"
 FULLGRAPH = True
@@ -133,14 +133,14 @@ def f(x):
 
 def check_decide(event: Decide) -> Hit | None:
     if any(_reads(node) for node in walk(event.node)):
-        # Said where it is read.
+        # Reported where it is read.
         return None
     return Hit(
         event,
         f"{WORDING[event.how].format(code(event))} a number that only data tells: compiled anew for other "
         "numbers, and with `fullgraph=True` not at all",
         "pass the number in, or decide on the tensor (`torch.where`, masks, a loop over what is fixed)",
-        # By default nothing breaks here, so it is said only of what every trace comes by.
+        # By default nothing breaks here, so it is reported only on lines that every trace reaches.
         "possible" if event.site.conditional else "certain",
     )
 

@@ -12,13 +12,14 @@ runs a module with other parameters. Read the fields of a dataclass by name.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.copies import call_with_copies, clone_tensor, plain_dict
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.hoist import hoist_constant
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.fixes.tensors.copies import call_with_copies, clone_tensor, plain_dict
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import holds_tensor, walk
+from graphdoctor.static.domain.values import Class, Instance, Mapping, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Class, Instance, Mapping, TorchModule, Value, holds_tensor, walk
 
 from ._shared import certainty, code, consequence
 

@@ -13,11 +13,11 @@ implementation. Use the plain module in place of the scripted one: compiling rep
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.fixes.layers import compile_too, plain_module
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.layers import compile_too, plain_module
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence

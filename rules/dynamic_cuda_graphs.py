@@ -13,7 +13,7 @@ Fix: `mode="max-autotune-no-cudagraphs"`, or fixed sizes: `dynamic=False` and in
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Use, backend
+from graphdoctor.static.usage.events import COMPILE, Use, backend
 
 from ._shared import code
 

@@ -13,10 +13,12 @@ the code that calls the compiled function, or pad to a few sizes.
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Specialise
+import libcst as cst
+
+from graphdoctor.static.domain.events import Specialise
 from graphdoctor.static.rule import Hit
 
-from ._shared import code
+from ._shared import code, in_assert
 
 CODE = "GD703"
 NAME = "exact-size"
@@ -109,6 +111,21 @@ import torch
 
 @torch.compile(backend="eager", dynamic=True)
 def f(x):
+    assert x.shape[1] == 8
+    if x.shape[1] != 8:
+        raise ValueError("eight columns")
+    return x * 2
+
+
+f(torch.rand(4, 8))
+f(torch.rand(6, 8))
+""",
+    """\
+import torch
+
+
+@torch.compile(backend="eager", dynamic=True)
+def f(x):
     for power in range(3):
         x = x * 2
     return x if x.ndim == 2 else x[0]
@@ -120,7 +137,21 @@ f(torch.rand(6, 8))
 )
 
 
-def check_specialise(event: Specialise) -> Hit:
+def check_specialise(event: Specialise) -> Hit | None:
+    if event.site.assumed:
+        return None
+    if event.how == "compare" and (in_assert(event) or _only_checks(event)):
+        # The other answer is an error, and no compilation.
+        return None
     return Hit(
         event, f"{code(event)} {WORDING[event.how]}", "work on the whole tensor, or decide before the call", "likely"
     )
+
+
+def _only_checks(event: Specialise) -> bool:
+    """Whether the comparison is the test of an ``if`` that only raises."""
+    statement = event.site.statement
+    if not isinstance(statement, cst.If) or statement.orelse is not None or not statement.body.body:
+        return False
+    last = statement.body.body[-1]
+    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)

@@ -4,7 +4,8 @@ What: A clock that is read before and after the first call of a compiled functio
 
 Why: `torch.compile` itself compiles nothing; the first call does, and takes seconds or minutes. The mean over a loop
 includes it too. A clock that starts inside the loop gives each call its own time, and is not reported; nor is one
-whose output speaks of compilation, a warm-up or the first call.
+whose output speaks of compilation, a warm-up or the first call, or one around a whole run, which builds, prints or
+saves.
 
 Fix: Call it a few times before the clock starts, once for each shape that is measured; or use
 `torch.utils.benchmark.Timer`.
@@ -13,7 +14,7 @@ Fix: Call it a few times before the clock starts, once for each shape that is me
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Step, Timed, together
+from graphdoctor.static.usage.events import Operation, Timed, together
 
 from ._shared import code
 
@@ -115,7 +116,11 @@ _AWARE = ("compil", "warm", "first", "cold")
 
 
 def check_timed(event: Timed) -> Hit | None:
-    if event.looped or any(word in code(event, event.site.statement, 1000).lower() for word in _AWARE):
+    if (
+        event.looped
+        or any(_is_run(step) for step in event.inside)
+        or any(word in code(event, event.site.statement, 1000).lower() for word in _AWARE)
+    ):
         return None
     for step in event.inside:
         made = _compiled_call(step)
@@ -126,15 +131,24 @@ def check_timed(event: Timed) -> Hit | None:
     return None
 
 
-def _compiled_call(step: Step) -> Step | None:
+def _is_run(step: Operation) -> bool:
+    """Whether a call builds, saves or reports something: a clock around it times a whole run, and not a call."""
+    if step.name.startswith("torch.optim.") or step.name in ("print", "torch.save", "torch.compile"):
+        return True
+    return step.name.endswith(("DataLoader", ".info", ".debug", ".log", ".warning", ".add_scalar"))
+
+
+def _compiled_call(step: Operation) -> Operation | None:
     """What compiled the object that ``step`` calls."""
     if step.name != ".__call__" or step.receiver is None:
         return None
     return step.receiver.find("torch.compile", ".compile")
 
 
-def _touches(earlier: Step, step: Step) -> bool:
-    """Whether ``earlier`` called the same object, or handed it to a function that may have."""
+def _touches(earlier: Operation, step: Operation) -> bool:
+    """Whether ``earlier`` called the same object, or handed it to a function that may have and was not followed."""
+    if earlier.followed:
+        return False
     number = step.receiver.number if step.receiver is not None else 0
     given = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))
     called = earlier.name == ".__call__" and earlier.receiver is not None and earlier.receiver.number == number

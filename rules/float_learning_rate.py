@@ -12,7 +12,7 @@ Fix: `lr=torch.tensor(1e-3)`.
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Place, compiled
+from graphdoctor.static.usage.events import Store, compiled
 
 from ._shared import code
 
@@ -64,13 +64,14 @@ def f(x):
 )
 
 
-def check_place(event: Place) -> Hit | None:
+def check_place(event: Store) -> Hit | None:
     made = compiled(event.thing)
     step = made.argument(0, "model") if made is not None else None
     optimizer = step.owner if step is not None and step.name == ".step" else None
-    if optimizer is None or not optimizer.made_by.startswith("torch.optim."):
+    made_by = optimizer.maker if optimizer is not None else None
+    if optimizer is None or made_by is None or not made_by.name.startswith("torch.optim."):
         return None
-    rate = optimizer.steps[0].argument(1, "lr")
+    rate = made_by.argument(1, "lr")
     scheduled = any(s.name.startswith("torch.optim.lr_scheduler.") for s in optimizer.steps)
     if not scheduled or (rate is not None and not isinstance(rate.value, (int, float))):
         return None

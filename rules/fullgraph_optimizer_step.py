@@ -11,7 +11,7 @@ Fix: Leave `fullgraph` out.
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Use
+from graphdoctor.static.usage.events import Use
 
 from ._shared import code
 
@@ -66,7 +66,7 @@ def check_use(event: Use) -> Hit | None:
     given = step.argument(0, "model") if step.name == "torch.compile" else None
     if given is None or given.name != ".step" or given.owner is None or step.option("fullgraph") is not True:
         return None
-    if not given.owner.made_by.startswith("torch.optim."):
+    if given.owner.unsure or not given.owner.made_by.startswith("torch.optim."):
         return None
     return Hit(
         event,

@@ -16,11 +16,11 @@ from functools import lru_cache
 
 import libcst as cst
 
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Grow
+from graphdoctor.static.domain.events import Grow
 from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.walk import walk
 
-from ._shared import code
+from ._shared import code, stays_eager
 
 CODE = "GD702"
 NAME = "growing-list"
@@ -111,7 +111,7 @@ SHORTENERS = frozenset({"clear", "pop", "remove"})
 
 def check_grow(event: Grow) -> Hit | None:
     name = _last_name(event.container)
-    if name in _emptied(event.site.module.tree):
+    if name in _emptied(event.site.module.tree) or stays_eager(event):
         return None
     return Hit(
         event,

@@ -1,6 +1,6 @@
 """An argument of torch.compile that changes nothing.
 
-What: A flag in `options=` that has its default value, such as `{"shape_padding": True}`, and a `mode` for a backend
+What: A flag in `options=` that is on by default, such as `{"shape_padding": True}`, and a `mode` for a backend
 that reads none (`eager`, `aot_eager`, `cudagraphs`).
 
 Why: Guides recommend options that are on by now, so the line says nothing; in torch 2.13 `shape_padding` is on. A
@@ -11,9 +11,9 @@ Fix: Remove it.
 
 from __future__ import annotations
 
-from graphdoctor.compile_names import bundled
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Use, backend
+from graphdoctor.static.usage.events import COMPILE, Use, backend
+from graphdoctor.target_torch.compile_names import bundled
 
 CODE = "GD612"
 NAME = "idle-option"
@@ -110,7 +110,8 @@ def check_use(event: Use) -> Hit | None:
     known = bundled()
     for key, value in options.entries:
         default = known.options.get(key.value.replace("-", "_")) if isinstance(key.value, str) else None
-        if default and default[1] is not None and value.value is default[1]:
-            words = f"the option `{key.value}` is {value.value} by default"
+        # Who writes what is off by default wants it to stay off.
+        if default and default[1] is True and value.value is True:
+            words = f"the option `{key.value}` is on by default"
             return Hit(event, words, "remove it")
     return None

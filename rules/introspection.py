@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import sys
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.definitions import hoist_definition
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.hoist import hoist_constant
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.fixes.spellings import always_callable, own_name, read_global
-from graphdoctor.static.events import Call, Define, Import
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.definitions import hoist_definition
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.fixes.python.idioms import always_callable, own_name, read_global
+from graphdoctor.static.domain.events import Call, Define, Import
+from graphdoctor.static.domain.values import Function, Method, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Function, Method, Tensor, Value
 
 from ._shared import certainty, code, consequence
 

@@ -13,16 +13,16 @@ If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_numbers
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.conversions import keep_tensor
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.experts import loop_over_all
-from graphdoctor.fixes.layer_drop import skip_layer
-from graphdoctor.fixes.loops import keep_looping
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.tensors.conversions import keep_tensor
+from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import may_be_tensor
 
 from ._shared import certainty, code, consequence
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.guard import guard_statement
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.static.events import Call, GetAttr
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.guard import guard_statement
+from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.values import ExternalObject
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Returned
 
 from ._shared import certainty, code, consequence
 
@@ -176,7 +176,7 @@ def check_call(event: Call) -> Hit | None:
 
 def check_getattr(event: GetAttr) -> Hit | None:
     receiver = event.receiver
-    if not (isinstance(receiver, Returned) and LOGGER.match(receiver.qualname) and event.name == "level"):
+    if not (isinstance(receiver, ExternalObject) and LOGGER.match(receiver.qualname) and event.name == "level"):
         return None
     return Hit(
         event,

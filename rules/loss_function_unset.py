@@ -15,7 +15,7 @@ Fix: Set it on the model: `model.loss_type = "ForCausalLM"`, or `model.loss_func
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Build
+from graphdoctor.static.domain.events import Build
 from graphdoctor.static.rule import Hit
 
 from ._shared import code

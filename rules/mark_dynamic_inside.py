@@ -10,7 +10,7 @@ Fix: Call it before the compiled function, on the tensors that it gets.
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import Hit
 
 from ._shared import certainty, code
@@ -67,5 +67,8 @@ def watches(name: str) -> bool:
 
 
 def check_call(event: Call) -> Hit | None:
+    if event.site.assumed:
+        # Who marks sizes in a forward pass compiles what that calls.
+        return None
     words = f"{code(event)} raises AssertionError while the function is traced"
     return Hit(event, words, "call it before the compiled function", certainty(event))

@@ -12,13 +12,14 @@ Fix: Keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or sums weig
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_shapes
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.masks import reduce_masked, write_masked
-from graphdoctor.static.events import Subscript
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
+from graphdoctor.static.domain.events import Subscript
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, options
 
 from ._shared import certainty, code, consequence
 
@@ -192,7 +193,7 @@ def _is_mask(index: Value) -> bool:
 
 def _is_bool(value: Value) -> bool:
     return (isinstance(value, Const) and isinstance(value.value, bool)) or (
-        isinstance(value, Py) and value.kind == "bool"
+        isinstance(value, PythonValue) and value.kind == "bool"
     )
 
 

@@ -1,22 +1,40 @@
 """A method of a compiled module runs uncompiled.
 
-What: `model = torch.compile(model)` and then `model.generate(...)`, or another method than `forward` of a class in
-the same file, which calls the module itself (`self(x)` or `self.forward(x)`).
+What: `model = torch.compile(model)`, or `prepare` of an `Accelerator` that compiles, and then `model.generate(...)`, or
+another method than `forward` of a class of the project, which calls the module itself (`self(x)` or
+`self.forward(x)`) or layers of it; of the latter a warning, for maybe only the forward pass was meant.
 
 Why: `torch.compile(model)` wraps calls of the model. Another method is looked up on the model inside, whose `self` is
 the uncompiled one: 0 frames are compiled, and there is no message.
 
 Fix: Compile in place, `model.compile()` or `model.forward = torch.compile(model.forward)`; then every call of the
-model is compiled, also from its own methods.
+model is compiled, also from its own methods. Where the method itself shall be compiled: `net.encode =
+torch.compile(net.encode)`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
-from graphdoctor.source.walk import walk
+from graphdoctor.model.findings import Severity
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Step, Thing, Use, together
+from graphdoctor.static.usage.events import (  # fmt: skip
+    DDP,
+    FSDP,
+    Class,
+    Function,
+    Operation,
+    TrackedObject,
+    Use,
+    compiled,
+    compiling_setup,
+    dotted,
+    plugin,
+    together,
+)
+from graphdoctor.syntax.walk import walk
 
 from ._shared import code
 
@@ -126,40 +144,88 @@ def f(x):
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
-    if not step.name.startswith(".") or step.name == ".__call__" or step.receiver is None:
+    model = step.receiver
+    if not step.name.startswith(".") or step.name == ".__call__" or model is None or model.unsure:
         return None
-    wrapper = _wrapper(step.receiver)
-    if wrapper is None or not (step.name == ".generate" or _calls_itself(event, step.receiver, step.name[1:])):
+    wrapper, parallel = _wrapper(model), model.find(*DDP, *FSDP, "torch.nn.DataParallel")
+    # A DistributedDataParallel around it has no such method at all.
+    if wrapper is None or (parallel is not None and set(parallel.path) <= set(step.path)):
         return None
+    severity: Severity = "error"
+    if step.name == ".generate":
+        # With a static cache, `generate` of transformers compiles by itself.
+        found = model.made_of is None and "cache_implementation" not in event.site.module.text
+        found = found or _calls_itself(model, "generate")
+    else:
+        found = _calls_itself(model, step.name[1:])
+    if not found and _runs_layers(event, model, step.name[1:]):
+        # Maybe only calls of the model were meant to be compiled.
+        found, severity = True, "warning"
     # A flag that turns compiling on says nothing of when the method is called.
-    sure = together(wrapper.path, step.path, "likely")
-    return sure and Hit(
-        event,
-        f"{code(event)} runs the uncompiled model: `torch.compile` wraps calls of the model, not its other methods",
-        "compile in place: `model.compile()`",
-        sure,
-    )
+    sure = together(wrapper.path, step.path, "likely") if found else None
+    words = f"{code(event)} runs the uncompiled model: {_by(wrapper)} wraps calls of the model, not its other methods"
+    method = step.name[1:]
+    advice = "compile in place: `model.compile()`"
+    if severity == "warning":
+        advice = f"compile the method too: `model.{method} = torch.compile(model.{method})`"
+    return sure and Hit(event, words, advice, sure, severity=severity)
 
 
-def _wrapper(thing: Thing) -> Step | None:
-    """The ``torch.compile`` around an object that is not compiled in place as well."""
-    wrapper = thing.find("torch.compile")
-    return wrapper if wrapper is not None and thing.find(".compile", ".forward=") is None else None
+def _by(wrapper: Operation) -> str:
+    return "`torch.compile`" if wrapper.name == "torch.compile" else "what the Accelerator makes"
 
 
-def _calls_itself(event: Use, thing: Thing, method: str) -> bool:
-    """Whether ``method`` of the object's class, which this file defines, calls the module."""
-    for node in walk(event.site.module.tree, stop=(cst.FunctionDef,)):
-        if isinstance(node, cst.ClassDef) and node.name.value == thing.made_by:
-            found = [s for s in node.body.body if isinstance(s, cst.FunctionDef) and s.name.value == method]
-            return any(_is_self_call(each) for function in found for each in walk(function.body))
-    return False
+def _wrapper(thing: TrackedObject) -> Operation | None:
+    """What wrapped an object for compiled calls that is not compiled in place as well."""
+    if thing.find(".compile", ".forward=", "accelerate.utils.compile_regions") is not None or not thing.steps:
+        return None
+    return thing.find("torch.compile") or next((s for s in reversed(thing.steps) if _compiles_whole(s)), None)
 
 
-def _is_self_call(node: cst.CSTNode) -> bool:
-    if not isinstance(node, cst.Call):
-        return False
-    func = node.func
-    if isinstance(func, cst.Attribute) and func.attr.value == "forward":
-        func = func.value
-    return isinstance(func, cst.Name) and func.value == "self"
+def _compiles_whole(step: Operation) -> bool:
+    accelerator = compiling_setup(step)
+    made = plugin(accelerator) if accelerator is not None else None
+    return accelerator is not None and (made is None or made.option("use_regional_compilation") is not True)
+
+
+def _method(thing: TrackedObject, name: str) -> Function | None:
+    """A method of the module's class, of the scanned code."""
+    kept = thing.made_of or _inner_class(thing)
+    return kept.method(name) if kept is not None else None
+
+
+def _inner_class(thing: TrackedObject) -> Class | None:
+    return None if thing.inner is None else thing.inner.made_of or _inner_class(thing.inner)
+
+
+def _calls_itself(thing: TrackedObject, name: str) -> bool:
+    """Whether the method calls the module."""
+    method = _method(thing, name)
+    return method is not None and any(_called(node) in ("self", "self.forward") for node in _nodes(method))
+
+
+def _runs_layers(event: Use, thing: TrackedObject, name: str) -> bool:
+    """Whether the method calls modules that the object holds, of which none is compiled itself."""
+    method, parts = _method(thing, name), event.parts(thing)
+    called = {_called(node) for node in _nodes(method)} if method is not None else set()
+    layers = {f"self.{key}" for key, part in parts.items() if _is_module(part)}
+    return bool(called & layers) and not any(_is_compiled(part) for part in parts.values())
+
+
+def _is_module(thing: TrackedObject) -> bool:
+    roots = thing.made_of.roots if thing.made_of is not None else (thing.made_by,)
+    return any(root.startswith("torch.nn.") for root in roots)
+
+
+def _is_compiled(thing: TrackedObject) -> bool:
+    forward = thing.made_of.find("forward") if thing.made_of is not None else None
+    here = any(each is not None and compiled(each) is not None for each in (thing, forward))
+    return here or any(_is_compiled(item) for item in thing.items)
+
+
+def _nodes(method: Function) -> Iterator[cst.CSTNode]:
+    return walk(method.module.body(method.node)) if isinstance(method.node, cst.FunctionDef) else iter(())
+
+
+def _called(node: cst.CSTNode) -> str:
+    return dotted(node.func) if isinstance(node, cst.Call) else ""

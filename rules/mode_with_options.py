@@ -11,7 +11,7 @@ Fix: Put what the mode stands for into `options`, or leave `options` out.
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, MISSING, Use
+from graphdoctor.static.usage.events import COMPILE, MISSING, Use
 
 from ._shared import code
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.gradients import plain_constant
-from graphdoctor.fixes.layers import build_in_init
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.layers import build_in_init
+from graphdoctor.fixes.tensors.gradients import plain_constant
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Instance, Tensor, TorchModule, Value, options
 
 from ._shared import certainty, code, consequence
 

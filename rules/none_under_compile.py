@@ -11,12 +11,13 @@ Fix: Drop `and not is_compiling()` where the default can be traced, which nearly
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.defaults import make_default
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import GetAttr, Subscript
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.defaults import make_default
+from graphdoctor.static.domain.events import GetAttr, Subscript
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import SkippedDefault, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Missing, Value, options
 
 from ._shared import code, consequence
 
@@ -113,7 +114,7 @@ def check_subscript(event: Subscript) -> Hit | None:
 
 
 def _hit(event: GetAttr | Subscript, receiver: Value) -> Hit | None:
-    if not any(isinstance(option, Missing) for option in options(receiver)):
+    if not any(isinstance(option, SkippedDefault) for option in options(receiver)):
         return None
     return Hit(
         event,

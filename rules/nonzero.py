@@ -13,13 +13,13 @@ Fix: Work with the mask: `torch.where(mask, a, b)`, `masked_fill`, sums weighted
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_shapes
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.experts import loop_over_all
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import may_be_tensor
 
 from ._shared import certainty, code, consequence
 

@@ -11,13 +11,13 @@ Comparisons give tensors; select with `torch.where`.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_numbers
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.conversions import keep_tensor
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Convert
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.tensors.conversions import keep_tensor
+from graphdoctor.static.domain.events import Convert
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import tensor_of
 
 from ._shared import certainty, code, consequence
 

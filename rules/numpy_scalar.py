@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.conversions import python_product, torch_reduction
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Call, Convert
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
+from graphdoctor.static.domain.events import Call, Convert
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import tensor_of
 
 from ._shared import certainty, code, consequence
 

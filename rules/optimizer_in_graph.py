@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.values import Const
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Const
 
 from ._shared import certainty, code, consequence
 

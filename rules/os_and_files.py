@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.hoist import hoist_constant
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.static.events import Call, Subscript
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.static.domain.events import Call, Subscript
+from graphdoctor.static.domain.values import External
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import External
 
 from ._shared import certainty, code, consequence, within
 

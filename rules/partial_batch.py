@@ -11,9 +11,9 @@ Fix: `drop_last=True` in training; else `torch._dynamo.mark_dynamic(x, 0)` on th
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Build, CompiledCall
+from graphdoctor.static.domain.events import Build, CompiledCall
+from graphdoctor.static.domain.values import Const, Tensor, Value
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Const, Tensor, Value
 
 from ._shared import code
 

@@ -12,9 +12,9 @@ function. `torch._higher_order_ops.print("{}", t)` prints from within the graph 
 
 from __future__ import annotations
 
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.guard import guard_statement
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.guard import guard_statement
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence

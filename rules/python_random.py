@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.branch import branch_of
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.draws import traced_draw
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.fixes.scope import assignments, names
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.scope import assignments, names
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.tensors.random_numbers import traced_draw
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 from ._shared import asks_training, certainty, code, consequence
 

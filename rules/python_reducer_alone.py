@@ -13,7 +13,7 @@ around forward and backward.
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Setting
+from graphdoctor.static.usage.events import Setting
 
 from ._shared import code
 

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import SetAttr
-from graphdoctor.static.facts import dtype_of
+from graphdoctor.static.domain.events import SetAttr
+from graphdoctor.static.domain.torch_tables import dtype_of
+from graphdoctor.static.domain.value_functions import is_tensor, options
+from graphdoctor.static.domain.values import Function, Instance
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Function, Instance, is_tensor, options
+from graphdoctor.syntax.walk import walk
 
 from ._shared import certainty, code, consequence
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.source.walk import walk
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Mention
+from graphdoctor.static.usage.events import NameUse
+from graphdoctor.syntax.walk import walk
 
 CODE = "GD620"
 NAME = "removed-api"
@@ -111,13 +111,13 @@ REMOVED = {
 }
 
 
-def check_mention(event: Mention) -> Hit | None:
+def check_mention(event: NameUse) -> Hit | None:
     name = next((known for known in REMOVED if f"{event.name}.".startswith(f"{known}.")), None)
     if name is None or _in_try(event):
         return None
     return Hit(event, f"torch 2.13 has no `{name}`", f"use {REMOVED[name]}")
 
 
-def _in_try(event: Mention) -> bool:
+def _in_try(event: NameUse) -> bool:
     tries = (n for n in walk(event.site.module.tree) if isinstance(n, cst.Try))
     return any(n is event.node for each in tries for n in walk(each))

@@ -11,9 +11,10 @@ Fix: Seed in the program that calls the model. Draw reproducible noise outside a
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import NONE, ExternalObject, Value
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import Returned, Value, options
 
 from ._shared import certainty, code, consequence
 
@@ -84,6 +85,13 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def f(x, generator: torch.Generator | None = None):
+    return x + torch.rand(8, generator=generator)
+""",
     """\
 import torch
 
@@ -163,15 +171,17 @@ def check_call(event: Call) -> Hit | None:
     )
     if not sets_state and not _is_generator(event.kwargs.get("generator")):
         return None
+    passed = event.kwargs.get("generator", NONE)
+    maybe = not sets_state and NONE in options(passed)
     return Hit(
         event,
         f"{code(event)} uses a random generator's state: {consequence(event)}",
         "seed, or draw the numbers, in the code that calls the compiled function",
-        certainty(event),
+        "possible" if maybe else certainty(event),
     )
 
 
 def _is_generator(value: Value | None) -> bool:
     return value is not None and any(
-        isinstance(o, Returned) and o.qualname == "torch.Generator" for o in options(value)
+        isinstance(o, ExternalObject) and o.qualname == "torch.Generator" for o in options(value)
     )

@@ -3,7 +3,8 @@
 What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN` (or of their `flatten_parameters`) in compiled code.
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
-makes compilation slow) and leaves the calling function uncompiled. The cuDNN kernel is fast as it is.
+makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
+loop all of it does. The cuDNN kernel is fast as it is.
 
 Fix: Compile the parts before and after the layer as modules of their own; or set
 `torch._dynamo.config.allow_rnn = True` (inference on short sequences; training of an LSTM fails with it on
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from graphdoctor.static.events import Call
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import TorchModule
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import TorchModule, options
 
 from ._shared import certainty, code
 
@@ -133,11 +135,16 @@ def check_call(event: Call) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} calls a recurrent layer, which Dynamo does not trace: `{event.site.function}` runs uncompiled "
-        "as a whole",
+        f"{code(event)} calls a recurrent layer, which Dynamo does not trace: {_cost(event)}",
         "compile the parts around it separately, or set `torch._dynamo.config.allow_rnn = True`",
         certainty(event),
     )
+
+
+def _cost(event: Call) -> str:
+    if event.site.whole_frame:
+        return f"`{event.site.whole_frame}` runs uncompiled as a whole"
+    return f"`{event.site.function}` runs uncompiled from here on"
 
 
 @cache

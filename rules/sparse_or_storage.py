@@ -13,12 +13,14 @@ shape; use `x.new_empty(size)` or `reshape` in place of `resize_`.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.storage import reshape, size_of_memory, stay_dense
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.torch_tables import META_METHODS, TORCH_PYTHON
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import External, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Tensor, Value, may_be_tensor, options
 
 from ._shared import certainty, code, consequence
 
@@ -141,6 +143,14 @@ import torch
 
 
 def f(x):
+    nested = torch.nested.nested_tensor([x, x[:2]], layout=torch.jagged)
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
     out = torch.empty(4, 8)
     torch.add(x, 1, out=out)
     return out
@@ -233,18 +243,19 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return name.startswith("torch") or name.rpartition(".")[0].endswith(".untyped_storage")
+    return name.startswith("torch.") or name.rpartition(".")[0].endswith(".untyped_storage")
 
 
 def check_call(event: Call) -> Hit | None:
     package, _, name = event.qualname.rpartition(".")
-    if event.qualname in SPARSE:
+    if event.qualname in SPARSE and event.kwargs.get("layout") != External("torch.jagged"):
         return _hit(event, "makes a sparse tensor", "keep the tensor dense")
     if package.endswith(".untyped_storage"):
         return _hit(event, "asks for the memory of a tensor", "do it outside the compiled function")
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
         return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)
-    if not package.startswith("torch"):
+    if package.partition(".")[0] != "torch" or name in META_METHODS or name in TORCH_PYTHON or name == "is_tensor":
+        # These look at the tensor itself, not at its elements.
         return None
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
     if "out" in event.kwargs and _grows(event.kwargs["out"], operands):

@@ -1,18 +1,21 @@
 """A checkpoint is saved from the compiled wrapper.
 
-What: `torch.save(model.state_dict(), ...)`, also with the state dict inside a dict, where `model` is the result of
-`torch.compile`.
+What: `torch.save(model.state_dict(), ...)`, `accelerator.save` or `save_file` of safetensors, also with the state dict
+inside a dict, where `model` is the result of `torch.compile`, of `accelerate.utils.compile_regions`, or of the
+`prepare` of an `Accelerator` that compiles.
 
-Why: All keys begin with `_orig_mod.`, so `load_state_dict` of the uncompiled model raises. A file that mentions
-`_orig_mod` is taken to deal with it. After `model.compile()` the keys are the usual ones.
+Why: All keys begin with `_orig_mod.`, or hold it, so `load_state_dict` of the uncompiled model raises. A file that
+mentions `_orig_mod`, or loads a state into the compiled model, is taken to deal with it. After `model.compile()` the
+keys are the usual ones.
 
-Fix: Save `model._orig_mod.state_dict()`, or compile in place with `model.compile()`.
+Fix: Save `model._orig_mod.state_dict()`, or compile in place with `model.compile()`. `compile_regions` leaves the model
+that it is given as it is: save the state of that.
 """
 
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Step, Thing, Use, together
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, together
 
 from ._shared import code
 
@@ -36,9 +39,80 @@ torch.save({"model": model.state_dict(), "epoch": 1}, io.BytesIO())  # flagged
 def f(x):
     return x * 2
 """,
+    """\
+import io
+
+import torch
+import torch.nn as nn
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = torch.compile(model, backend="eager")
+
+    def checkpoint(self, epoch):
+        return {"epoch": epoch, "model": self.model.state_dict()}
+
+    def save(self, file):
+        torch.save(self.checkpoint(1), file)  # flagged
+
+
+Trainer(nn.Linear(8, 8)).save(io.BytesIO())
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(net, path):
+    from accelerate.utils import compile_regions
+
+    model = compile_regions(net)
+    torch.save(model.state_dict(), path)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def resume(net, path):
+    model = torch.compile(net)
+    model.load_state_dict(torch.load(path))
+    return model
+
+
+def main(net, path):
+    model = resume(net, path)
+    torch.save(model.state_dict(), path)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(net, path):
+    from accelerate.utils import compile_regions
+
+    model = compile_regions(net)
+    torch.save(net.state_dict(), path)
+    return model
+
+
+def f(x):
+    return x * 2
+""",
     """\
 import io
 
@@ -70,26 +144,46 @@ def f(x):
 )
 
 
+_SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save")
+
+
 def check_use(event: Use) -> Hit | None:
-    saved = event.step.argument(0, "obj")
-    if event.step.name != "torch.save" or saved is None or "_orig_mod" in event.site.module.text:
+    step = event.step
+    by_accelerator = (
+        step.name == ".save" and step.receiver is not None and step.receiver.made_by.endswith("Accelerator")
+    )
+    saved = step.argument(0, "obj", "tensors") if step.name in _SAVES or by_accelerator else None
+    if saved is None or "_orig_mod" in event.site.module.text or _loaded_compiled(event):
         return None
-    for state in (saved, *(value for _, value in saved.entries)):
+    for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
-        sure = together(wrapper.path, event.step.path, "likely") if wrapper is not None else None
-        if sure:
-            words = f"{code(event)} saves the state of the compiled wrapper: all keys begin with `_orig_mod.`"
-            return Hit(
-                event, words, "save `model._orig_mod.state_dict()`, or compile in place: `model.compile()`", sure
-            )
+        sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
+        if wrapper is not None and sure:
+            where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
+            words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
+            advice = "save `model._orig_mod.state_dict()`, or compile in place: `model.compile()`"
+            if wrapper.name == _REGIONS:
+                advice = "save the state of the model that `compile_regions` was given, which keeps its keys"
+            return Hit(event, words, advice, sure)
     return None
 
 
-def _wrapper(state: Thing) -> Step | None:
+_REGIONS = "accelerate.utils.compile_regions"
+
+
+def _loaded_compiled(event: Use) -> bool:
+    """Whether the program loads a state into a compiled wrapper, whose keys are the same."""
+    loads = (s.receiver for s in event.log if s.name == ".load_state_dict")
+    return any(loaded is not None and _compiles(loaded) is not None for loaded in loads)
+
+
+def _wrapper(state: TrackedObject) -> Operation | None:
     """What compiled the module whose ``state_dict()`` is saved, where nothing wraps or unwraps it."""
-    if state.made_by != ".state_dict" or state.steps[0].receiver is None:
-        return None
-    steps = state.steps[0].receiver.steps
-    wrapper = state.steps[0].receiver.find("torch.compile")
+    model = state.maker.receiver if state.maker is not None and state.made_by == ".state_dict" else None
     # What fabric.setup gives has the keys of the model inside.
-    return None if any(s.name.startswith(".setup") for s in steps) else wrapper
+    return None if model is None or any(s.name.startswith(".setup") for s in model.steps) else _compiles(model)
+
+
+def _compiles(model: TrackedObject) -> Operation | None:
+    own = model.find("torch.compile", _REGIONS)
+    return own or next((step for step in model.steps if compiling_setup(step)), None)

@@ -13,11 +13,11 @@ the model.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.guard import guard_statement
-from graphdoctor.fixes.wrappers import plain_iterable
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.guard import guard_statement
+from graphdoctor.fixes.python.wrappers import plain_iterable
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, within

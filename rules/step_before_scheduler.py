@@ -12,7 +12,7 @@ Fix: Make the scheduler first, or compile a function that calls `optimizer.step(
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Use, compiled, together
+from graphdoctor.static.usage.events import Use, compiled, together
 
 from ._shared import code
 
@@ -69,7 +69,7 @@ def f(x):
 def check_use(event: Use) -> Hit | None:
     step = event.step
     optimizer = step.argument(0, "optimizer")
-    if not step.name.startswith("torch.optim.lr_scheduler.") or optimizer is None:
+    if not step.name.startswith("torch.optim.lr_scheduler.") or optimizer is None or optimizer.unsure:
         return None
     replaced = optimizer.find(".step=")
     if replaced is None or compiled(replaced.args[0]) is None:

@@ -14,12 +14,13 @@ index with `torch.index_select` or `torch.gather`.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_numbers
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Convert, Subscript
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.static.domain.events import Convert, Subscript
+from graphdoctor.static.domain.value_functions import options, tensor_of
+from graphdoctor.static.domain.values import Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Seq, Tensor, Value, options, tensor_of
 
 from ._shared import certainty, code, consequence
 
@@ -332,7 +333,7 @@ def _list_of_tensors(value: Value, event: Subscript) -> bool:
     if not isinstance(value, Seq) or (value.kind == "tuple" and len(event.index) == 1):
         return False
     items = value.items if value.items is not None else (value.element,)
-    return any(isinstance(item, Tensor) and item.sure and not item.numpy and not _given(item) for item in items)
+    return any(isinstance(item, Tensor) and item.is_known and not item.numpy and not _given(item) for item in items)
 
 
 def _given(tensor: Tensor) -> bool:

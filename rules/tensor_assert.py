@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.branch import rewrite_branch
-from graphdoctor.fixes.checks import skip_comparison
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Assert, Call, Truth
+from graphdoctor.fixes.branches.branch import rewrite_branch
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.checks import skip_comparison
+from graphdoctor.static.domain.events import Assert, Call, Truth
+from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.values import Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Value, may_be_tensor
 
 from ._shared import certainty, code, consequence, in_assert
 

@@ -18,22 +18,23 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.branch import rewrite_branch
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.cond import choose_with_cond
-from graphdoctor.fixes.conversions import keep_truth
-from graphdoctor.fixes.defaults import default_for_none
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.layer_drop import skip_layer
-from graphdoctor.fixes.loops import keep_looping
-from graphdoctor.fixes.purity import called
-from graphdoctor.fixes.sorted_experts import loop_over_all_sorted
-from graphdoctor.fixes.sorting import sort_in_graph
-from graphdoctor.fixes.while_loop import loop_in_graph
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import Call, Truth
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.cond import choose_with_cond
+from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.branches.while_loop import loop_in_graph
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.defaults import default_for_none
+from graphdoctor.fixes.tensors.conversions import keep_truth
+from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
+from graphdoctor.fixes.tensors.sorting import sort_in_graph
+from graphdoctor.static.domain.events import Call, Truth
+from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Py, Seq, Tensor, Value, may_be_tensor, options, tensor_of
+from graphdoctor.syntax.walk import walk
 
 from ._shared import asks_training, certainty, code, consequence, in_assert, only_raises
 
@@ -542,7 +543,9 @@ def _sorted_tensor(value: Value) -> Tensor | None:
 
 def _maybe_flag(event: Truth) -> bool:
     """True for a name that holds a flag on one path: ``skip = self.training and torch.rand([]) < p``."""
-    return any(isinstance(o, Py) or (isinstance(o, Const) and isinstance(o.value, bool)) for o in options(event.value))
+    return any(
+        isinstance(o, PythonValue) or (isinstance(o, Const) and isinstance(o.value, bool)) for o in options(event.value)
+    )
 
 
 def _short_circuited(event: Truth) -> bool:
@@ -567,7 +570,10 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         hit,
         editor,
         rewrite_branch,
+        leave_out_branch,
         choose_with_cond,
+        rewrite_sides,
+        choose_result,
         loop_over_all_sorted,
         keep_looping,
         skip_layer,

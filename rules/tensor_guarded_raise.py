@@ -12,11 +12,11 @@ check raises RuntimeError.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.branch import rewrite_branch
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Truth
+from graphdoctor.fixes.branches.branch import rewrite_branch
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import may_be_tensor
 
 from ._shared import certainty, code, consequence, only_raises
 

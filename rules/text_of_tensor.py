@@ -11,9 +11,9 @@ until the graph has run.
 
 from __future__ import annotations
 
-from graphdoctor.static.events import Call, Convert
+from graphdoctor.static.domain.events import Call, Convert
+from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.values import holds_tensor, may_be_tensor
 
 from ._shared import certainty, code, consequence
 

@@ -12,7 +12,7 @@ Fix: `torch.cuda.synchronize()` before each reading of the clock, or CUDA events
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Step, Thing, Timed
+from graphdoctor.static.usage.events import Operation, Timed, TrackedObject
 
 from ._shared import code
 
@@ -105,22 +105,22 @@ def f(x):
 
 def check_timed(event: Timed) -> Hit | None:
     calls = [s for s in event.inside if s.name == ".__call__" and s.receiver is not None and _on_gpu(s.receiver)]
-    # Any other call may wait.
-    others = [s for s in event.inside if s.name not in (".__call__", "range") and s not in calls]
+    # Any other call may wait; what a helper does that was followed is among the calls.
+    others = [s for s in event.inside if s.name != "range" and not s.followed and s not in calls]
     if not calls or others or not any(s.receiver and s.receiver.find("torch.compile", ".compile") for s in calls):
         return None
     words = f"{code(event)}: nothing waits for the GPU between the two readings"
     return Hit(event, words, "call `torch.cuda.synchronize()` before each reading", "likely")
 
 
-def _on_gpu(thing: Thing) -> bool:
+def _on_gpu(thing: TrackedObject) -> bool:
     return any(_moves(step) for step in thing.steps)
 
 
-def _moves(step: Step) -> bool:
+def _moves(step: Operation) -> bool:
     if step.name == ".cuda":
         return True
     given = step.argument(0, "device") if step.name == ".to" else None
-    if given is not None and given.made_by == "torch.device":
-        given = given.steps[0].argument(0)
+    if given is not None and given.maker is not None and given.made_by == "torch.device":
+        given = given.maker.argument(0)
     return given is not None and isinstance(given.value, str) and given.value.startswith("cuda")

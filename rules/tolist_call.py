@@ -11,13 +11,13 @@ Fix: Index or iterate over the tensor itself, which Dynamo unrolls; pass sizes s
 
 from __future__ import annotations
 
-from graphdoctor.fixes.capture import capture_numbers
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.conversions import keep_list
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.tensors.conversions import keep_list
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import may_be_tensor, tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import may_be_tensor, tensor_of
 
 from ._shared import certainty, code, consequence
 

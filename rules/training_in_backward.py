@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.events import Assert
+from graphdoctor.static.domain.events import Assert
 from graphdoctor.static.rule import Hit
 
 from ._shared import code, consequence

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import difflib
 
-from graphdoctor.compile_names import bundled, is_known
-from graphdoctor.nearest import hint
+from graphdoctor.config.suggestions import hint
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Step, Thing, Use, backend
+from graphdoctor.static.usage.events import COMPILE, Operation, TrackedObject, Use, backend
+from graphdoctor.target_torch.compile_names import bundled, is_known
 
 from ._shared import code
 
@@ -174,7 +174,7 @@ def check_use(event: Use) -> Hit | None:
     return None
 
 
-def _argument(step: Step) -> str | None:
+def _argument(step: Operation) -> str | None:
     known = bundled().arguments
     wrong = next((n for n in step.kwargs if not n.startswith("*") and not is_known("arguments", n)), None)
     return wrong and f"`torch.compile` has no argument `{wrong}`: {hint(wrong, known, 'it raises TypeError')}"
@@ -183,7 +183,7 @@ def _argument(step: Step) -> str | None:
 def _names(event: Use, word: str, name: object) -> Hit | None:
     """A backend that does not exist, else a mode."""
     known = bundled()
-    given: Thing | None = event.step.kwargs.get(word)
+    given: TrackedObject | None = event.step.kwargs.get(word)
     if isinstance(name, str) and not is_known("backends", name.lower()):
         near = difflib.get_close_matches(name.lower(), known.backends, n=1, cutoff=0.8)
         registers = "register_backend" in event.site.module.text

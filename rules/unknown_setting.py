@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.compile_names import bundled, installed, is_known
-from graphdoctor.model import Severity
-from graphdoctor.nearest import slip
-from graphdoctor.static.events import Event
+from graphdoctor.config.suggestions import slip
+from graphdoctor.model.findings import Severity
+from graphdoctor.static.domain.events import Event
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, Setting, Use, backend
+from graphdoctor.static.usage.events import COMPILE, Setting, Use, backend
+from graphdoctor.target_torch.compile_names import bundled, installed, is_known
 
 from ._shared import code
 

@@ -11,10 +11,10 @@ Fix: Use the name that the message shows.
 
 from __future__ import annotations
 
-from graphdoctor.compile_names import bundled, is_known
-from graphdoctor.nearest import hint
+from graphdoctor.config.suggestions import hint
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Use
+from graphdoctor.static.usage.events import Use
+from graphdoctor.target_torch.compile_names import bundled, is_known
 
 CODE = "GD621"
 NAME = "unknown-stance"

@@ -15,14 +15,15 @@ in place of `with torch.device(...)`, and use `torch.nn.attention.sdpa_kernel` i
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.contexts import skip_context
-from graphdoctor.fixes.devices import device_arguments
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.layers import plain_property
-from graphdoctor.static.events import Call, Enter, GetAttr
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.contexts import skip_context
+from graphdoctor.fixes.python.layers import plain_property
+from graphdoctor.fixes.tensors.devices import device_arguments
+from graphdoctor.static.domain.events import Call, Enter, GetAttr
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import ExternalObject
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Returned, options
 
 from ._shared import code, within
 
@@ -284,7 +285,7 @@ def f(x):
 
 def check_enter(event: Enter) -> Hit | None:
     names = [event.qualname] if event.qualname is not None else []
-    names += [option.qualname for option in options(event.value) if isinstance(option, Returned)]
+    names += [option.qualname for option in options(event.value) if isinstance(option, ExternalObject)]
     if not any(within(name, CONTEXTS) for name in names):
         return None
     return Hit(
@@ -309,7 +310,7 @@ def check_call(event: Call) -> Hit | None:
 
 
 def check_getattr(event: GetAttr) -> Hit | None:
-    if event.receiver != Returned("functools.cached_property"):
+    if event.receiver != ExternalObject("functools.cached_property"):
         return None
     return Hit(
         event,

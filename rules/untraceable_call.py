@@ -14,15 +14,16 @@ that is pure and returns constants can be marked with `torch.compiler.assume_con
 
 from __future__ import annotations
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.hoist import hoist_constant
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.fixes.layers import plain_module
-from graphdoctor.fixes.spellings import power
-from graphdoctor.static.events import Call
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.fixes.python.idioms import power
+from graphdoctor.fixes.python.layers import plain_module
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.values import Instance, TorchModule
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Instance, TorchModule, may_be_tensor
 
 from ._shared import certainty, code, consequence, within
 
@@ -38,7 +39,8 @@ TORCH = ">=2.6"
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 UNTRACED = frozenset((
     "hashlib", "uuid", "ctypes", "gc", "bisect", "zlib", "base64", "binascii", "secrets", "csv", "unicodedata",
-    "cmath", "array", "signal", "atexit", "locale", "resource", "tracemalloc", "decimal.Decimal", "decimal.getcontext",
+    "pickle", "cmath", "array", "signal", "atexit", "locale", "resource", "tracemalloc", "decimal.Decimal",
+    "decimal.getcontext",
     "statistics.mean", "statistics.stdev", "statistics.mode", "statistics.variance", "statistics.pstdev",
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
     "heapq.nsmallest", "urllib.parse.quote", "ast.literal_eval", "ast.parse", "types.SimpleNamespace",
@@ -52,6 +54,7 @@ UNTRACED = frozenset((
     "numpy.isscalar", "numpy.vectorize", "numpy.interp", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "numpy.set_printoptions", "numpy.frombuffer",
     "numpy.fromiter", "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
+    "torch.jit.isinstance", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
     "torch.nn.init.trunc_normal_", "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
@@ -64,6 +67,29 @@ HOOKS = (
 )  # fmt: skip
 
 BREAKS = (
+    """\
+import pickle
+
+
+def f(x, **options):
+    key = pickle.dumps(options)  # GB0007
+    return x * 2
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    seeds = np.random.SeedSequence(3)  # GB0156
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * 2 if torch.jit.isinstance([x], list[torch.Tensor]) else x  # GB0007
+""",
     """\
 import hashlib
 
@@ -187,6 +213,31 @@ class Net(nn.Module):
 )
 
 CLEAN = (
+    """\
+import pickle
+
+KEY = pickle.dumps({"mode": "fast"})
+
+
+def f(x):
+    return x * len(KEY)
+""",
+    """\
+import numpy as np
+
+SEEDS = np.random.SeedSequence(3)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    return x * 2 if isinstance([x], list) and not torch.jit.is_scripting() else x
+""",
     """\
 import hashlib
 

@@ -11,7 +11,7 @@ Fix: Pass the number as a 0-d tensor argument, or keep it in a tensor and write 
 
 from __future__ import annotations
 
-from graphdoctor.static.events import ReadGlobal
+from graphdoctor.static.domain.events import ReadGlobal
 from graphdoctor.static.rule import Hit
 
 from ._shared import code

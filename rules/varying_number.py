@@ -1,4 +1,4 @@
-"""A compiled function gets another Python number in every call.
+"""A compiled function gets a Python number that varies between calls.
 
 What: A call of a compiled function in a loop, with an int or float argument that the loop changes, or with a number
 written to an attribute of the compiled module in the loop.
@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.choose import first_fit
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.fixes.numbers import tensor_argument
-from graphdoctor.source.walk import walk
-from graphdoctor.static.events import CompiledCall
-from graphdoctor.static.rebound import assigned_names
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.tensors.numbers import tensor_argument
+from graphdoctor.static.domain.events import CompiledCall
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Value
+from graphdoctor.static.regions.mutable_globals import assigned_names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import Const, Function, Instance, Py, Value, options
+from graphdoctor.syntax.walk import walk
 
 from ._shared import code
 
@@ -158,7 +159,7 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
 def _hit(event: CompiledCall, node: cst.CSTNode, suggestion: str) -> Hit:
     return Hit(
         event,
-        f"{code(event, node)} is another Python number in every round of the loop, which compiles at least once more",
+        f"{code(event, node)} is a Python number that the loop changes, and another value compiles again",
         suggestion,
         "likely",
         node=node,
@@ -192,7 +193,7 @@ def _is_number(value: Value) -> bool:
     def numeric(option: Value) -> bool:
         if isinstance(option, Const):
             return type(option.value) in (int, float)
-        return isinstance(option, Py) and option.kind in ("int", "float") and not option.shape
+        return isinstance(option, PythonValue) and option.kind in ("int", "float") and not option.shape
 
     return all(numeric(option) for option in options(value))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import Place, Use, compiled
+from graphdoctor.static.usage.events import Store, Use, compiled
 
 from ._shared import code
 
@@ -48,9 +48,41 @@ for i in range(2):
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+
+
+def compiled(layer):
+    return torch.compile(layer)
+
+
+def main(model):
+    for i in range(2):
+        model.layers[i] = compiled(model.layers[i])  # flagged
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def g(x):
+    return x + 1
+
+
+steps = [g, g]
+for i in range(2):
+    steps[i] = torch.compile(steps[i], backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
     """\
 import torch
 import torch.nn as nn
@@ -104,15 +136,20 @@ def check_use(event: Use) -> Hit | None:
     return _hit(event) if any(item.find("torch.compile") for item in held) else None
 
 
-def check_place(event: Place) -> Hit | None:
+def check_place(event: Store) -> Hit | None:
     made = compiled(event.thing)
     given = made.argument(0, "model") if made is not None else None
     if not isinstance(event.target, cst.Subscript) or given is None:
         return None
+    container = event.container
+    if container is None or container.items or container.entries:
+        # A list or dict of the program's own is no part of a model.
+        return None
     # What is compiled is the element itself, so the container is one of modules.
-    return _hit(event) if event.target.deep_equals(given.node) else None
+    same = given.owner is not None and given.owner.number == container.number != 0
+    return _hit(event) if same or event.target.deep_equals(given.node) else None
 
 
-def _hit(event: Use | Place) -> Hit:
+def _hit(event: Use | Store) -> Hit:
     words = f"{code(event)} puts a wrapper into the model: keys of its state dict get `_orig_mod`"
     return Hit(event, words, "compile in place: `layer.compile()`")

@@ -13,7 +13,7 @@ Fix: Compile inside, `DDP(torch.compile(net))`; for FSDP pass `use_orig_params=T
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage import COMPILE, DDP, FSDP, Step, Thing, Use, target, together
+from graphdoctor.static.usage.events import COMPILE, DDP, FSDP, Operation, TrackedObject, Use, target, together
 
 from ._shared import code
 
@@ -104,7 +104,7 @@ def check_use(event: Use) -> Hit | None:
     step = event.step
     thing = target(step) if step.name in COMPILE else None
     wrapped = thing.find(*DDP, *FSDP) if thing is not None else None
-    if wrapped is None:
+    if thing is None or wrapped is None or thing.unsure:
         return None
     name = wrapped.name.rpartition(".")[2]
     if wrapped.name in FSDP:
@@ -117,9 +117,9 @@ def check_use(event: Use) -> Hit | None:
     return sure and Hit(event, f"{code(event)} compiles nothing: `{name}` {reason} gives 0 graphs", advice, sure)
 
 
-def _of_torch(net: Thing | None) -> bool:
+def _of_torch(net: TrackedObject | None) -> bool:
     """Whether a model is known to have layers of torch only."""
-    made: Step | None = net.steps[0] if net is not None and net.steps else None
+    made: Operation | None = net.maker if net is not None else None
     if made is None or not made.name.startswith("torch.nn.") or made.name.count(".") != 2 or "*" in made.kwargs:
         return False
     if made.name != "torch.nn.Sequential":

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from graphdoctor import cli
 
 NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": ["import torch"]}], "nbformat": 4})
+JULIA = json.dumps({"cells": [], "metadata": {"kernelspec": {"language": "julia"}}, "nbformat": 4})
 MODEL = """\
 from torch import nn
 
@@ -34,29 +35,30 @@ def invoke(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(cli.cli, arguments, input=text)
 
 
-@pytest.mark.parametrize("name", ["demo.ipynb", "renamed.py"])
 @pytest.mark.parametrize(
     "command", [("scan",), ("scan", "--run", "--target", "Net"), ("fix",), ("bench",), ("advise",)]
 )
-def test_a_notebook_given_alone_is_refused_in_one_line(command: tuple[str, ...], name: str) -> None:
-    result = invoke(command[0], name, *command[1:])
+def test_a_notebook_under_another_name_is_refused_in_one_line(command: tuple[str, ...]) -> None:
+    result = invoke(command[0], "renamed.py", *command[1:])
     assert result.exit_code == 2 and result.stdout == ""
-    assert result.stderr == (
-        f"graphdoctor: {name} is a notebook, which is not read; convert it first: jupyter nbconvert --to script {name}\n"
-    )
+    assert result.stderr == "graphdoctor: renamed.py is a notebook by what it holds; give it the suffix .ipynb\n"
 
 
-def test_a_notebook_among_others_costs_only_itself() -> None:
-    result = invoke("scan", "demo.ipynb", "net.py", "--no-run")
-    assert result.exit_code == 2
-    assert "1 file could not be read" in result.stdout.splitlines()[0]
-    assert "  demo.ipynb: is a notebook" in result.stdout
-
-
-def test_a_notebook_on_the_standard_input() -> None:
-    result = invoke("scan", "-", "--stdin-filename", "cell.ipynb", text="import torch\n")
-    assert result.exit_code == 2 and "is a notebook" in result.stdout
-    assert result.stdout.endswith("Nothing was checked: 1 file could not be read.\n")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("import torch\n", "does not hold JSON"), ("{}", "no notebook of format 4"), (JULIA, "is a notebook in julia")],
+)
+def test_a_notebook_that_cannot_be_read(folder: Path, text: str, reason: str) -> None:
+    (folder / "other.ipynb").write_text(text)
+    alone = invoke("scan", "other.ipynb")
+    assert alone.exit_code == 2 and alone.stdout == ""
+    assert alone.stderr.startswith("graphdoctor: other.ipynb is ") and reason in alone.stderr
+    among = invoke("scan", "other.ipynb", "net.py", "--no-run")
+    assert among.exit_code == 2
+    assert "1 file could not be read" in among.stdout.splitlines()[0]
+    assert "  other.ipynb: is " in among.stdout and reason in among.stdout
+    stdin = invoke("scan", "-", "--stdin-filename", "other.ipynb", text=text)
+    assert stdin.exit_code == 2 and reason in stdin.stderr
 
 
 @pytest.mark.parametrize("text", ["", "# import torch\n", "x = 1\n", "import torch\n\nx = torch.ones(2)\n"])

@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 
 from graphdoctor import __version__, api, cli
 from graphdoctor.commands.scan import exit_code
-from graphdoctor.model import Diagnosis, ScannedFile, Summary
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Diagnosis, ScannedFile, Summary
+from graphdoctor.model.runs import DynamicRun
 
 NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
@@ -83,9 +83,9 @@ def test_scan_help_has_examples_and_exit_codes() -> None:
 def test_findings_are_exit_1_and_the_first_line_is_the_headline(folder: Path) -> None:
     result = invoke("scan", "breaks.py", "--no-run")
     assert result.exit_code == 1
-    assert result.output.startswith("Not run, source only: 1 error")
+    assert result.output.startswith("1 graph break found (static analysis)")
     assert "breaks.py:7:9: error GD101 [print-in-graph]" in result.output
-    assert '7 |         print("called")\n  |         ^^^^^^^^^^^^^^^\n' in result.output
+    assert '7 |         print("called")\n  = why: ' in result.output
 
 
 def test_clean_is_exit_0(folder: Path) -> None:
@@ -156,7 +156,7 @@ def test_output_to_a_file_leaves_stdout_empty(folder: Path, output_format: str) 
     elif output_format == "text":
         assert written == to_stdout.stdout
     else:
-        assert written.startswith("<!-- graphdoctor -->\n\n## graphdoctor: Not run, source only: 1 error")
+        assert written.startswith("<!-- graphdoctor -->\n\n## graphdoctor: 1 graph break found (static analysis)")
 
 
 def test_html_is_written_beside_the_report(folder: Path) -> None:
@@ -233,7 +233,9 @@ def test_fix_writes_and_says_so(folder: Path) -> None:
 def test_a_run_confirms_and_json_has_it(folder: Path) -> None:
     done = process("scan", "breaks.py", "--mode", "eval", "--no-verify", "--output-format", "json")
     assert done.returncode == 1
-    assert done.stderr == ""
+    # The source's findings come before the run, and not where the report goes.
+    assert done.stderr.splitlines()[0] == "graphdoctor: static analysis: 1 finding so far; now the code is run"
+    assert "breaks.py:7: GD101" in done.stderr
     data = json.loads(done.stdout)
     assert data["summary"]["verdict"] == "not-ready"
     assert [finding["status"] for finding in data["findings"]] == ["confirmed"]

@@ -205,7 +205,9 @@ def loop(graphdoctor: Command, root: Path, tmp_path_factory: pytest.TempPathFact
     """The nothing-is-compiled fixture: its text report and its JSON."""
     data = tmp_path_factory.mktemp("loop") / "report.json"
     name = "fixtures/nothing_compiled/model.py"
-    text = graphdoctor("scan", name, "--mode", "eval", "--no-verify", "--report", f"json={data}", *PATIENT, cwd=root)
+    text = graphdoctor(
+        "scan", name, "--mode", "eval", "--no-verify", "--verbose", "--report", f"json={data}", *PATIENT, cwd=root
+    )
     return text.stdout, json.loads(data.read_text())
 
 

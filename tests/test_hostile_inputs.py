@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from graphdoctor import cache
 from graphdoctor.api import ScanOptions, UsageError, scan
-from graphdoctor.baseline import compared_files
-from graphdoctor.model import Diagnosis
-from graphdoctor.report import as_json
+from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.formats import FORMATS, render
+from graphdoctor.report.json_format import writer
+from graphdoctor.scan import cache
+from graphdoctor.scan.baseline import compared_files
 from graphdoctor.trace.diagnose import diagnose
 from graphdoctor.trace.files import NoTrace
 
@@ -163,7 +163,7 @@ def changed(value: Any, random_: random.Random) -> Any:
 
 
 def test_a_report_with_anything_changed_is_one_line_or_a_report(project: Path) -> None:
-    whole = json.loads(as_json.render(scanned()))
+    whole = json.loads(writer.render(scanned()))
     (project / "base.json").write_text(json.dumps(whole))
     refused = 0
     for seed in range(150):

@@ -92,7 +92,7 @@ def ran(graphdoctor: Command, root: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def foreseen(graphdoctor: Command, root: Path) -> dict[str, list[tuple[str, int]]]:
+def predicted(graphdoctor: Command, root: Path) -> dict[str, list[tuple[str, int]]]:
     """The static findings of each hostile file, from one scan that runs nothing."""
     done = graphdoctor("scan", "--no-run", "fixtures/hostile", "--output-format", "json", cwd=root)
     places: dict[str, list[tuple[str, int]]] = {name: [] for name in HOSTILE}
@@ -107,13 +107,13 @@ def test_every_hostile_file_is_tried(root: Path) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_static_findings_are_complete(
-    ran: dict[str, Ran], foreseen: dict[str, list[tuple[str, int]]], root: Path, name: str
+    ran: dict[str, Ran], predicted: dict[str, list[tuple[str, int]]], root: Path, name: str
 ) -> None:
     lines = (root / "fixtures" / "hostile" / f"{name}.py").read_text().splitlines()
     [line] = [number for number, text in enumerate(lines, 1) if 'print("forward"' in text]
-    assert ("GD101", line) in foreseen[name]
+    assert ("GD101", line) in predicted[name]
     found = [(finding["rule"], finding["line"]) for finding in ran[name].report["findings"]]
-    assert set(foreseen[name]) <= set(found)
+    assert set(predicted[name]) <= set(found)
 
 
 @pytest.mark.parametrize(("name", "expected"), HOSTILE.items())

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_only_graphdoctor_is_put_into_site_packages(installed: Path) -> None:
     assert {file.split("/")[0].split("-")[0] for file in files if not file.startswith("..")} == {"graphdoctor"}
     assert "graphdoctor/py.typed" in files
     assert any(file.startswith("graphdoctor/rules/") for file in files)
-    assert any(file.startswith("graphdoctor/report/templates/") for file in files)
+    assert any(file.startswith("graphdoctor/report/html/templates/") for file in files)
     assert any(file.startswith("graphdoctor/site/templates/") for file in files)
 
 
@@ -131,7 +132,7 @@ def test_a_static_scan_imports_no_torch_where_it_is_installed(root: Path) -> Non
 
 def test_explain_imports_no_torch_where_it_is_installed(root: Path) -> None:
     modules = imported(["explain", "GB0170"], root)
-    assert "graphdoctor.registry" in modules
+    assert "graphdoctor.breaks.registry" in modules
     assert "torch" not in modules
 
 
@@ -140,3 +141,21 @@ def test_help_imports_neither_torch_nor_libcst_nor_jinja2(root: Path, option: st
     modules = imported([option], root)
     assert ("click" in modules) == (option == "--help")
     assert modules & {"torch", "libcst", "jinja2"} == set()
+
+
+def test_the_sdist_holds_every_file_of_the_repository(root: Path, clone: Path, tmp_path: Path) -> None:
+    """So that its tests run where it is unpacked."""
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    tool = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path), "setuptools>=77"]
+    subprocess.run(tool, check=True)
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=clone, env=env, check=True, stdout=subprocess.DEVNULL
+    )
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        held = {member.name.partition("/")[2] for member in tar.getmembers()}
+    assert set(listed.stdout.splitlines()) - held == set()

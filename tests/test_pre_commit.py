@@ -5,6 +5,7 @@ The hook environment is made once for the module; making it is what takes the ti
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -134,3 +135,22 @@ def test_files_that_are_not_part_of_the_commit_are_neither_reported_nor_changed(
     # In this stage both hooks run.
     assert project.run("--hook-stage", "manual").returncode == 0
     assert (project.folder / "helper.py").read_text() == HELPER
+
+
+def test_notebooks(project: Project) -> None:
+    cells = [
+        {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [], "source": source.splitlines(True)}
+        for source in ("%matplotlib inline\nimport torch", PRINTS.partition("\n\n\n")[2])
+    ]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    (project.folder / "demo.ipynb").write_text(notebook)
+    project.stage()
+    done = project.run()
+    assert done.returncode == 1
+    assert "demo.ipynb:cell 2:3:9: error GD101" in done.stdout
+    assert project.run("--hook-stage", "manual", "graphdoctor-fix").returncode == 1
+    cells[1]["source"] = GUARDED.partition("\n\n\n")[2].splitlines(True)
+    after = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    assert (project.folder / "demo.ipynb").read_text() == after
+    project.stage()
+    assert project.run("--hook-stage", "manual").returncode == 0

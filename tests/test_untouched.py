@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from graphdoctor import api
-from graphdoctor.report import as_json
+from graphdoctor.report.json_format import writer
 
 MODEL = """\
 import enum
@@ -65,7 +65,7 @@ def test_two_scans_agree_and_touch_nothing(tmp_path: Path, monkeypatch: pytest.M
         ("model.py",), mode="both", verify=False, vary=("batch=4,5",), readiness=True, optimizer="sgd", timeout=900
     )
     before = around(tmp_path)
-    first, second = (json.loads(as_json.render(api.scan(options))) for _ in range(2))
+    first, second = (json.loads(writer.render(api.scan(options))) for _ in range(2))
     assert around(tmp_path) == before
     assert first.pop("timings") and second.pop("timings")
     assert json.dumps(first) == json.dumps(second)

@@ -2,7 +2,7 @@
 
     python -m pip download --no-deps --only-binary=:all: --platform macosx_11_0_arm64 --python-version 3.11 torch==2.6.0
     unzip -q torch-2.6.0-*.whl 'torch/*.py' -d 2.6
-    python tools/compile_names.py 2.6/torch 2.7/torch ... > graphdoctor/compile_names.json
+    python tools/compile_names.py 2.6/torch 2.7/torch ... > graphdoctor/target_torch/compile_names.json
 
 Wheels for macOS hold the same Python files as all others and no CUDA libraries. Each name is written with the versions
 that have it. ``tests/tools/test_compile_names.py`` holds that the row of the installed torch is right.
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphdoctor.torch_source import TorchNames, read
+from graphdoctor.target_torch.source_files import TorchNames, read
 
 KINDS = ("arguments", "modes", "backends", "stances", "handled", "dynamo", "inductor")
 

@@ -15,14 +15,14 @@ from pathlib import Path, PurePosixPath
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from graphdoctor import registry
+from graphdoctor.breaks import registry
+from graphdoctor.lint.catalog import rules
 from graphdoctor.site.pages import Guide, site
-from graphdoctor.static.catalog import rules
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 #: For those who change graphdoctor, not for those who use it.
-_NOT_A_GUIDE = ("design.md",)
+_NOT_A_GUIDE = ("architecture.md", "design.md")
 
 
 def guides(folder: Path) -> list[Guide]:

@@ -1,6 +1,6 @@
 """The table that ``graphdoctor explain`` uses where torch is not installed, from the installed torch's registry.
 
-    python tools/gb_table.py > graphdoctor/graph_breaks.json
+    python tools/gb_table.py > graphdoctor/breaks/graph_breaks.json
 
 Nothing of torch is imported. ``tests/test_registry.py`` holds that the table is what this prints.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 
-from graphdoctor.registry import Registry, installed
+from graphdoctor.breaks.registry import Registry, installed
 
 
 def table(registry: Registry) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphdoctor.static.catalog import rules
+from graphdoctor.lint.catalog import rules
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.runs import Model
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.runs import DynamicRun
 
 Place = tuple[str, int]
 

@@ -15,8 +15,8 @@ import click
 
 from benchmarks.accuracy.environment import versions
 from graphdoctor.api import ScanOptions, scan
-from graphdoctor.dynamic.runner import declares_sample
-from graphdoctor.model import Diagnosis
+from graphdoctor.dynamic.parent.runner import declares_sample
+from graphdoctor.model.findings import Diagnosis
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphdoctor.dynamic import runner
-from graphdoctor.dynamic.protocol import dump_run, load_run
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.dynamic.parent import runner
+from graphdoctor.dynamic.parent.protocol import dump_run, load_run
+from graphdoctor.model.runs import DynamicRun
 
 LIBRARIES = ("transformers", "diffusers")
 ROOT = Path(__file__).parents[2]
@@ -98,7 +98,6 @@ def _run(model: Model, settings: Settings) -> tuple[DynamicRun, ...]:
             timeout=settings.timeout,
             memory_mb=_MEMORY_MB,
             watch=_watched(),
-            explain=False,
             recompiles=False,
             deeper=False,
         )

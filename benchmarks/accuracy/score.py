@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.accuracy.statements import Statement, statement_at
 from graphdoctor.diagnosis.join import HIDING, join
-from graphdoctor.model import Finding
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Finding
+from graphdoctor.model.runs import DynamicRun
 
 #: "Missing tp_iternext": Python before 3.12 runs a comprehension as a function of its own. Dynamo compiles it alone,
 #: and gives up, only when another break dropped the function around it.

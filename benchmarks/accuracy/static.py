@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from graphdoctor.api import ScanOptions, scan
-from graphdoctor.model import Finding
+from graphdoctor.model.findings import Finding
 
 
 def findings(files: Iterable[str]) -> tuple[Finding, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.fix_safety.program import Program
 from graphdoctor.api import scan
-from graphdoctor.model import Finding
-from graphdoctor.options import ScanOptions
+from graphdoctor.model.findings import Finding
+from graphdoctor.scan.options import ScanOptions
 
 #: What fixes put around output that compiled code leaves out.
 _GUARD = "torch.compiler.is_compiling()"

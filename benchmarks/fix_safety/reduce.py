@@ -11,11 +11,14 @@ from itertools import islice
 from benchmarks.fix_safety.check import Checked, check_on
 from benchmarks.fix_safety.fixing import Fixed, statically_fixed
 from benchmarks.fix_safety.program import Program
+from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
 
 Fixer = Callable[[Sequence[Program]], Sequence[Fixed]]
 
 #: How often something is taken away, and how many ways to do so one scan tries.
 _ROUNDS, _WAYS = 12, 24
+#: Seconds that a smaller program may take.
+_SECONDS = 10.0
 
 
 def reduced(checked: Checked, fix: Fixer = statically_fixed) -> Checked:
@@ -37,7 +40,11 @@ def _still(checked: Checked, texts: Sequence[str], fix: Fixer) -> Iterator[Check
     programs = [replace(made, name=f"{made.name}_{number}", text=text) for number, text in enumerate(texts)]
     for fixed in fix(programs) if programs else ():
         if fixed.text != fixed.program.text and set(fixed.rules) & set(checked.fixed.rules):
-            again = check_on(fixed, [checked.given])
+            try:
+                with at_most(_SECONDS):
+                    again = check_on(fixed, [checked.given])
+            except TooLong:  # a loop has lost its end
+                continue
             if set(again.kinds) & set(checked.kinds):
                 yield replace(again, fixed=replace(fixed, program=replace(fixed.program, name=made.name)))
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from torch import nn
 
 from graphdoctor.advise import code
-from graphdoctor.advise.model import Placement
 from graphdoctor.bench.blocks import repeated
 from graphdoctor.bench.place import hides_forward
+from graphdoctor.model.advice import Placement
 
 #: Submodules that are tried alone at most: each takes a run of the model.
 _MOST_TRIED = 30
@@ -59,7 +59,7 @@ def _hidden(model: nn.Module, names: Sequence[str]) -> set[str]:
 
 
 class _Search:
-    """From the top; only what breaks is opened, and of equal blocks one is tried."""
+    """Top-down: opens only modules that break, and tries one of several equal blocks."""
 
     def __init__(self, model: nn.Module, count: Count) -> None:
         self._model = model

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdoctor.advise.model import Kind, Placement
+from graphdoctor.model.advice import Kind, Placement
 
-#: Fewer blocks than this compile so soon together that compiling one for all saves little.
+#: Fewer blocks than this compile so fast together that compiling one of them for all saves little.
 _MANY_BLOCKS = 4
 
 

@@ -10,19 +10,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from graphdoctor.advise.model import Placement
-from graphdoctor.bench.model import Mode
 from graphdoctor.bench.place import compile_in_place
 from graphdoctor.bench.steps import Stepper, stepper
-from graphdoctor.dynamic import modules, share
-from graphdoctor.dynamic.backend import CountingBackend
-from graphdoctor.dynamic.breaks import distinct
-from graphdoctor.dynamic.capture import record
-from graphdoctor.dynamic.experiment import force_eager
-from graphdoctor.dynamic.load import source_of
-from graphdoctor.dynamic.places import Places
-from graphdoctor.dynamic.target import Target
-from graphdoctor.dynamic.userfault import fault_of
+from graphdoctor.breaks.grouping import distinct
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.modules import tree
+from graphdoctor.dynamic.tracing import compiled_share
+from graphdoctor.dynamic.tracing.backend import CountingBackend
+from graphdoctor.dynamic.tracing.capture import record
+from graphdoctor.dynamic.user_code.load import source_of
+from graphdoctor.dynamic.user_code.target import Target
+from graphdoctor.dynamic.user_code.user_errors import fault_of
+from graphdoctor.dynamic.worker.experiment import force_eager
+from graphdoctor.model.advice import Placement
+from graphdoctor.model.benchmark import Mode
 
 #: What is set on a model before it is compiled, by the line that the user writes.
 SETTINGS: dict[str, Callable[[Any], None]] = {
@@ -59,7 +60,7 @@ class Counter:
             placement,
             compilations=self.backend.graphs,
             breaks=len(distinct(recording.events, self.places, source_of)),
-            at_limit=bool(modules.abandoned(recording)),
+            at_limit=bool(tree.abandoned(recording)),
             share=None if placement.kind in ("loss", "optimizer") else self._share(made),
             seconds=seconds,
         )
@@ -89,7 +90,7 @@ class Counter:
     def _total(self) -> int:
         made = self._fresh()
         args, kwargs = made.calls[0]
-        with force_eager(), share.in_eager(made.sample.module) as total:
+        with force_eager(), compiled_share.in_eager(made.sample.module) as total:
             made.function(*args, **kwargs)
         return total.total
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from graphdoctor.advise.model import Note, Placement
+from graphdoctor.model.advice import Note, Placement
 
 _PLUGIN = """\
 from accelerate import Accelerator

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from graphdoctor.advise.model import Advice, Counted, Kind, Proposal
-from graphdoctor.bench.ask import ask
-from graphdoctor.bench.model import TIME_LIMIT, Options, Question, Where
 from graphdoctor.bench.run import bench
 from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
-from graphdoctor.dynamic.protocol import BadMessage
-from graphdoctor.dynamic.protocol import Progress as Said
+from graphdoctor.dynamic.parent.measuring import ask
+from graphdoctor.dynamic.parent.protocol import BadMessage
+from graphdoctor.dynamic.parent.protocol import Progress as Said
+from graphdoctor.model.advice import Advice, Counted, Kind, Proposal
+from graphdoctor.model.benchmark import TIME_LIMIT, Options, Question, Where
 
 Progress = Callable[[str], None]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphdoctor.advise.model import Advice
 from graphdoctor.advise.run import NoAdvice, advise
-from graphdoctor.bench.model import Mode, Question
-from graphdoctor.dynamic.runner import RunRequest
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.dynamic.parent.runner import RunRequest
+from graphdoctor.model.advice import Advice
+from graphdoctor.model.benchmark import Mode, Question
+from graphdoctor.model.runs import DynamicRun
 
 
 def section(

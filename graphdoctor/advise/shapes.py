@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdoctor.advise.model import Shapes
-from graphdoctor.bench.model import Mode
-from graphdoctor.dynamic import sequence, sweep
-from graphdoctor.dynamic.backend import CountingBackend
-from graphdoctor.dynamic.places import Places
-from graphdoctor.dynamic.remedies import DYNAMIC, mark_sizes, padding, sizes
-from graphdoctor.dynamic.sequence import Remedy
-from graphdoctor.dynamic.target import Target
-from graphdoctor.dynamic.userfault import fault_of
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.recompiles import compiled_calls, sweep
+from graphdoctor.dynamic.recompiles.compiled_calls import Remedy
+from graphdoctor.dynamic.recompiles.remedies import DYNAMIC, mark_sizes, padding, sizes
+from graphdoctor.dynamic.tracing.backend import CountingBackend
+from graphdoctor.dynamic.user_code.target import Target
+from graphdoctor.dynamic.user_code.user_errors import fault_of
+from graphdoctor.model.advice import Shapes
+from graphdoctor.model.benchmark import Mode
 
 
 def strategies(target: Target, mode: Mode, places: Places) -> tuple[Shapes, ...]:
@@ -23,7 +23,7 @@ def strategies(target: Target, mode: Mode, places: Places) -> tuple[Shapes, ...]
     found: list[Shapes] = []
     for plan in sweep.variants(target):
         backend = CountingBackend()
-        calls = sequence.run(target, mode, backend, plan.steps)
+        calls = compiled_calls.run(target, mode, backend, plan.steps)
         varying = sizes(calls)
         if not varying:
             continue
@@ -38,7 +38,7 @@ def strategies(target: Target, mode: Mode, places: Places) -> tuple[Shapes, ...]
 def _counted(target: Target, mode: Mode, places: Places, plan: sweep.Plan, remedies: Sequence[Remedy]) -> Shapes:
     backend = CountingBackend()
     try:
-        sequence.run(target, mode, backend, plan.steps, remedies)
+        compiled_calls.run(target, mode, backend, plan.steps, remedies)
     except Exception as error:
         return Shapes(remedies[0].text, None, fault_of(error, places, "with it").detail)
     return Shapes(remedies[0].text, backend.graphs)

@@ -8,11 +8,11 @@ from torch import nn
 
 from graphdoctor.advise import candidates, choose, code, notes, shapes
 from graphdoctor.advise.count import Counter
-from graphdoctor.advise.model import Note, Placement
 from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable
-from graphdoctor.dynamic.backend import replace_inductor
-from graphdoctor.dynamic.startup import skip_guard_timing
+from graphdoctor.dynamic.tracing.backend import replace_inductor
+from graphdoctor.dynamic.worker.startup import skip_guard_timing
+from graphdoctor.model.advice import Note, Placement
 from graphdoctor.source.files import text_of
 
 

@@ -11,9 +11,9 @@ from itertools import accumulate
 import torch
 from torch.utils import benchmark
 
-from graphdoctor.bench.model import Timing
+from graphdoctor.model.benchmark import Timing
 
-#: Fewer measurements have no quartiles worth the name.
+#: Fewer measurements give no meaningful quartiles.
 _LEAST_SAMPLES = 8
 
 #: Where the quartiles lie closer together than this share of the median, more measurements change nothing.

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import torch
 
-import graphdoctor
-from graphdoctor.bench.ask import load as load_question
-from graphdoctor.bench.model import Question
-from graphdoctor.dynamic import load
-from graphdoctor.dynamic.channel import CRASHES, Channel, ending
-from graphdoctor.dynamic.inputs import InputSpecError
-from graphdoctor.dynamic.places import Places, own_folders
-from graphdoctor.dynamic.processes import adopt_orphans, die_with_parent
-from graphdoctor.dynamic.target import NoTarget, Target, find, seed
-from graphdoctor.dynamic.userfault import fault_of
+from graphdoctor.breaks.locations import Places, own_folders
+from graphdoctor.dynamic.parent.channel import CRASHES, Channel, ending
+from graphdoctor.dynamic.parent.input_specs import InputSpecError
+from graphdoctor.dynamic.parent.measuring import load as load_question
+from graphdoctor.dynamic.parent.processes import adopt_orphans, die_with_parent
+from graphdoctor.dynamic.user_code import load
+from graphdoctor.dynamic.user_code.target import NoTarget, Target, find, seed
+from graphdoctor.dynamic.user_code.user_errors import fault_of
+from graphdoctor.model.benchmark import Question
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,6 @@ def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]
         own=own_folders(question.file, question.root),
         torch=str(Path(torch.__file__).parent),
         library=tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}),
-        tool=str(Path(graphdoctor.__file__).parent),
     )
     stage = "at import"
     try:

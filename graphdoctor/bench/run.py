@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from graphdoctor.bench.ask import ask
-from graphdoctor.bench.model import Bench, Measured, Options, Question, Result, Where
 from graphdoctor.bench.strategies import share, why_not
-from graphdoctor.dynamic.protocol import BadMessage
-from graphdoctor.dynamic.protocol import Progress as Said
+from graphdoctor.dynamic.parent.measuring import ask
+from graphdoctor.dynamic.parent.protocol import BadMessage
+from graphdoctor.dynamic.parent.protocol import Progress as Said
+from graphdoctor.model.benchmark import Bench, Measured, Options, Question, Result, Where
 
 Progress = Callable[[str], None]
 _TWINS = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
 
-#: Seconds in which no strategy comes to a number: a process that imports torch takes longer.
+#: No strategy can be measured in less than this, in seconds: importing torch alone takes longer.
 _TOO_SHORT = 1
 
 
@@ -111,7 +111,7 @@ class _Session:
         return why_not(strategy, self._question.mode, self._options.backend) or self._twin(strategy)
 
     def _twin(self, strategy: str) -> str | None:
-        """On a CPU CUDA graphs do nothing, so a mode that differs only in them is another one again."""
+        """Why it is left out: on a CPU CUDA graphs do nothing, so a mode that differs only in them repeats another."""
         on_cpu = (self.environment.get("device") or "").startswith("cpu")
         return f"the same as {_TWINS[strategy]} on a CPU" if on_cpu and strategy in _TWINS else None
 

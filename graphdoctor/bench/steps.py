@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from graphdoctor.bench.blocks import repeated
-from graphdoctor.bench.model import Mode
 from graphdoctor.bench.place import compile_in_place
 from graphdoctor.bench.strategies import MODES
-from graphdoctor.dynamic import numerics
-from graphdoctor.dynamic.experiment import default_loss
-from graphdoctor.dynamic.target import SEED, Sample, Target, call_arguments, seed
+from graphdoctor.dynamic.numerics import comparison
+from graphdoctor.dynamic.user_code.target import SEED, Sample, Target, call_arguments, seed
+from graphdoctor.dynamic.worker.experiment import default_loss
+from graphdoctor.model.benchmark import Mode
 
 #: The learning rate of the optimizer whose steps are timed; small, so that a long benchmark does not diverge.
 _RATE = 1e-5
@@ -44,12 +44,12 @@ class Stepper:
         for args, kwargs in self.calls:
             self.step(args, kwargs)
 
-    def first(self, number: int = SEED) -> numerics.Snapshot:
+    def first(self, number: int = SEED) -> comparison.Snapshot:
         """One step on the first call, seeded with ``number``, and all that it leaves: outputs, loss, gradients."""
         args, kwargs = self.calls[0]
         torch.manual_seed(number)
         outputs, loss = self._forward_backward(args, kwargs)
-        found = numerics.snapshot(replace(self.sample, args=args, kwargs=kwargs), outputs)
+        found = comparison.snapshot(replace(self.sample, args=args, kwargs=kwargs), outputs)
         if loss is not None:
             found["loss"] = loss.detach().clone()
         if self.optimizer is not None:
@@ -84,7 +84,7 @@ class Stepper:
 
 def stepper(target: Target, mode: Mode, strategy: str, backend: Any) -> Stepper:
     """A fresh sample of ``target`` under ``strategy``. Raises NotApplicable, and what the user's code raises."""
-    sample = target.sample(mode)
+    sample = target.sample(mode, own=True)
     function = sample.function
     made = Stepper(sample, function, calls(target, sample), target.loss, mode, eager=strategy == "eager")
     if mode == "train":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphdoctor.bench.model import Mode
+from graphdoctor.model.benchmark import Mode
 
 #: Modes of Inductor beside the default one (``torch._inductor.list_mode_options``).
 MODES = ("lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")

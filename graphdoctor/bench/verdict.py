@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from graphdoctor.bench.model import Bench, Result, Timing
+from graphdoctor.model.benchmark import Bench, Result, Timing
 
-#: A gain below this share of eager's time is within what such measurements scatter.
+#: A gain below this share of eager's time is within the noise of such measurements.
 _LEAST_GAIN = 0.05
 
 

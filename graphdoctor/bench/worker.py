@@ -13,11 +13,11 @@ import torch._dynamo
 from torch._dynamo.utils import counters
 
 from graphdoctor.bench import measure
-from graphdoctor.bench.model import Result
 from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable, Stepper, stepper
-from graphdoctor.dynamic import numerics
-from graphdoctor.dynamic.target import SEED
+from graphdoctor.dynamic.numerics import comparison
+from graphdoctor.dynamic.user_code.target import SEED
+from graphdoctor.model.benchmark import Result
 
 #: Rounds of warm-up: at most this many, until one compiles nothing.
 _WARM_UP = 10
@@ -61,7 +61,7 @@ def _work(opened: Opened) -> None:
     if strategy == "default" and backend == "inductor" and (saved := torch.compiler.save_cache_artifacts()):
         (folder / _ARTIFACTS).write_bytes(saved[0])
     if strategy == "cache":
-        # From here on it is the default strategy again.
+        # Once compiled, it runs what the default strategy runs.
         return
 
     opened.channel.progress(f"{strategy}: timing the steady state")
@@ -73,9 +73,9 @@ def _work(opened: Opened) -> None:
         update(warm=_warm_up(stepper(opened.target, opened.question.mode, strategy, backend))[0])
 
 
-def _warm_up(made: Stepper) -> tuple[float, int, numerics.Snapshot]:
+def _warm_up(made: Stepper) -> tuple[float, int, comparison.Snapshot]:
     """Steps until nothing is compiled any more: seconds of the calls that compiled, graphs, and what the first left."""
-    first: list[numerics.Snapshot] = []
+    first: list[comparison.Snapshot] = []
     before = counters["stats"]["unique_graphs"]
     seconds = _if_compiled(lambda: first.append(made.first()))
     for _ in range(_WARM_UP):
@@ -95,18 +95,18 @@ def _if_compiled(call: Callable[[], object]) -> float:
     return time.perf_counter() - start if counters["frames"]["total"] != frames else 0.0
 
 
-def _save(opened: Opened, folder: Path, found: numerics.Snapshot) -> None:
+def _save(opened: Opened, folder: Path, found: comparison.Snapshot) -> None:
     """Keep eager's snapshot for the other strategies, unless a second run under another seed gives other numbers."""
     again = stepper(opened.target, opened.question.mode, "eager", None)
-    if numerics.compare(found, again.first(SEED + 1), scaled=True).where is None:
-        numerics.save(found, folder, opened.question.mode)
+    if comparison.compare(found, again.first(SEED + 1), scaled=True).where is None:
+        comparison.save(found, folder, opened.question.mode)
 
 
-def _numerics(folder: Path, mode: str, found: numerics.Snapshot) -> dict[str, object]:
-    expected = numerics.load(folder, mode)
+def _numerics(folder: Path, mode: str, found: comparison.Snapshot) -> dict[str, object]:
+    expected = comparison.load(folder, mode)
     if expected is None:
         return {"numerics": "not compared: the outputs depend on random numbers (dropout?)"}
-    difference = numerics.compare(expected, found, scaled=True)
+    difference = comparison.compare(expected, found, scaled=True)
     return {
         "equal": difference.where is None,
         "difference": difference.max_abs_diff,

@@ -1,1 +1,4 @@
-"""The commands, one a file: options in, report out."""
+"""The commands, one a file: options in, report out.
+
+May import every package below it.
+"""

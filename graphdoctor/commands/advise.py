@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from graphdoctor.bench.model import TIME_LIMIT
 from graphdoctor.commands.common import CLEAN, INTERRUPTED, OneLine, check_writable, emit
 from graphdoctor.commands.target_options import question, target_options
+from graphdoctor.model.benchmark import TIME_LIMIT
 
 _EXAMPLES = """\b
 Examples:
@@ -60,8 +60,8 @@ def advise(
     check_writable(output)
     from graphdoctor.advise.run import NoAdvice, measured
     from graphdoctor.advise.run import advise as run
-    from graphdoctor.bench.model import Options
-    from graphdoctor.report import advise as report
+    from graphdoctor.model.benchmark import Options
+    from graphdoctor.report.measurements import advise as report
 
     def progress(text: str) -> None:
         click.echo(f"graphdoctor: {text}", err=True)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.bench.model import TIME_LIMIT
 from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen
 from graphdoctor.commands.common import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, codes, complain, emit
 from graphdoctor.commands.target_options import question, target_options
+from graphdoctor.model.benchmark import TIME_LIMIT
 
 if TYPE_CHECKING:
-    from graphdoctor.bench.model import Bench, Options, Question
+    from graphdoctor.model.benchmark import Bench, Options, Question
 
 _EXAMPLES = """\b
 Examples:
@@ -84,8 +84,8 @@ def bench(
     check_writable(html, output)
     from dataclasses import replace
 
-    from graphdoctor.bench.model import Options
-    from graphdoctor.report import bench as report
+    from graphdoctor.model.benchmark import Options
+    from graphdoctor.report.measurements import bench as report
 
     try:
         options = Options(chosen(strategies), backend, seconds, time_limit)
@@ -96,7 +96,7 @@ def bench(
     shown = {"text": report.text, "json": report.as_json, "markdown": report.markdown}[output_format](measured)
     emit(shown, output)
     if html is not None:
-        from graphdoctor.report.bench_html import render
+        from graphdoctor.report.html.bench import render
 
         emit(render(measured), html)
     context.exit(_code(measured))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis
+    from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.report.look import Look
 
 CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
 
@@ -25,7 +27,7 @@ class OneLine(click.ClickException):
 
 def complain(message: str) -> int:
     """Say ``message`` on stderr, in one line and without control characters. Gives the exit code of a failure."""
-    from graphdoctor.report.visible import one_line, visible
+    from graphdoctor.report.escaping import one_line, visible
 
     click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)
     return FAILURE
@@ -64,6 +66,16 @@ def emit(text: str, file: str | None) -> None:
     click.echo(f"graphdoctor: wrote {file}", err=True)
 
 
-def wants_color() -> bool:
-    """Colour only on a terminal that can show it, and never against https://no-color.org."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def look(output: str | None, tree: bool = False, verbose: bool = False, stream: TextIO | None = None) -> Look:
+    """How text looks that goes to the file ``output``, or to ``stream`` (stdout) where it is None or ``-``."""
+    from graphdoctor.report.look import Look
+
+    stream = stream or sys.stdout
+    if output not in (None, "-") or not stream.isatty():
+        return Look(tree=tree, verbose=verbose)
+    return Look(wants_color(stream), shutil.get_terminal_size().columns, tree, verbose)
+
+
+def wants_color(stream: TextIO | None = None) -> bool:
+    """Colour only on a terminal that can show it (by default stdout), and never against https://no-color.org."""
+    return (stream or sys.stdout).isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

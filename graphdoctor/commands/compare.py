@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, OneLine, emit, wants_color
+from graphdoctor.commands.common import CLEAN, OneLine, emit, look
 from graphdoctor.commands.outputs import (
     Report,
     check_reports,
@@ -61,10 +61,10 @@ def compare(
     A break that moved to another line, function or file is unchanged.
     """
     check_reports(reports, output)
-    from graphdoctor.baseline import compared_files
-    from graphdoctor.options import UsageError
-    from graphdoctor.report import comparison
     from graphdoctor.report.formats import render
+    from graphdoctor.report.text import comparison
+    from graphdoctor.scan.baseline import compared_files
+    from graphdoctor.scan.options import UsageError
 
     try:
         diagnosis = compared_files(base, head)
@@ -73,7 +73,7 @@ def compare(
     if output_format == "text":
         emit(comparison.render(diagnosis), output)
     else:
-        emit(render(diagnosis, output_format, color=output is None and wants_color()), output)
+        emit(render(diagnosis, output_format, look(output)), output)
     write_reports(diagnosis, reports)
     code = judge(diagnosis, fail_on, max_breaks)
     context.exit(CLEAN if exit_zero else code)

@@ -26,9 +26,9 @@ def explain(code: str, **settings: Any) -> None:
       graphdoctor explain print-in-graph
       graphdoctor explain GB0059
     """
-    from graphdoctor import registry
+    from graphdoctor.breaks import registry
     from graphdoctor.commands.project_rules import project_rules
-    from graphdoctor.report.rules import explain as page
+    from graphdoctor.report.explain.rules import explain as page
 
     found = project_rules(**settings)
     for problem in found.problems:

@@ -24,8 +24,8 @@ from graphdoctor.commands.setting_options import setting_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graphdoctor.model import Finding
-    from graphdoctor.report.progress import Progress
+    from graphdoctor.model.findings import Finding
+    from graphdoctor.report.text.progress import Progress
 
 _EXAMPLES = """\b
 Examples:
@@ -94,8 +94,8 @@ def fix(
     check_writable(patch_third_party)
     from graphdoctor import api
     from graphdoctor.interrupt import Interrupts
-    from graphdoctor.report import fixes
-    from graphdoctor.report.progress import Progress
+    from graphdoctor.report.text import fixes
+    from graphdoctor.report.text.progress import Progress
 
     request = api.ScanOptions(
         paths=paths,
@@ -129,8 +129,8 @@ def fix(
 
 
 def _asking(progress: Progress) -> Any:
-    from graphdoctor.fixes.ask import choose
-    from graphdoctor.report.visible import visible
+    from graphdoctor.fixes.verification.interactive import choose
+    from graphdoctor.report.escaping import visible
 
     def ask(question: str) -> str:
         try:

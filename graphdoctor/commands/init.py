@@ -26,7 +26,7 @@ def init(context: click.Context, folder: Path, repo: str | None, rev: str | None
     from graphdoctor.init.change import InitError
     from graphdoctor.init.origin import Origin, installed_origin
     from graphdoctor.init.plan import plan, write
-    from graphdoctor.report.visible import visible
+    from graphdoctor.report.escaping import visible
 
     installed = installed_origin()
     origin = Origin(repo, rev or f"v{__version__}") if repo else installed

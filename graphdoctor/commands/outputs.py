@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, wants_color
+from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, look
 from graphdoctor.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
-    from graphdoctor.model import Diagnosis
+    from graphdoctor.model.findings import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def write_reports(diagnosis: Diagnosis, reports: tuple[Report, ...]) -> None:
     from graphdoctor.report.formats import render
 
     for report in reports:
-        emit(render(diagnosis, report.format, color=report.file == "-" and wants_color()), report.file)
+        emit(render(diagnosis, report.format, look(report.file)), report.file)
 
 
 def judge(diagnosis: Diagnosis, fail_on: FailOn | None, max_breaks: int | None) -> int:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from graphdoctor.commands.common import OneLine, complain
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis
-    from graphdoctor.ruleset import RuleSet
+    from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.scan.ruleset import RuleSet
 
 #: The formats that show the notes of a scan.
 WITH_NOTES = ("text", "json", "markdown", "html", "sarif")
@@ -16,8 +16,8 @@ WITH_NOTES = ("text", "json", "markdown", "html", "sarif")
 
 def project_rules(**given: Any) -> RuleSet:
     """The rules asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
-    from graphdoctor.options import ScanOptions, UsageError, settings_for
-    from graphdoctor.ruleset import ruleset
+    from graphdoctor.scan.options import ScanOptions, UsageError, settings_for
+    from graphdoctor.scan.ruleset import ruleset
 
     try:
         return ruleset(settings_for(ScanOptions((".",), **given)))
@@ -27,7 +27,7 @@ def project_rules(**given: Any) -> RuleSet:
 
 def complain_of_rules(diagnosis: Diagnosis) -> None:
     """Say which rules were not run, for output that does not show the notes of a scan."""
-    from graphdoctor.permission import NOT_RUN
+    from graphdoctor.config.permission import NOT_RUN
 
     for note in diagnosis.notes:
         if note.startswith(NOT_RUN):

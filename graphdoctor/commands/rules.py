@@ -22,7 +22,7 @@ def rules(output_format: str, output: str | None, **settings: Any) -> None:
     may be executed.
     """
     check_writable(output)
-    from graphdoctor import registry
+    from graphdoctor.breaks import registry
     from graphdoctor.commands.project_rules import project_rules
 
     found = project_rules(**settings)
@@ -35,7 +35,7 @@ def rules(output_format: str, output: str | None, **settings: Any) -> None:
 
         emit(pages.one_page(found.rules, registry.load()), output)
     else:
-        from graphdoctor.report.rules import table
+        from graphdoctor.report.explain.rules import table
 
         emit(table(found.rules), output)
     for problem in found.problems:

@@ -17,9 +17,9 @@ from graphdoctor.commands.common import (
     OneLine,
     complain_unread,
     emit,
-    wants_color,
+    look,
 )
-from graphdoctor.commands.deeper_options import deeper_options, write_repro
+from graphdoctor.commands.optional_check_options import check_depth, deeper_options, write_repro
 from graphdoctor.commands.outputs import (
     Report,
     check_gate,
@@ -36,7 +36,8 @@ from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
-    from graphdoctor.model import Diagnosis
+    from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.report.look import Look
 
 _SCAN_EXAMPLES = """\b
 Examples:
@@ -102,6 +103,9 @@ Exit codes:
     help="Keep what the files gave here.  [default: the user's cache folder]",
 )
 @click.option("--tree", is_flag=True, help="Show the whole tree of the model: what of each submodule is compiled.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show all that is known: diffs, submodules, and checks of graphdoctor itself."
+)
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--no-source", is_flag=True, help="Show no source line and no fix as text, in any report.")
 @report_option
@@ -142,6 +146,7 @@ def scan(
     no_cache: bool,
     cache_dir: str | None,
     tree: bool,
+    verbose: bool,
     html: str | None,
     no_source: bool,
     reports: tuple[Report, ...],
@@ -164,13 +169,15 @@ def scan(
         raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
     if statistics and output_format not in ("text", "json"):
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
+    check_depth(settings, vary)
     check_gate(fail_on, settings["baseline"], settings["diff_base"])
     check_reports(reports, html, output, settings["repro"])
     stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
-    from graphdoctor.cache import default_folder
     from graphdoctor.interrupt import Interrupts
-    from graphdoctor.report.progress import Progress
+    from graphdoctor.report.text import first_look
+    from graphdoctor.report.text.progress import Progress
+    from graphdoctor.scan.cache import default_folder
 
     options = api.ScanOptions(
         paths=paths,
@@ -200,7 +207,9 @@ def scan(
     context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(options, progress, None, interrupts)
+            diagnosis = api.scan(
+                options, progress, None, interrupts, lambda found: progress.say(first_look.lines(found))
+            )
     except api.UsageError as error:
         raise OneLine(str(error)) from None
     if show_diff or statistics or (fix and stdin is not None) or output_format not in WITH_NOTES:
@@ -219,13 +228,13 @@ def scan(
 
         diagnosis = without_source(diagnosis)
     if not (fix and stdin is not None and output is None):
-        color = output is None and wants_color()
+        style = look(output, tree or bool(settings["readiness"]), verbose)
         emit(
-            _statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, color, tree),
+            _statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, style),
             output,
         )
     if html is not None:
-        from graphdoctor.report.html import render
+        from graphdoctor.report.html.page import render
 
         emit(render(diagnosis), html)
     write_reports(diagnosis, reports)
@@ -254,12 +263,12 @@ def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None = None, max_breaks: i
 
 
 def _statistics(diagnosis: Diagnosis, output_format: str) -> str:
-    from graphdoctor.report import statistics
+    from graphdoctor.report.text import statistics
 
     return statistics.as_json(diagnosis) if output_format == "json" else statistics.as_text(diagnosis)
 
 
-def _render(diagnosis: Diagnosis, output_format: str, color: bool, tree: bool) -> str:
+def _render(diagnosis: Diagnosis, output_format: str, style: Look) -> str:
     from graphdoctor.report.formats import render
 
-    return render(diagnosis, output_format, color, tree)
+    return render(diagnosis, output_format, style)

@@ -11,7 +11,7 @@ import click
 from graphdoctor.commands.common import OneLine
 
 if TYPE_CHECKING:
-    from graphdoctor.bench.model import Question
+    from graphdoctor.model.benchmark import Question
 
 _OPTIONS = (
     click.argument("file", type=click.Path(path_type=Path), metavar="FILE"),
@@ -33,8 +33,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def question(file: Path, target: str | None, inputs: tuple[str, ...], device: str, mode: str) -> Question:
     """What a worker is asked. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
-    from graphdoctor.bench.model import Question
-    from graphdoctor.dynamic.runner import InputSpecError, parse_inputs, torch_available
+    from graphdoctor.dynamic.parent.runner import InputSpecError, parse_inputs, torch_available
+    from graphdoctor.model.benchmark import Question
 
     if not file.is_file():
         raise OneLine(f"{file} is not a file: give one Python file that declares a sample input")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, wants_color
+from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, look
 
 _EXAMPLES = """\b
 Examples:
@@ -41,7 +41,9 @@ def trace(
     """
     check_writable(html, output)
     from graphdoctor.commands.scan import exit_code
-    from graphdoctor.report import as_json, markdown, text
+    from graphdoctor.report.json_format import writer
+    from graphdoctor.report.markdown import document
+    from graphdoctor.report.text import terminal
     from graphdoctor.trace.diagnose import diagnose
     from graphdoctor.trace.files import NoTrace
 
@@ -50,12 +52,12 @@ def trace(
     except NoTrace as error:
         raise OneLine(str(error)) from None
     if output_format == "text":
-        shown = text.render(diagnosis, color=output is None and wants_color())
+        shown = terminal.render(diagnosis, look(output))
     else:
-        shown = as_json.render(diagnosis) if output_format == "json" else markdown.render(diagnosis)
+        shown = writer.render(diagnosis) if output_format == "json" else document.render(diagnosis)
     emit(shown, output)
     if html is not None:
-        from graphdoctor.report.html import render
+        from graphdoctor.report.html.page import render
 
         emit(render(diagnosis), html)
     code = exit_code(diagnosis)

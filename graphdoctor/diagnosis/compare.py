@@ -11,10 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.model import Comparison, Finding
+from graphdoctor.model.findings import Comparison, Finding
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis
+    from graphdoctor.model.findings import Diagnosis
 
 _Key = Callable[[Finding], Hashable | None]
 

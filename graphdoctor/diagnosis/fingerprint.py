@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from graphdoctor.model import Finding
+from graphdoctor.model.findings import Finding
 
 
 def with_fingerprints(findings: Iterable[Finding], lines: Mapping[str, Sequence[str]]) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from graphdoctor.diagnosis import summary
 from graphdoctor.diagnosis.compare import new_findings
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis, Finding
+    from graphdoctor.model.findings import Diagnosis, Finding
 
 FailOn = Literal["new", "any", "none"]
 

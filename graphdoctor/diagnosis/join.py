@@ -10,16 +10,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.sites import sites
-from graphdoctor.model import Finding, Location
+from graphdoctor.model.findings import Finding, Location
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.sites import Site
-    from graphdoctor.model import Severity
-    from graphdoctor.run_model import Break, DynamicRun
+    from graphdoctor.model.findings import Severity
+    from graphdoctor.model.runs import Break, DynamicRun
     from graphdoctor.static.rule import Rule
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
 HIDING = frozenset({"GB7000", "GB0066"})
+
+
+#: The folders that installed packages lie in.
+_SITES = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
         confidence="certain",
         location=Location(brk.path, brk.line, column, brk.line, column),
         function=brk.function,
-        message=brk.reason,
+        message=brk.reason + _inside(brk),
         why=rule.why or f"{consequence}, and what is left is compiled and launched on its own.",
         suggestion=brk.hints[0] if brk.hints else rule.suggestion,
         status="dynamic-only",
@@ -174,6 +178,15 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
         events=site.events,
         whole_frame=site.whole_frame,
     )
+
+
+def _inside(brk: Break) -> str:
+    """Where in a library it happened, when the line of the finding is only the user's way in."""
+    inner = brk.stack[-1] if brk.stack else None
+    if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
+        return ""
+    path = next((inner.path.rpartition(f"/{site}/")[2] for site in _SITES if f"/{site}/" in inner.path), inner.path)
+    return f" (at {path}:{inner.line})"
 
 
 class _Traced:
@@ -190,7 +203,7 @@ class _Traced:
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
 
     def judge(self, finding: Finding) -> Finding:
-        """Refuted, not reached, or still what the static pass alone says."""
+        """Refuted, not reached, or still static only."""
         place = finding.location
         if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding

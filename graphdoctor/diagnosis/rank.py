@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphdoctor.model import Finding, Location
+from graphdoctor.model.findings import Finding, Location
 
 _STATUS = {"confirmed": 0, "dynamic-only": 0, "static-only": 1, "not-reached": 2, "refuted": 3}
 _OWNER = {"own": 0, "third-party": 1, "torch": 2}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.run_model import Break, DynamicRun
+    from graphdoctor.model.runs import Break, DynamicRun
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,14 @@ class Site:
 
 
 def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
-    """Every distinct (place, graph-break id) of ``runs`` in the order met, with the events of all runs added up."""
+    """Every distinct (place, graph-break id) of ``runs`` in the order met, with the events of all runs added up.
+
+    Several places of a library may be reached from one line of the user's: each is a site.
+    """
     groups: dict[tuple[object, ...], list[Break]] = {}
     for run in runs:
         for brk in run.breaks:
-            groups.setdefault((brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type), []).append(brk)
+            inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
+            key = (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)
+            groups.setdefault(key, []).append(brk)
     return tuple(Site(g[0], sum(b.events for b in g), any(b.whole_frame for b in g)) for g in groups.values())

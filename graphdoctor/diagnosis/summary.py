@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.sites import sites
-from graphdoctor.labels import is_offered
-from graphdoctor.model import Summary
+from graphdoctor.model.findings import Summary
+from graphdoctor.model.labels import is_offered
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Finding, ScannedFile, Verdict
-    from graphdoctor.run_model import DynamicRun
+    from graphdoctor.model.findings import Finding, ScannedFile, Verdict
+    from graphdoctor.model.runs import DynamicRun
 
 _WORDS = {
     "raised": "raised an exception",
@@ -32,7 +32,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
     warnings = sum(f.severity == "warning" for f in findings)
     failed = sum(f.status == "failed" for f in files)
     if verdict == "static-only":
-        headline = _static_headline(files, errors, warnings, failed)
+        headline = _static_headline(findings, failed)
     else:
         headline = _headline(verdict, runs or (), finished)
     return Summary(
@@ -59,8 +59,13 @@ def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
     if any(run.graphs == 0 for run in finished):
         return "nothing-compiled"
     breaks = any(b.owner != "torch" for run in finished for b in run.breaks)
-    fails = any(run.fullgraph.passes is False or failures(run) for run in finished)
+    fails = any(run.fullgraph.passes is False or _is_cut_short(run) or failures(run) for run in finished)
     return "not-ready" if breaks or fails or len(finished) < len(runs) else "ready"
+
+
+def _is_cut_short(run: DynamicRun) -> bool:
+    """Whether ``fullgraph=True`` was to be tried and was not, for lack of time: what is not known is not ready."""
+    return run.fullgraph.passes is None and bool(run.left_out)
 
 
 def failures(run: DynamicRun) -> tuple[str, ...]:
@@ -99,8 +104,10 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     verdicts = [run.fullgraph.passes for run in finished]
     if any(p is False for p in verdicts):
         parts.append("fullgraph=True fails")
-    elif all(verdicts):
+    elif verdicts and all(verdicts):
         parts.append("fullgraph=True passes")
+    elif any(map(_is_cut_short, finished)):
+        parts.append("fullgraph=True was not tried to its end")
     parts += dict.fromkeys(failure for run in finished for failure in failures(run))
     if verdict == "nothing-compiled":
         modes = " and ".join(run.mode for run in finished if run.graphs == 0)
@@ -109,9 +116,16 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     return f"{start}: " + ", ".join([*parts, *failed])
 
 
-def _static_headline(files: Sequence[ScannedFile], errors: int, warnings: int, failed: int) -> str:
-    scanned = _count(sum(f.status == "scanned" for f in files), "file")
-    text = f"Not run, source only: {_count(errors, 'error')} and {_count(warnings, 'warning')} in {scanned}"
+def _static_headline(findings: Sequence[Finding], failed: int) -> str:
+    """``2 graph breaks and 1 other error found (static analysis)``."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    breaks = sum(bool(finding.gb_ids) for finding in errors)
+    others, warnings = len(errors) - breaks, sum(finding.severity == "warning" for finding in findings)
+    parts = [_count(breaks, "graph break")] if breaks else []
+    parts += [_count(others, "other error" if breaks else "error")] if others else []
+    parts += [_count(warnings, "warning")] if warnings else []
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "No graph breaks"
+    text = f"{listed} found (static analysis)"
     return text + (f", {_count(failed, 'file')} could not be read" if failed else "")
 
 

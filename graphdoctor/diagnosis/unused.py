@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from graphdoctor.model import Finding, Location
-from graphdoctor.source.suppress import EVERYTHING, Suppression, matches
+from graphdoctor.model.findings import Finding, Location
+from graphdoctor.source.suppressions import EVERYTHING, Suppression, matches
 
 CODE, NAME = "GD002", "unused-suppression"
 _OURS = re.compile(r"GD[0-9]+", re.IGNORECASE)

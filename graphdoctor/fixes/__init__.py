@@ -1,0 +1,4 @@
+"""Rewrites of code that breaks graphs, the proof that they change nothing, and their verification by runs.
+
+May import ``model``, ``source``, ``syntax`` and the values and events of ``static``.
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphdoctor.fixes.diff import unified
+from graphdoctor.fixes.core.diff import unified
 from graphdoctor.source.files import read_bytes
 
 

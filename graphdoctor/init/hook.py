@@ -25,7 +25,7 @@ _LOCAL = """\
       name: graphdoctor
       entry: graphdoctor scan --no-run --only-given
       language: system
-      types: [python]
+      types_or: [python, jupyter]
       require_serial: true
 """
 _OURS = re.compile(r"\bid:\s*[\"']?graphdoctor(?:-fix)?\b")

@@ -6,7 +6,7 @@ import configparser
 from pathlib import Path
 from typing import Any
 
-from graphdoctor.config_files import toml_reader
+from graphdoctor.config.project_files import toml_reader
 from graphdoctor.init.change import Change, InitError, Kept, Step, appended, read
 
 TOML = """\

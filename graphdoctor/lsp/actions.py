@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from lsprotocol.types import CodeAction, CodeActionKind, Diagnostic, Range, TextEdit, WorkspaceEdit
 
-from graphdoctor.fixes.apply import edits_by_path, select_fixes
-from graphdoctor.labels import is_offered, may_be_written
+from graphdoctor.fixes.core.apply import edits_by_path, select_fixes
 from graphdoctor.lsp.analysis import Analysis
 from graphdoctor.lsp.diagnostics import diagnostic, span
 from graphdoctor.lsp.ignore import silence
 from graphdoctor.lsp.positions import Positions, touch
-from graphdoctor.model import Edit, Finding
+from graphdoctor.model.findings import Edit, Finding
+from graphdoctor.model.labels import is_offered, may_be_written
 
 FIX_ALL = f"{CodeActionKind.SourceFixAll.value}.graphdoctor"
 KINDS = (CodeActionKind.QuickFix.value, FIX_ALL)

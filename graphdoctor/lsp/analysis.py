@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphdoctor import config
-from graphdoctor.model import Finding
-from graphdoctor.ruleset import ruleset
-from graphdoctor.selection import kept
+from graphdoctor.config import project
+from graphdoctor.lint import engine
+from graphdoctor.model.findings import Finding
+from graphdoctor.scan.filtering import kept
+from graphdoctor.scan.ruleset import ruleset
 from graphdoctor.source.discover import is_excluded, shown
-from graphdoctor.static import engine
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ def analyse(file: Path, unsaved: Mapping[Path, str], root: Path) -> Analysis | N
     """
     file = file.resolve()
     text = unsaved[file]
-    settings = config.load(file.parent)
+    settings = project.load(file.parent)
     if is_excluded(file, (*settings.exclude, *settings.extend_exclude)):
         return Analysis(text, ())
     path = shown(file, root)
     # Rule files of the project are code, so they are not loaded here.
-    rules = ruleset(config.Config(target_torch=settings.target_torch))
+    rules = ruleset(project.Config(target_torch=settings.target_torch))
     result = engine.analyse([(file, path)], rules.active, unsaved=unsaved)
     if result.files[0].status == "failed":
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lsprotocol.types import CodeDescription, Diagnostic, DiagnosticSeverity, Range
 
 from graphdoctor.lsp.positions import Positions
-from graphdoctor.model import Finding
+from graphdoctor.model.findings import Finding
 from graphdoctor.report import gfm
-from graphdoctor.report.words import gb_link
+from graphdoctor.report.wording import gb_link
 from graphdoctor.static.rule import Rule
 
 SOURCE = "graphdoctor"

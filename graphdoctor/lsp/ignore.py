@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import tokenize
 
-from graphdoctor.model import Edit
-from graphdoctor.source.suppress import NOQA
+from graphdoctor.model.findings import Edit
+from graphdoctor.source.suppressions import NOQA
 
 
 def silence(path: str, text: str, line: int, code: str) -> Edit | None:

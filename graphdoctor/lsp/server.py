@@ -12,12 +12,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from graphdoctor import __version__
-from graphdoctor.config import ConfigError
+from graphdoctor.config.project import ConfigError
+from graphdoctor.lint.catalog import rules
 from graphdoctor.lsp.actions import KINDS, actions
 from graphdoctor.lsp.analysis import Analysis, analyse
 from graphdoctor.lsp.diagnostics import diagnostic, hover_text, span
 from graphdoctor.lsp.positions import Positions, touch
-from graphdoctor.static.catalog import rules
 
 #: Seconds without a keystroke before a changed text is analysed.
 DEBOUNCE = 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis, Finding
+from graphdoctor.model.findings import Diagnosis, Finding
 
 NOTE = (
     "--no-source: source lines, fixes as text and quoted code are left out; names, paths and what Dynamo says are not"
@@ -26,6 +26,8 @@ def without_source(diagnosis: Diagnosis) -> Diagnosis:
         findings=tuple(map(_blank, diagnosis.findings)),
         comparison=comparison and replace(comparison, fixed=tuple(map(_blank, comparison.fixed))),
         notes=(*diagnosis.notes, NOTE),
+        texts={},
+        patch="",
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from graphdoctor.report.visible import visible
+from graphdoctor.report.escaping import visible
 
 if TYPE_CHECKING:
-    from graphdoctor.model import Finding, Location
+    from graphdoctor.model.findings import Finding, Location
 
 #: Longer lines are shown as a window of this many characters around the mark.
 WINDOW = 160

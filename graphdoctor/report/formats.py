@@ -5,29 +5,45 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from graphdoctor.report.look import PLAIN, Look
+
 if TYPE_CHECKING:
-    from graphdoctor.model import Diagnosis
+    from graphdoctor.model.findings import Diagnosis
 
-FORMATS = (
-    "text", "json", "markdown", "html", "sarif", "github", "github-review", "gitlab", "junit",
-    "badge-json", "badge-svg",
-)  # fmt: skip
+#: The function of each format, below ``graphdoctor.report``.
+_FUNCTIONS = {
+    "text": "text.terminal:render",
+    "full": "text.terminal:render",
+    "concise": "text.concise:concise",
+    "grouped": "text.concise:grouped",
+    "json": "json_format.writer:render",
+    "markdown": "markdown.document:render",
+    "html": "html.page:render",
+    "sarif": "ci.sarif:render",
+    "github": "ci.github:render",
+    "github-review": "markdown.review:render",
+    "gitlab": "ci.gitlab:render",
+    "junit": "ci.junit:render",
+    "badge-json": "ci.badge:as_json",
+    "badge-svg": "ci.badge:as_svg",
+}
+FORMATS = tuple(_FUNCTIONS)
+#: For people, in the terminal; "full" is what "text" is.
+TEXTS = ("text", "full", "concise", "grouped")
+#: What reads these knows files and lines, and no cells of notebooks.
+_BY_FILE = ("sarif", "github", "github-review", "gitlab", "junit")
 
 
-#: The modules of formats that are not called as they are.
-_MODULES = {"json": "as_json", "github-review": "review"}
+def render(diagnosis: Diagnosis, name: str, look: Look = PLAIN) -> str:
+    """``diagnosis`` in the format ``name``, which is one of FORMATS; ``look`` is for those in TEXTS."""
+    if name in _BY_FILE and any(".ipynb:cell " in finding.location.path for finding in diagnosis.findings):
+        from graphdoctor.report.by_file import by_file
 
-
-def render(diagnosis: Diagnosis, name: str, color: bool = False, tree: bool = False) -> str:
-    """``diagnosis`` in the format ``name``, which is one of FORMATS; only text has colour and, whole, the ``tree``."""
-    if name == "text":
-        from graphdoctor.report import text
-
-        return text.render(diagnosis, color, tree)
-    if name.startswith("badge"):
-        from graphdoctor.report import badge
-
-        return (badge.as_json if name == "badge-json" else badge.as_svg)(diagnosis.summary)
-    module = importlib.import_module(f"graphdoctor.report.{_MODULES.get(name, name)}")
-    rendered: str = module.render(diagnosis)
-    return rendered
+        diagnosis = by_file(diagnosis)
+    module, _, function = _FUNCTIONS[name].partition(":")
+    rendering = getattr(importlib.import_module(f"graphdoctor.report.{module}"), function)
+    if name in TEXTS:
+        text: str = rendering(diagnosis, look)
+    else:
+        text = rendering(diagnosis.summary if name.startswith("badge") else diagnosis)
+    return text

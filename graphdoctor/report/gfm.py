@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterable
 
-from graphdoctor.report.visible import one_line
-from graphdoctor.report.words import quoted
+from graphdoctor.report.escaping import one_line
+from graphdoctor.report.wording import quoted
 
 #: A list shows this many items.
 _ITEMS = 50

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from graphdoctor.model import Diagnosis, Summary
-from graphdoctor.report.words import plural, share
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Diagnosis, Severity, Summary
+from graphdoctor.model.runs import DynamicRun
+from graphdoctor.report.wording import plural, share
 
 Tone = Literal["good", "bad", "neutral"]
 
@@ -26,7 +27,7 @@ def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
     """What the run measured, or, where nothing ran, what the source showed."""
     runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
     counted = _measured(diagnosis.summary, runs) if runs else ()
-    return (*counted, *_read(diagnosis.summary))
+    return (*counted, *_read(diagnosis))
 
 
 def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
@@ -35,7 +36,7 @@ def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
 
 def _breaks(summary: Summary) -> Number:
     breaks, own = summary.breaks or 0, summary.breaks_own or 0
-    detail = f"{own} in your code, {breaks - own} elsewhere"
+    detail = f"{own} in your code, {breaks - own} in libraries"
     return Number("graph breaks", f"{breaks:,}", detail, "bad" if breaks else "good")
 
 
@@ -69,13 +70,15 @@ def _outputs(runs: list[DynamicRun]) -> Number:
     return Number("outputs", "equal" if equal else "differ", "compiled against eager", "good" if equal else "bad")
 
 
-def _read(summary: Summary) -> tuple[Number, ...]:
-    found = Number(
-        "findings",
-        f"{summary.errors + summary.warnings:,}",
-        f"{plural(summary.errors, 'error')}, {plural(summary.warnings, 'warning')}, {summary.fixable:,} fixable",
-        "bad" if summary.errors else "good",
-    )
+def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
+    summary = diagnosis.summary
+    counts = Counter(finding.severity for finding in diagnosis.findings)
+    names: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
+    parts = [plural(counts[severity], noun) for severity, noun in names.items() if counts[severity]]
+    if summary.fixable:
+        parts.append(f"{summary.fixable:,} fixable")
+    tone: Tone = "bad" if counts["error"] else "good"
+    found = Number("findings", f"{len(diagnosis.findings):,}", ", ".join(parts), tone)
     if summary.breaks is not None:
         return (found,)
     unread = f"{summary.failed:,} could not be read" if summary.failed else "all could be read"

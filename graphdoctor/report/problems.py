@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphdoctor.diagnosis.summary import failures
-from graphdoctor.model import Diagnosis
-from graphdoctor.report import words
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import DynamicRun
+from graphdoctor.report import wording
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ def problems(diagnosis: Diagnosis) -> tuple[Problem, ...]:
 
 
 def _of_run(run: DynamicRun, path: str | None, diagnosis: Diagnosis) -> Iterator[Problem]:
-    title = words.run_title(run)
+    title = wording.run_title(run)
     if run.outcome != "ok":
-        yield Problem("run-failed", "the run failed", f"{title}: {words.run_counts(run)}", path)
+        yield Problem("run-failed", "the run failed", f"{title}: {wording.run_counts(run)}", path)
         return
     clauses = list(failures(run))
     if run.graphs == 0:
         clauses.insert(0, "nothing is compiled (0 graphs)")
     elif run.fullgraph.passes is False and not any(f.status != "refuted" for f in diagnosis.findings):
-        clauses.insert(0, f"fullgraph=True {words.fullgraph(run.fullgraph)}")
+        clauses.insert(0, f"fullgraph=True {wording.fullgraph(run.fullgraph)}")
     for clause in clauses:
         yield Problem("not-ready", "the run is not ready", f"{title}: {clause}", path, stopped=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from graphdoctor.model import Diagnosis, Finding, Fix
+from graphdoctor.model.findings import Diagnosis, Finding, Fix
 
 
 def from_repository(diagnosis: Diagnosis) -> Diagnosis:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from graphdoctor.labels import is_offered
-from graphdoctor.model import Diagnosis
-from graphdoctor.report.words import OUTCOMES, plural, run_title
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.labels import is_offered
+from graphdoctor.model.runs import DynamicRun
+from graphdoctor.report.wording import OUTCOMES, plural, run_title
 
 
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -37,8 +37,12 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         if parts:
             yield f"{run_title(run)}: {', '.join(parts)}."
     # Both modes leave out the same on a device.
-    on_device = [f"On {run.device}: {text}" for run in ran if run.device_checks for text in run.device_checks.unchecked]
-    yield from dict.fromkeys(on_device)
+    on_device: dict[str, dict[str, None]] = {}
+    for run in ran:
+        for text in run.device_checks.unchecked if run.device_checks else ():
+            on_device.setdefault(run.device, {})[text] = None
+    for device, texts in on_device.items():
+        yield f"On {device}: {', '.join(texts)}."
     if ran:
         yield from _kinds(runs)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from graphdoctor.report.words import plural, run_title
+from graphdoctor.report.wording import plural, run_title
 
 if TYPE_CHECKING:
-    from graphdoctor.run_model import DynamicRun, Recompile, Sweep, TriedRemedy
+    from graphdoctor.model.runs import DynamicRun, Recompile, Sweep, TriedRemedy
 
 
 def sweep(entry: Sweep) -> str:
     """``batch 4, 5, 6, 1: 3 compilations in 4 calls; normal: ...``."""
     counts = f"{plural(entry.compilations, 'compilation')} in {plural(entry.calls, 'call')}"
     if entry.verified_compilations is not None:
-        counts += f", {entry.verified_compilations} with all remedies together (measured)"
-    parts = [f"{'varied by itself: ' if entry.automatic else 'varied: '}{entry.varied}", counts, entry.detail]
+        counts += f", {entry.verified_compilations} with all suggested fixes together (measured)"
+    parts = [f"{'repeated with: ' if entry.automatic else 'varied: '}{entry.varied}", counts, entry.detail]
     return "; ".join(part for part in parts if part)
 
 

@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from graphdoctor import __version__
-from graphdoctor.registry import Registry
-from graphdoctor.report.breaks import describe
-from graphdoctor.report.words import gb_link, quoted
+from graphdoctor.breaks.registry import Registry
+from graphdoctor.report.explain.breaks import describe
+from graphdoctor.report.wording import gb_link, quoted
 
 if TYPE_CHECKING:
     from graphdoctor.static.rule import Rule

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphdoctor.source.files import is_file
 from graphdoctor.source.gitignore import GitIgnore
-from graphdoctor.source.patterns import PathPattern
+from graphdoctor.source.path_patterns import PathPattern
 
 #: Folders that hold what tools made or installed.
 _SKIPPED = frozenset({"__pycache__", "node_modules", "build", "dist", "site-packages", "__pypackages__"})
@@ -87,7 +87,7 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
         for name in sorted(names):
             file = here / name
             if (
-                name.endswith(".py")
+                name.endswith((".py", ".ipynb"))
                 and not is_excluded(file, exclude)
                 and not ignored.ignores(file, is_folder=False)
                 and is_file(file)

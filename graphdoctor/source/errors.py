@@ -1,4 +1,4 @@
-"""What is wrong with a source file, in one line for the user."""
+"""The error for source files that cannot be analysed."""
 
 from __future__ import annotations
 

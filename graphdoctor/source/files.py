@@ -78,12 +78,32 @@ def is_file(path: Path | str) -> bool:
 
 
 def read(file: Path) -> tuple[str, str]:
-    """The text of ``file`` and its encoding (PEP 263). Raises SourceError with one line for the user."""
+    """The text of ``file`` and its encoding (PEP 263); of a notebook the module that its cells make together.
+
+    Raises SourceError with one line for the user.
+    """
     try:
-        data = read_bytes(file)
+        # Notebooks hold their outputs too.
+        data = read_bytes(file, REPORT_LIMIT if is_notebook(file) else SOURCE_LIMIT)
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}") from None
-    return decode(data)
+    return decode_as(file, data)
+
+
+def decode_as(file: Path, data: bytes) -> tuple[str, str]:
+    """The text that ``read`` would give, were ``data`` in ``file``. Raises SourceError."""
+    text, encoding = decode(data)
+    if is_notebook(file):
+        # Parsers that most scans do without.
+        from graphdoctor.source.notebook import Notebook
+
+        return Notebook(text).text, encoding
+    return text, encoding
+
+
+def is_notebook(file: Path | str) -> bool:
+    """Whether the file is a notebook by its name."""
+    return str(file).lower().endswith(".ipynb")
 
 
 def decode(data: bytes) -> tuple[str, str]:

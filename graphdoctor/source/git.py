@@ -74,7 +74,10 @@ def base_commit(ref: str, folder: Path) -> Commit:
 
 
 def write_files(commit: Commit, folder: Path) -> tuple[str, ...]:
-    """Write the Python files of ``commit`` below ``folder`` and give their paths. Raises GitError, OSError."""
+    """Write the Python files and notebooks of ``commit`` below ``folder``, and give their paths.
+
+    Raises GitError, OSError.
+    """
     entries = _git(commit.top, "ls-tree", "-r", "-z", "--full-tree", commit.name).split(b"\0")
     files: list[tuple[bytes, str]] = []
     for entry in filter(None, entries):
@@ -82,7 +85,12 @@ def write_files(commit: Commit, folder: Path) -> tuple[str, ...]:
         mode, _, blob = facts.split()
         path = PurePosixPath(os.fsdecode(raw))
         # Regular files only: links and submodules have no source of their own.
-        if mode.startswith(b"100") and path.suffix == ".py" and ".." not in path.parts and not path.is_absolute():
+        if (
+            mode.startswith(b"100")
+            and path.suffix in (".py", ".ipynb")
+            and ".." not in path.parts
+            and not path.is_absolute()
+        ):
             files.append((blob, str(path)))
     lacking = (
         f"this clone has not all files of the base {commit.name[:12]}; `git fetch --refetch --no-filter` gets them"

@@ -1,4 +1,4 @@
-"""Files that are no Python program, although Python's parser may accept them: notebooks, other JSON, stubs, text."""
+"""Files that are no Python program, although Python's parser may accept them: JSON, stubs, text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphdoctor.source.errors import SourceError
 #: What a Python file may end in. Scripts often have no suffix, and neither has the standard input.
 _PYTHON = (".py", ".pyw", "")
 _SHEBANG = re.compile(r"#!.*\bpython")
-_NOTEBOOK = "is a notebook, which is not read; convert it first: jupyter nbconvert --to script {}"
+_NOTEBOOK = "is a notebook by what it holds; give it the suffix .ipynb"
 _JSON = "holds JSON and no Python program"
 
 
@@ -20,7 +20,8 @@ def check(name: str, text: str) -> None:
     path = PurePath(name)
     suffix = path.suffix.lower()
     if suffix == ".ipynb":
-        raise SourceError(_NOTEBOOK.format(path.name))
+        # ``text`` is the module that the cells make.
+        return
     if suffix == ".pyi":
         raise SourceError("is a stub, which holds no code that runs; give the .py file")
     if suffix not in _PYTHON and not _SHEBANG.match(text):
@@ -29,15 +30,15 @@ def check(name: str, text: str) -> None:
         )
     # Dict and list displays of Python are valid too, so the parser says nothing about JSON.
     if text.lstrip()[:1] in ("{", "["):
-        _check_json(path, text)
+        _check_json(text)
 
 
-def _check_json(path: PurePath, text: str) -> None:
+def _check_json(text: str) -> None:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return
     if isinstance(data, dict) and "cells" in data and "nbformat" in data:
-        raise SourceError(_NOTEBOOK.format(path.name))
+        raise SourceError(_NOTEBOOK)
     if data:
         raise SourceError(_JSON)

@@ -23,12 +23,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor.model import Confidence, Edit, Safety, Severity
+from graphdoctor.model.findings import Confidence, Edit, Known, Safety, Severity
 
 if TYPE_CHECKING:
     import libcst as cst
 
-    from graphdoctor.static.events import Event
+    from graphdoctor.static.domain.events import Event
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,17 @@ class Hit:
 
 @dataclass(frozen=True)
 class FixPlan:
-    """Edits that belong together; ``reason`` says why they are safe, or what they change."""
+    """Edits that belong together; ``reason`` says why they are safe, or what they change, and ``known`` in what way.
+
+    ``guards_output`` says of unsafe edits that what they leave out under compile only writes output, or makes the
+    message of a check that failed.
+    """
 
     edits: tuple[Edit, ...]
     safety: Safety
     reason: str
+    known: tuple[Known, ...] = ()
+    guards_output: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,54 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import graphdoctor
-from graphdoctor import registry
+from graphdoctor.breaks import registry
+from graphdoctor.breaks.job_locations import JobPlaces, Sources, job_places
+from graphdoctor.breaks.locations import function_at
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
-from graphdoctor.diagnosis.join import join, rule_texts
 from graphdoctor.diagnosis.rank import rank
-from graphdoctor.diagnosis.sites import sites
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.dynamic.places import function_at
-from graphdoctor.model import Diagnosis, Finding, ScannedFile
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile
+from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
-from graphdoctor.static import catalog
 from graphdoctor.trace.files import NoTrace, TraceFile, find
+from graphdoctor.trace.joined import joined, own_files
+from graphdoctor.trace.joined import read as read_sources
 from graphdoctor.trace.notes import FrameTime, frame_times, notes
-from graphdoctor.trace.places import JobPlaces, Sources, job_places
 from graphdoctor.trace.process import Process, read
-from graphdoctor.trace.ranks import Ran, grouped, ran, site, together, uneven_breaks
+from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
+from graphdoctor.trace.uneven import with_rank_difference
 
 
-def diagnose(path: Path, command: str = "") -> Diagnosis:
-    """Read the traces at ``path``. Raises NoTrace when there is no file, or none with a record."""
-    processes, files = _read(find(path))
+def diagnose(path: Path, command: str = "", options: ScanOptions | None = None) -> Diagnosis:
+    """Read the traces at ``path``, and the source files of the job that are on this machine.
+
+    Raises NoTrace when there is no file, or none with a record, and UsageError for settings that cannot be read.
+    """
+    processes, files = read_processes(find(path))
     if not processes:
         raise NoTrace(f"{path} has {files[0].path}, but no record can be read: {files[0].reason}")
-    places = job_places(Path.cwd(), next((p.torch_folder for p in processes if p.torch_folder), ""))
+    busy = [process for process in processes if not process.is_idle]
+    # Processes that only loaded data or compiled kernels for others say nothing; where none compiled, all are told.
+    diagnosis = diagnosed(busy or processes, files, options or ScanOptions((), command=command))
+    summary = replace(diagnosis.summary, files=len(files), failed=sum(file.status == "failed" for file in files))
+    return replace(diagnosis, files=files, summary=summary)
+
+
+def diagnosed(
+    processes: Sequence[Process], traces: tuple[ScannedFile, ...], options: ScanOptions, extra: Sequence[str] = ()
+) -> Diagnosis:
+    """The diagnosis of what ``processes`` compiled, with ``extra`` notes.
+
+    Its files are the source files that took part; ``traces``, where none of them is here.
+    """
+    torch = next((p.torch_folder for p in processes if p.torch_folder), "")
     sources = Sources({line: text for process in processes for line, text in process.quoted.items()})
+    own = own_files(processes, job_places(Path.cwd(), torch), sources)
+    static = read_sources(own, options)
+    places = job_places(Path(static.root) if static is not None else Path.cwd(), torch)
+    texts = {places.show(file): sources.text(file) for file in own}
     every = ran(processes, places, sources)
     runs = grouped(every)
-    findings = _findings(runs, every, places, sources)
+    together_ = joined(static, runs, options, texts)
+    findings = _findings(together_.findings, every, places, sources)
+    files = static.files if static is not None else traces
     times = frame_times(every, places, _names(processes, sources))
     return Diagnosis(
         tool_version=graphdoctor.__version__,
         environment={**_versions(processes), "ranks": together([entry.label for entry in every])},
-        command=command,
-        summary=summarise(files, findings, runs),
+        command=options.command,
+        summary=with_rank_difference(summarise(files, findings, runs), every),
         files=files,
         findings=findings,
         dynamic=runs,
         verification=None,
-        notes=notes(every, times),
+        notes=(*extra, *notes(every, times)),
         timings=_timings(every, times),
         root=places.root,
     )
 
 
-def _read(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[ScannedFile, ...]]:
+def read_processes(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[ScannedFile, ...]]:
+    """What each file tells, by rank, and which files could be read."""
     # What the traced torch calls a break that its message has no link for.
     ids = {entry.gb_type: gb_id for gb_id, entry in registry.load().items()}
     processes, scanned = [], []
@@ -74,21 +99,26 @@ def _read(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[ScannedFile,
 
 
 def _findings(
-    runs: Sequence[DynamicRun], every: Sequence[Ran], places: JobPlaces, sources: Sources
+    found: Iterable[Finding], every: Sequence[Ran], places: JobPlaces, sources: Sources
 ) -> tuple[Finding, ...]:
-    """A finding for each break, with the ranks it is on where it is not on all."""
+    """``found`` with the ranks that a break is on where it is not on all, and with the source lines of new ones."""
     uneven = uneven_breaks(every)
-    found = []
-    # Without findings of the source to match, ``join`` makes one for each site, in order.
-    for met, finding in zip(sites(runs), join((), runs, rule_texts(catalog.rules())), strict=True):
-        names = uneven.get(site(met.first))
-        if names:
-            finding = replace(finding, message=f"{finding.message} (on {together(names)} only)")
+    shown = []
+    for finding in found:
         place = finding.location
-        snippet, start = sources.snippet(str(Path(places.root, place.path)), place.line)
-        found.append(replace(finding, snippet=snippet, snippet_start=start))
-    lines = {f.location.path: split_lines(sources.text(str(Path(places.root, f.location.path)))) for f in found}
-    return rank(with_fingerprints(found, lines))
+        names = [
+            names
+            for (path, line, _, cause), names in uneven.items()
+            if path == place.path and place.line <= line <= place.end_line and cause in finding.gb_ids
+        ]
+        if finding.events and names and finding.owner == "own":
+            finding = replace(finding, message=f"{finding.message} (on {together(sorted({*chain(*names)}))} only)")
+        if not finding.snippet:
+            snippet, start = sources.snippet(str(Path(places.root, place.path)), place.line)
+            finding = replace(finding, snippet=snippet, snippet_start=start)
+        shown.append(finding)
+    lines = {f.location.path: split_lines(sources.text(str(Path(places.root, f.location.path)))) for f in shown}
+    return rank(with_fingerprints(shown, lines))
 
 
 def _names(processes: Iterable[Process], sources: Sources) -> dict[tuple[str, int], str]:

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.dynamic.places import Places
-from graphdoctor.report.words import plural
+from graphdoctor.breaks.locations import Places
+from graphdoctor.report.wording import plural
 from graphdoctor.trace.ranks import Ran, together, uneven_breaks, uneven_recompiles
 
 #: Functions of which the compile time is told; ``timings`` in the JSON has all of them.

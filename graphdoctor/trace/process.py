@@ -7,19 +7,26 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphdoctor.dynamic.breaks import RawEvent, RawFrame
+from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.model.typed_json import Types
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.records import Record, Tally, records
 from graphdoctor.trace.stacks import Told, told
-from graphdoctor.typed_json import Types
 
 #: Different breaks (text and stack) that are kept of one file; more are counted.
 BREAK_LIMIT = 5000
 
 _CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
+#: Artifacts that the recorder of ``graphdoctor run`` adds.
+_NOTES = (
+    "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
+    "graphdoctor_compile_given_up", "graphdoctor_sample",
+)  # fmt: skip
+#: Notes that are kept of one name.
+_NOTE_LIMIT = 1000
 _ID = re.compile(r"(\d+)/\d+$")
 
 _TYPES = Types()
@@ -75,7 +82,26 @@ class Process:
     split_graphs: int = 0
     split_parts: int = 0
     caches: Counter[str] = field(default_factory=Counter)
+    #: Why caches were passed by, and why CUDA graphs were not used.
+    bypasses: Counter[str] = field(default_factory=Counter)
+    cudagraph_skips: Counter[str] = field(default_factory=Counter)
     trains: bool = False
+    #: All files on the way from the start of the program to what was compiled.
+    paths: set[str] = field(default_factory=set)
+    #: The lines that Dynamo traced, by file; None where the trace does not tell (only ``graphdoctor run`` does).
+    traced: dict[str, set[int]] | None = None
+    #: What the recorder of ``graphdoctor run`` noted, by name.
+    notes: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """All compile time."""
+        return sum(cost.seconds for cost in self.costs.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing was compiled, nor tried."""
+        return not (self.costs or self.breaks or self.graphs or self.recompiles)
 
 
 def read(file: TraceFile, ids: Mapping[str, str]) -> Process:
@@ -118,6 +144,8 @@ class _Reader:
             "describe_tensor": self._tensor,
             "optimize_ddp_split_graph": self._split,
             "optimize_ddp_split_child": self._part,
+            "graphdoctor_traced_lines": self._lines,
+            **dict.fromkeys(_NOTES, self._note),
             **{f"{c}_cache_{r}": self._cache for c in ("fx_graph", "aotautograd") for r in ("hit", "miss", "bypass")},
         }
 
@@ -132,8 +160,10 @@ class _Reader:
 
     def _start(self, record: Record) -> None:
         key = self._id(record)
-        stack = tuple(self._frame(entry) for entry in record.data["dynamo_start"]["stack"])
+        frames = map(self._frame, record.data["dynamo_start"]["stack"])
+        stack = tuple(frame for frame in frames if not _is_recorder(frame.path))
         code = Code(stack[-1].path, stack[-1].line, stack[-1].name)
+        self.process.paths.update(frame.path for frame in stack)
         self._codes[key[0]], self._stacks[key] = code, stack
         self._compiled.discard(key)
         self._broken.discard(key)
@@ -149,8 +179,20 @@ class _Reader:
         return RawFrame(path, line, None, _text(entry["name"]))
 
     def _break(self, record: Record) -> None:
-        self._broken.add(self._id(record))
-        self._keep(told(record.payload, self._ids))
+        key = self._id(record)
+        self._broken.add(key)
+        self._keep(self._with_callers(told(record.payload, self._ids), key))
+
+    def _with_callers(self, found: Told | None, key: Id) -> Told | None:
+        """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
+        if found is None:
+            return None
+        traced = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
+        above = self._stacks.get(key, ())[:-1]
+        told = {(frame.path, frame.line) for frame in traced}
+        if any((frame.path, frame.line) in told for frame in above):
+            above = ()
+        return replace(found, event=replace(found.event, above=above, traced=traced))
 
     def _keep(self, found: Told | None) -> None:
         if found is None:
@@ -178,6 +220,8 @@ class _Reader:
         cost.seconds += _seconds(metrics.get("entire_frame_compile_time_s") or 0.0)
         cost.restarts += len(metrics.get("restart_reasons") or ())
         self.process.operators += _count(metrics.get("graph_op_count") or 0)
+        if skipped := metrics.get("cudagraph_skip_reason"):
+            self.process.cudagraph_skips[_text(skipped)] += 1
         if python := metrics.get("python_version"):
             self.process.versions["python"] = str(python).partition(" ")[0]
         stack = self._stacks.pop(key, ())
@@ -208,6 +252,21 @@ class _Reader:
     def _cache(self, record: Record) -> None:
         if found := _CACHE.fullmatch(record.name):
             self.process.caches[f"{found[1]} {found[2]}"] += 1
+            if found[2] == "bypass" and (reason := _bypass(record.payload)):
+                self.process.bypasses[reason] += 1
+
+    def _lines(self, record: Record) -> None:
+        traced = {_text(path): {_count(line) for line in lines} for path, lines in json.loads(record.payload).items()}
+        if self.process.traced is None:
+            self.process.traced = {}
+        for path, lines in traced.items():
+            self.process.traced.setdefault(path, set()).update(lines)
+
+    def _note(self, record: Record) -> None:
+        kept = self.process.notes.setdefault(record.name, [])
+        content = json.loads(record.payload)
+        if isinstance(content, dict) and len(kept) < _NOTE_LIMIT:
+            kept.append(content)
 
     def _id(self, record: Record) -> Id:
         rank = record.data.get("rank")
@@ -217,6 +276,11 @@ class _Reader:
 
     def _cost(self, frame: int) -> Cost:
         return self.process.costs.setdefault(self._codes.get(frame, Code("", 0, "")), Cost())
+
+
+def _is_recorder(path: str) -> bool:
+    """Whether ``path`` is what ``graphdoctor run`` put between the program and its compiled functions."""
+    return "/graphdoctor/recorder/" in path.replace("\\", "/")
 
 
 def _text(raw: Any) -> str:
@@ -237,6 +301,12 @@ def _seconds(raw: Any) -> float:
     if not math.isfinite(number):
         raise ValueError("no finite number")
     return number
+
+
+def _bypass(payload: str) -> str:
+    """Why a cache was passed by; empty where the record does not tell."""
+    told = json.loads(payload) if payload else {}
+    return _text(told.get("cache_bypass_reason") or "") if isinstance(told, dict) else ""
 
 
 def _reasons(payload: str) -> tuple[str, ...]:

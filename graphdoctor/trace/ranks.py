@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
-from graphdoctor.dynamic.breaks import distinct
-from graphdoctor.run_model import Break, DynamicRun, FullGraph, Numerics, Recompile
-from graphdoctor.trace.places import JobPlaces, Sources
+from graphdoctor.breaks.grouping import distinct
+from graphdoctor.breaks.job_locations import JobPlaces, Sources
+from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.recompiles import recompiles
 
@@ -26,10 +27,20 @@ class Ran:
 
 def ran(processes: Sequence[Process], places: JobPlaces, sources: Sources) -> tuple[Ran, ...]:
     """The run of each process."""
+    known = {places.show(path) for process in processes for path in process.traced or () if places.kind(path) == "own"}
     return tuple(
-        Ran(label, process, _run(label, process, places, sources))
-        for label, process in zip(labels([process.rank for process in processes]), processes, strict=True)
+        Ran(label, process, _run(label, process, places, sources, known))
+        for label, process in zip(_names(processes), processes, strict=True)
     )
+
+
+def _names(processes: Sequence[Process]) -> list[str]:
+    """A program of one process is called what its file is, where the trace tells; others are numbered."""
+    programs = processes[0].notes.get("graphdoctor_program", ()) if len(processes) == 1 else ()
+    main = next((program.get("main") for program in programs), None)
+    if isinstance(main, str) and processes[0].rank is None:
+        return [PurePath(main).name]
+    return labels([process.rank for process in processes])
 
 
 def labels(ranks: Sequence[int | None]) -> list[str]:
@@ -45,7 +56,7 @@ def labels(ranks: Sequence[int | None]) -> list[str]:
     return names
 
 
-def _run(label: str, process: Process, places: JobPlaces, sources: Sources) -> DynamicRun:
+def _run(label: str, process: Process, places: JobPlaces, sources: Sources, known: set[str]) -> DynamicRun:
     events = [sources.placed(replace(event, times=times)) for event, times in process.breaks.items()]
     return DynamicRun(
         target=label,
@@ -58,27 +69,46 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources) -> D
         fullgraph=FullGraph(None, _NOT_TRIED),
         recompiles=recompiles(process, places),
         numerics=Numerics(None, None, "", _NOT_TRIED),
+        executed=_traced(process, places, known),
     )
+
+
+def _traced(process: Process, places: JobPlaces, known: set[str]) -> dict[str, frozenset[int]]:
+    """The lines of the ``known`` files that Dynamo traced; empty where the trace does not tell."""
+    if process.traced is None:
+        return {}
+    lines = {places.show(path): frozenset(found) for path, found in process.traced.items()}
+    return {path: lines.get(path, frozenset()) for path in known}
 
 
 def grouped(every: Iterable[Ran]) -> tuple[DynamicRun, ...]:
     """One run for all processes that did the same; its breaks have the events of all of them."""
-    same: list[tuple[DynamicRun, list[str]]] = []
+    same: list[tuple[DynamicRun, list[Ran]]] = []
     for entry in every:
-        bare = replace(entry.run, target="")
-        known = next((names for run, names in same if run == bare), None)
+        # Which lines were traced may differ where nothing of the report does.
+        bare = replace(entry.run, target="", executed={})
+        known = next((entries for run, entries in same if run == bare), None)
         if known is None:
-            same.append((bare, [entry.label]))
+            same.append((bare, [entry]))
         else:
-            known.append(entry.label)
+            known.append(entry)
     return tuple(
         replace(
             run,
-            target=together(names),
-            breaks=tuple(replace(b, events=b.events * len(names)) for b in run.breaks),
+            target=together([entry.label for entry in entries]),
+            breaks=tuple(replace(b, events=b.events * len(entries)) for b in run.breaks),
+            executed=_united(entry.run.executed for entry in entries),
         )
-        for run, names in same
+        for run, entries in same
     )
+
+
+def _united(every: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
+    lines: dict[str, frozenset[int]] = {}
+    for executed in every:
+        for path, found in executed.items():
+            lines[path] = lines.get(path, frozenset()) | found
+    return lines
 
 
 def together(names: Sequence[str]) -> str:

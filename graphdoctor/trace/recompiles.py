@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graphdoctor.dynamic import guards
-from graphdoctor.dynamic.places import Places
-from graphdoctor.run_model import Recompile
+from graphdoctor.breaks import guards
+from graphdoctor.breaks.locations import Places
+from graphdoctor.model.runs import Recompile
 from graphdoctor.trace.process import Code, Process
 
 #: Guards whose name is no argument of the function.
@@ -43,9 +43,11 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
         found.setdefault(key, (failed.code, guard))
         if failed.at_limit:
             limits.add(key)
+    # The limit counts the frame that is called, which may be a wrapper around the user's function.
+    limited = {(kind, dimension) for kind, _, dimension in limits}
     own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
     return tuple(
-        _recompile(guard, code, process, places, at_limit=key in limits)
+        _recompile(guard, code, process, places, at_limit=key in limits or (key[0], key[2]) in limited)
         for key, (code, guard) in found.items()
         if _is_users(code, places) or (key[0], key[2]) not in own
     )

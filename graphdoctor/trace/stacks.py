@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from graphdoctor.dynamic.breaks import RawEvent, RawFrame
-from graphdoctor.dynamic.message import parse
+from graphdoctor.breaks.grouping import RawEvent, RawFrame
+from graphdoctor.breaks.messages import parse
 
 _FILE = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 #: Characters of a message that are kept.

@@ -1,7 +1,7 @@
 """The choice among counted placements."""
 
 from graphdoctor.advise.choose import choose
-from graphdoctor.advise.model import Placement
+from graphdoctor.model.advice import Placement
 
 WHOLE = Placement("model", "", compilations=1, share=1.0)
 BROKEN = Placement("model", "", compilations=4, breaks=3, share=0.9)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import fx, nn
 
-from graphdoctor.advise.model import Advice, Placement
 from graphdoctor.advise.run import advise
-from graphdoctor.bench.model import Question
+from graphdoctor.model.advice import Advice, Placement
+from graphdoctor.model.benchmark import Question
 
 TARGETS = Path(__file__).parent / "targets"
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -13,8 +13,8 @@ import torch
 from torch import fx, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from graphdoctor.advise.model import Placement
 from graphdoctor.advise.notes import notes
+from graphdoctor.model.advice import Placement
 
 IDS = torch.randint(2, 50, (2, 4), generator=torch.Generator().manual_seed(0))
 LAYERS = 3

@@ -2,8 +2,8 @@
 
 import json
 
-from graphdoctor.advise.model import Advice, Note, Placement, Shapes
-from graphdoctor.report.advise import as_json, markdown, text
+from graphdoctor.model.advice import Advice, Note, Placement, Shapes
+from graphdoctor.report.measurements.advise import as_json, markdown, text
 
 ADVICE = Advice(
     "Net",

@@ -9,8 +9,10 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from graphdoctor.report import as_json, markdown, read_json, text
-from graphdoctor.report.html import render
+from graphdoctor.report.html.page import render
+from graphdoctor.report.json_format import reader, writer
+from graphdoctor.report.markdown import document
+from graphdoctor.report.text import terminal
 
 pytest.importorskip("torch")
 
@@ -42,9 +44,9 @@ def test_the_contract_has_what_was_counted(done: str) -> None:
 
 
 def test_every_report_has_the_section_with_the_lines_to_write(done: str) -> None:
-    diagnosis = read_json.read(done)
-    assert as_json.to_dict(diagnosis)["advice"] == json.loads(done)["advice"]
-    for shown in (text.render(diagnosis), markdown.render(diagnosis), render(diagnosis)):
+    diagnosis = reader.read(done)
+    assert writer.to_dict(diagnosis)["advice"] == json.loads(done)["advice"]
+    for shown in (terminal.render(diagnosis), document.render(diagnosis), render(diagnosis)):
         assert TITLE in shown
         assert LINE in shown
         assert "dynamic=True" in shown

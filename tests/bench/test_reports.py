@@ -2,9 +2,9 @@
 
 import json
 
-from graphdoctor.bench.model import Bench, Result, Timing
-from graphdoctor.report.bench import as_json, markdown, text
-from graphdoctor.report.bench_html import render
+from graphdoctor.model.benchmark import Bench, Result, Timing
+from graphdoctor.report.html.bench import render
+from graphdoctor.report.measurements.bench import as_json, markdown, text
 
 BENCH = Bench(
     "Net<b>",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphdoctor.bench.model import Bench, Result, Timing
 from graphdoctor.bench.verdict import verdict
+from graphdoctor.model.benchmark import Bench, Result, Timing
 
 
 def result(strategy: str, milliseconds: float, cold: float | None = None, equal: bool | None = True) -> Result:

@@ -13,10 +13,10 @@ import pytest
 
 import graphdoctor
 from benchmarks.accuracy.agreement import BadRecord, compare, read, summary
-from graphdoctor.run_model import Break, DynamicRun
+from graphdoctor.model.runs import Break, DynamicRun
 
 #: Any installed package does: nothing of it runs here.
-FILE = "graphdoctor/model.py"
+FILE = "graphdoctor/model/findings.py"
 
 
 def record(folder: Path, lines: Sequence[int], broken: Sequence[int]) -> Path:
@@ -32,7 +32,7 @@ def record(folder: Path, lines: Sequence[int], broken: Sequence[int]) -> Path:
 
 
 def ran(lines: Sequence[int], broken: Sequence[int], mode: Any = "eval") -> DynamicRun:
-    path = str(Path(graphdoctor.__file__).parent / "model.py")
+    path = str(Path(graphdoctor.__file__).parent / "model" / "findings.py")
     breaks = tuple(Break(path, line, 1, "f", "GB0059", "t", "why") for line in broken)
     return DynamicRun(
         "Net", mode, "cpu", "ok", breaks=breaks, executed={path: frozenset(lines), "other.py": frozenset()}

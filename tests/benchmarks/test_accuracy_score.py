@@ -2,8 +2,8 @@ from pathlib import Path
 
 from benchmarks.accuracy.score import FULLGRAPH, score
 from benchmarks.accuracy.statements import statement_at
-from graphdoctor.model import Finding, Location
-from graphdoctor.run_model import Break, DynamicRun, FullGraph
+from graphdoctor.model.findings import Finding, Location
+from graphdoctor.model.runs import Break, DynamicRun, FullGraph
 
 SOURCE = """def forward(x):
     a = helper(x)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.model import Finding, Location
-from graphdoctor.run_model import Break, DynamicRun, Frame, FullGraph
+from graphdoctor.model.findings import Finding, Location
+from graphdoctor.model.runs import Break, DynamicRun, Frame, FullGraph
 
 
 def _finding(line: int = 5, column: int = 5, end: tuple[int, int] | None = None, **fields: Any) -> Finding:

@@ -11,8 +11,8 @@ import pytest
 from graphdoctor.diagnosis.compare import Base, compare, new_findings, new_first
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model import Comparison, Diagnosis, Finding, ScannedFile
-from graphdoctor.run_model import DynamicRun
+from graphdoctor.model.findings import Comparison, Diagnosis, Finding, ScannedFile
+from graphdoctor.model.runs import DynamicRun
 
 
 def at(build: Any, line: int, text: str, **fields: Any) -> Finding:

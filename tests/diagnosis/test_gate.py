@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from graphdoctor.diagnosis.gate import failures
-from graphdoctor.model import Comparison, Diagnosis, Finding, Summary, Verdict
-from graphdoctor.run_model import Ladder, Stage
+from graphdoctor.model.findings import Comparison, Diagnosis, Finding, Summary, Verdict
+from graphdoctor.model.runs import Ladder, Stage
 
 
 def diagnosis(

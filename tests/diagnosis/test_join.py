@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graphdoctor.diagnosis.join import RuleText, join
-from graphdoctor.run_model import FullGraph
+from graphdoctor.model.runs import FullGraph
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
 

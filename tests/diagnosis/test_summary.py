@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model import Edit, Fix, ScannedFile
-from graphdoctor.run_model import FullGraph, Ladder, Numerics, Recompile, Stage, Training
+from graphdoctor.model.findings import Edit, Fix, ScannedFile
+from graphdoctor.model.runs import FullGraph, Ladder, Numerics, Recompile, Stage, Training
 
 FILES = (ScannedFile("m.py", 9, "scanned"), ScannedFile("n.py", 0, "failed", "syntax error in line 1"))
 
@@ -18,7 +18,16 @@ def test_static_only(build: Any) -> None:
     summary = summarise(FILES, findings, None)
     assert (summary.verdict, summary.errors, summary.warnings, summary.fixable) == ("static-only", 1, 1, 1)
     assert (summary.files, summary.failed, summary.breaks, summary.graphs) == (2, 1, None, None)
-    assert summary.headline == "Not run, source only: 1 error and 1 warning in 1 file, 1 file could not be read"
+    assert summary.headline == "1 graph break and 1 warning found (static analysis), 1 file could not be read"
+
+
+def test_errors_that_are_no_graph_breaks_are_not_called_so(build: Any) -> None:
+    usage = build.finding(gb_ids=())
+    assert summarise(FILES[:1], [usage], None).headline == "1 error found (static analysis)"
+    assert summarise(FILES[:1], [usage, build.finding(), usage], None).headline == (
+        "1 graph break and 2 other errors found (static analysis)"
+    )
+    assert summarise(FILES[:1], [], None).headline == "No graph breaks found (static analysis)"
 
 
 def test_ready(build: Any) -> None:
@@ -40,7 +49,7 @@ def test_not_ready_counts_each_place_once(build: Any) -> None:
 
 
 def test_torch_breaks_alone_do_not_make_it_unready(build: Any) -> None:
-    run = build.run(build.brk(owner="torch"), fullgraph=FullGraph(None))
+    run = build.run(build.brk(owner="torch"), fullgraph=FullGraph(True))
     assert summarise(FILES, [], [run]).verdict == "ready"
 
 

@@ -14,18 +14,19 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.apply import apply, fixed_texts, select_fixes
-from graphdoctor.fixes.editor import Editor
-from graphdoctor.model import Finding
-from graphdoctor.source.module import SourceModule
-from graphdoctor.source.walk import walk
-from graphdoctor.static import engine, events
-from graphdoctor.static.index import ModuleInfo, Project, Scope
-from graphdoctor.static.machine import Machine, Sink
-from graphdoctor.static.recorder import Recorder
-from graphdoctor.static.regions import interpret
+from graphdoctor.fixes.core.apply import apply, fixed_texts, select_fixes
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.lint import engine
+from graphdoctor.model.findings import Finding
+from graphdoctor.static.domain import events
+from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
+from graphdoctor.static.domain.recorded_values import Recorder
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.static.values import UNKNOWN, Tensor, Value
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.walk import walk
 
 Rewrite = Callable[[Hit, Editor], FixPlan | Refusal]
 
@@ -82,7 +83,7 @@ def recorded(module: SourceModule) -> Recorder:
     """The values of the expressions in each function and model of ``module``, as if it were what is compiled."""
     recorder = Recorder()
     for name in [n.name.value for n in module.top.body if isinstance(n, (cst.FunctionDef, cst.ClassDef))]:
-        machine = Machine(Project(), Sink())
+        machine = Interpreter(Project(), EventSink())
         machine.recorder = recorder
         interpret(machine, ModuleInfo(module, "model", "", Scope("module")), [], name)
     return recorder
@@ -185,7 +186,7 @@ class _Records(logging.Handler):
 @pytest.fixture(scope="session")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     pytest.importorskip("torch")
-    from graphdoctor.dynamic.startup import skip_guard_timing
+    from graphdoctor.dynamic.worker.startup import skip_guard_timing
 
     skip_guard_timing()
     yield Runner(tmp_path_factory.mktemp("rewrites"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import graphdoctor.rules
 import pytest
 
-from graphdoctor.fixes.apply import fixed_texts, select_fixes
-from graphdoctor.static.engine import analyse
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint.engine import analyse
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("[!b]*/*.py"))
 

@@ -11,33 +11,33 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.branch import rewrite_branch
-from graphdoctor.fixes.capture import capture_numbers, capture_shapes
-from graphdoctor.fixes.checks import check_in_graph
-from graphdoctor.fixes.choose import Rewrite, first_fit
-from graphdoctor.fixes.cond import choose_with_cond
-from graphdoctor.fixes.contexts import skip_context
-from graphdoctor.fixes.conversions import keep_list, keep_tensor, keep_truth, python_product, torch_reduction
-from graphdoctor.fixes.copies import call_with_copies, plain_dict
-from graphdoctor.fixes.counters import count_in_buffer
-from graphdoctor.fixes.defaults import default_for_none, make_default
-from graphdoctor.fixes.definitions import hoist_definition
-from graphdoctor.fixes.devices import device_arguments
-from graphdoctor.fixes.experts import loop_over_all
-from graphdoctor.fixes.gradients import grad_flag_in_eager
-from graphdoctor.fixes.hoist import hoist_constant
-from graphdoctor.fixes.host import guard_host
-from graphdoctor.fixes.layer_drop import skip_layer
-from graphdoctor.fixes.layers import build_in_init, compile_too, plain_module, plain_property
-from graphdoctor.fixes.loops import keep_looping
-from graphdoctor.fixes.masks import reduce_masked, write_masked
-from graphdoctor.fixes.sorting import sort_in_graph
-from graphdoctor.fixes.spellings import always_callable, own_name, power, read_global
-from graphdoctor.fixes.storage import reshape, size_of_memory, stay_dense
-from graphdoctor.fixes.while_loop import loop_in_graph
-from graphdoctor.fixes.wrappers import plain_iterable
+from graphdoctor.fixes.branches.branch import rewrite_branch
+from graphdoctor.fixes.branches.choose import Rewrite, first_fit
+from graphdoctor.fixes.branches.cond import choose_with_cond
+from graphdoctor.fixes.branches.counters import count_in_buffer
+from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.branches.while_loop import loop_in_graph
+from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
+from graphdoctor.fixes.python.checks import check_in_graph
+from graphdoctor.fixes.python.contexts import skip_context
+from graphdoctor.fixes.python.defaults import default_for_none, make_default
+from graphdoctor.fixes.python.definitions import hoist_definition
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.fixes.python.idioms import always_callable, own_name, power, read_global
+from graphdoctor.fixes.python.layers import build_in_init, compile_too, plain_module, plain_property
+from graphdoctor.fixes.python.wrappers import plain_iterable
+from graphdoctor.fixes.tensors.conversions import keep_list, keep_tensor, keep_truth, python_product, torch_reduction
+from graphdoctor.fixes.tensors.copies import call_with_copies, plain_dict
+from graphdoctor.fixes.tensors.devices import device_arguments
+from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
+from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
+from graphdoctor.fixes.tensors.sorting import sort_in_graph
+from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 from graphdoctor.static.rule import Refusal
-from graphdoctor.static.values import UNKNOWN, Tensor, TorchModule, Value
 
 ROOT = Path(__file__).parents[2]
 HOLE = "\0"
@@ -142,7 +142,7 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (torch_reduction, "return x.numpy().mean()", CALL, UNKNOWN, "The array is not read as one number."),
     (torch_reduction, "return x.numpy().std().item()", CALL, UNKNOWN,
      "The number is not a reduction that numpy and torch compute alike."),
-    (keep_tensor, "k = x.max().item()\nif k > 1:\n    print(k)\nreturn x", (cst.Call, "item"), UNKNOWN,
+    (keep_tensor, "k = x.max().item()\nif k > 1:\n    y.append(k)\nreturn x", (cst.Call, "item"), UNKNOWN,
      "The number decides a branch; torch.where does not fit: a side runs a call instead of assigning a name."),
     (keep_tensor, "ok = x.max().item() < 1 < n\nreturn x * ok", (cst.Call, "item"), UNKNOWN,
      "The number is compared in more than one way at once."),

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.apply import fixed_texts, select_fixes
-from graphdoctor.model import Finding
-from graphdoctor.static import engine
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint import engine
+from graphdoctor.model.findings import Finding
 
 HEAD = "import torch\nimport torch.nn as nn\n\n\n"
 F = "def f(x):\n"
@@ -126,8 +126,8 @@ REWRITTEN = {
     "resize_as": (HEAD + F + "    y = x.clone()\n    y.resize_as_(torch.zeros(8, 4))\n    return y\n",
                   "y = y.reshape(torch.zeros(8, 4).shape)"),
     "memory": (HEAD + F + "    return x * x.untyped_storage().nbytes()\n", "x * (x.numel() * x.element_size())"),
-    "sparse": (HEAD + F + "    s = x.to_sparse()\n    return s.to_dense() * 2\n", "return s * 2"),
-    "sparse_direct": (HEAD + F + "    return (x * 2).to_sparse().to_dense()\n", "return (x * 2)\n"),
+    "sparse": (HEAD + F + "    s = x.to_sparse()\n    return s.to_dense() * 2\n", "return s.clone() * 2"),
+    "sparse_direct": (HEAD + F + "    return (x * 2).to_sparse().to_dense()\n", "return (x * 2).clone()\n"),
     "sparse_product": (HEAD + F + "    s = x.to_sparse()\n    return torch.sparse.mm(s, x.T)\n", "torch.mm(s, x.T)"),
     "device": (HEAD + F + "    with torch.device('cpu'):\n        # Eight of them.\n        ones = torch.ones(8)\n"
                "        if x.ndim > 1:\n            ones = ones + torch.zeros(1, dtype=x.dtype)\n    return x + ones\n",

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 
-from graphdoctor.dynamic import runner
-from graphdoctor.execution import Copies
-from graphdoctor.fixes.verify import verify
-from graphdoctor.labels import label
-from graphdoctor.model import Edit, Finding, Fix, Location
-from graphdoctor.run_model import Verification
+from graphdoctor.dynamic.parent import runner
+from graphdoctor.fixes.verification.verify import verify
+from graphdoctor.model.findings import Edit, Finding, Fix, Location
+from graphdoctor.model.labels import label
+from graphdoctor.model.runs import Verification
+from graphdoctor.scan.run_request import Copies
 
 MODULE = """\
 import time, random, itertools, torch
@@ -75,7 +76,9 @@ class Plant:
     def __init__(self, folder: Path, server: runner.Server) -> None:
         self.folder, self.server, self.count = folder, server, 0
 
-    def __call__(self, program: str, before: str, after: str, safety: str = "unsafe", mode: str = "both") -> Proved:
+    def __call__(
+        self, program: str, before: str, after: str, safety: str = "unsafe", mode: str = "both", known: str = ""
+    ) -> Proved:
         """``program`` holds ``before`` in one line, and the fix puts ``after`` there."""
         self.count += 1
         file = self.folder / f"planted_{self.count}.py"
@@ -84,12 +87,13 @@ class Plant:
         column = program.splitlines()[line - 1].index(before) + 1
         edit = Edit(file.name, (line, column), (line, column + len(before)), after)
         place = Location(file.name, line, column, line, column + len(before))
-        fix = Fix(safety, "planted", (edit,))  # type: ignore[arg-type]
+        announced: Any = (known,) if known else ()
+        fix = Fix(safety, "planted", (edit,), known=announced)  # type: ignore[arg-type]
         finding = Finding(
             "GD101", "n", "error", "certain", place, "f", "m", "w", "s", status="static-only", fix=fix, fingerprint="f"
         )
         request = runner.RunRequest(
-            file=file, root=self.folder, mode=mode, watch=(str(file),), explain=False, recompiles=False, deeper=False,
+            file=file, root=self.folder, mode=mode, watch=(str(file),), recompiles=False, deeper=False,
             reference=self.folder / f"reference_{self.count}",
         )  # fmt: skip
         runs = runner.run(request, server=self.server).runs
@@ -223,6 +227,94 @@ def test_a_safe_fix_that_a_run_shows_to_differ_is_refused_too(plant: Plant) -> N
     program, before, after, sentence = WRONG["less is printed"]
     proved = plant(program, before, after, "safe", "eval")
     assert proved.label == "refused" and sentence in proved.fix.detail
+
+
+LATE = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = {}
+
+    def forward(self, x):
+        {}
+        return self.proj(x)
+
+def graphdoctor_target():
+    torch.manual_seed(0)
+    return Net(), (torch.randn(3, 4),)
+"""
+
+#: By name: what the fix announces, the program, a line of it, what is put there, and what the label must say.
+ANNOUNCED = {
+    "requires_grad is lost": (
+        "requires_grad", MODULE.format("y = self.a(x)"), "self.a(x)", "self.a(x).detach()",
+        "requires_grad of output is True in the original and False in the fixed code",
+    ),
+    "a zero is treated in another way": (
+        "zeros", FUNCTION.format("y = torch.where(x == 0, 1.0, x)", ""), "torch.where(x == 0, 1.0, x)", "x + 0",
+        "with inputs of zeros output: values differ by up to 1",
+    ),
+    "gradients are others": (
+        "gradients", FUNCTION.format("y = x * x", ""), "x * x", "x * x.detach()", "gradient of input[0]: values differ",
+    ),
+    "a gradient is NaN": (
+        "", FUNCTION.format("y = torch.where(x == 0, x, 1.0)", ""), "x, 1.0", "x, 1.0 + 0 * x.nan_to_num(0, 0, 0).abs().sqrt()",
+        "with inputs of zeros gradient of input[0]: values differ: NaN in one and not in the other",
+    ),
+    "an attribute is no longer kept": (
+        "anew", MODULE.format("self.scale = x.shape[0]; y = self.a(x) * self.scale"),
+        "self.scale = x.shape[0]; y = self.a(x) * self.scale", "y = self.a(x) * x.shape[0]",
+        "only the original writes attribute scale (3)",
+    ),
+    "what the first call made is there before": (
+        "early", LATE.format("None", "if self.proj is None: self.proj = nn.Linear(4, 4)"), "None", "nn.Linear(4, 4)",
+        "what is written differs, attribute proj.training: True and False",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_a_difference_that_the_fix_announces_leaves_it_unsafe(plant: Plant, name: str) -> None:
+    known, program, before, after, sentence = ANNOUNCED[name]
+    proved = plant(program, before, after, mode="eval", known=known)
+    assert proved.label == "unsafe" and sentence in proved.fix.detail, proved.fix.detail
+    assert plant(program, before, after, "safe", "eval", known).label == "refused"
+
+
+def test_what_is_announced_excuses_nothing_else(plant: Plant) -> None:
+    """Other values, and weights that differ by more than the order in which they are drawn."""
+    lost = MODULE.format("y = self.a(x)")
+    proved = plant(lost, "self.a(x)", "self.a(x).detach() + 1", mode="eval", known="requires_grad")
+    assert proved.label == "refused" and "output: values differ by up to 1" in proved.fix.detail
+    late = LATE.format("None", "if self.proj is None: self.proj = nn.Linear(4, 4)")
+    scaled = "nn.Linear(4, 4); nn.init.normal_(self.proj.weight)"
+    proved = plant(late, "None", scaled, mode="eval", known="early")
+    assert proved.label == "refused" and "output: values differ" in proved.fix.detail, proved.fix.detail
+
+
+def test_what_may_lose_more_than_output_under_compile_is_never_verified(plant: Plant) -> None:
+    program = MODULE.format("y = self.a(x)\n        x.requires_grad_()")
+    guarded = "None if torch.compiler.is_compiling() else x.requires_grad_()"
+    proved = plant(program, "x.requires_grad_()", guarded, known="compile")
+    assert proved.label == "unsafe"
+    assert "Not verified: what it leaves out under compile may be more than output" in proved.fix.detail
+
+
+def test_inputs_get_gradients_where_the_original_takes_them(plant: Plant) -> None:
+    """``numpy()`` raises for tensors with gradients, so the original runs without; the fixed code is run likewise."""
+    program = FUNCTION.format("y = x * torch.from_numpy(x.numpy()).abs()", "")
+    proved = plant(program, "torch.from_numpy(x.numpy()).abs()", "x.detach().abs()", mode="eval")
+    assert proved.label == "verified", proved.fix.detail
+
+
+def test_an_input_for_which_the_original_does_not_end_is_named(plant: Plant) -> None:
+    program = FUNCTION.format("y = x * 1\n        while y.abs().max() > 0.5: y = y * 0.5", "")
+    proved = plant(program, "y = x * 1", "y = 1 * x", mode="eval")
+    assert proved.label != "refused", proved.fix.detail
+    assert proved.label == "unsafe" or "one infinity in each input" in proved.fix.assumes, proved.fix
 
 
 RIGHT = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.config import Config, load
+from graphdoctor.config.project import Config, load
 from graphdoctor.init.change import Change, InitError, Kept
 from graphdoctor.init.settings import TOML, settings
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.fixes.apply import apply
+from graphdoctor.fixes.core.apply import apply
 from graphdoctor.lsp.ignore import silence
-from graphdoctor.source.suppress import is_suppressed, suppressions
+from graphdoctor.source.suppressions import is_suppressed, suppressions
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.model import Comparison, Diagnosis, Edit, Finding, Fix, Location, ScannedFile, Summary
-from graphdoctor.run_model import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile, Verification
+from graphdoctor.model.findings import Comparison, Diagnosis, Edit, Finding, Fix, Location, ScannedFile, Summary
+from graphdoctor.model.runs import Break, DynamicRun, Explain, Frame, FullGraph, Numerics, Recompile, Verification
 
 PRINT_DIFF = """\
 --- a/model.py
@@ -269,10 +269,10 @@ def many() -> Callable[[int], Diagnosis]:
 
 @pytest.fixture(scope="session")
 def package() -> Path:
-    """The folder of the report package."""
-    import graphdoctor.report
+    """The folder of the HTML report."""
+    import graphdoctor.report.html.page
 
-    return Path(graphdoctor.report.__path__[0])
+    return Path(graphdoctor.report.html.__path__[0])
 
 
 @pytest.fixture(scope="session")

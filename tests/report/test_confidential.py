@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from graphdoctor import cli
-from graphdoctor.model import Diagnosis
+from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.confidential import NOTE, without_source
 from graphdoctor.report.formats import FORMATS, render
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model import Diagnosis, Finding, Location
+from graphdoctor.model.findings import Diagnosis, Finding, Location
 from graphdoctor.report.excerpt import WINDOW, marked_line, source_lines
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.model import Diagnosis
-from graphdoctor.report import comparison
+from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.formats import FORMATS, render
+from graphdoctor.report.text import comparison
 
 #: What a terminal, a log or a reader must never get from scanned code: controls but newline, and direction changes.
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.apply import select_fixes
-from graphdoctor.labels import is_offered, label, may_be_written
-from graphdoctor.model import Edit, Finding, Fix, Location, Summary
-from graphdoctor.report import as_json, fixes, sarif, text
-from graphdoctor.report.review import suggestion
-from graphdoctor.run_model import Dropped, Verification
-from graphdoctor.third_party import patch
+from graphdoctor.fixes.core.apply import select_fixes
+from graphdoctor.model.findings import Edit, Finding, Fix, Location, Summary
+from graphdoctor.model.labels import is_offered, label, may_be_written
+from graphdoctor.model.runs import Dropped, Verification
+from graphdoctor.report.ci import sarif
+from graphdoctor.report.json_format import writer
+from graphdoctor.report.look import Look
+from graphdoctor.report.markdown.review import suggestion
+from graphdoctor.report.text import fixes, terminal
+from graphdoctor.scan.installed_fixes import patch
 
 EDIT = (Edit("m.py", (1, 1), (1, 2), "x"),)
 DIFF = "--- a/m.py\n+++ b/m.py\n@@ -1,1 +1,1 @@\n-a\n+x\n"
@@ -71,13 +74,13 @@ def test_what_is_written(tmp_path: Path, name: str, plain: bool, asked: bool) ->
 def test_reports_show_and_count_what_is_offered(name: str, rich: Any) -> None:
     shown = replace(rich, findings=(finding(name),), verification=None)
     offered = name in ("safe", "verified", "unsafe")
-    rendered = text.render(shown)
+    rendered = terminal.render(shown, Look(verbose=True))
     assert ("  +x\n" in rendered) == ("1 automatic fix" in rendered.splitlines()[-1]) == offered
     assert ("only with --unsafe-fixes" in rendered) == (name == "unsafe")
     assert ("fixes" in json.loads(sarif.render(shown))["runs"][0]["results"][0]) == offered
     assert (suggestion(finding(name)) is not None) == offered
     assert ("Not written:" in fixes.render(shown)) == offered
-    found = json.loads(as_json.render(shown))["findings"][0]["fix"]
+    found = json.loads(writer.render(shown))["findings"][0]["fix"]
     assert found["label"] == name and found["safety"] == FIXES[name].safety
     assert (found["assumes"], found["verified"]) == (FIXES[name].assumes or None, FIXES[name].verified)
 
@@ -95,12 +98,12 @@ def test_where_every_fix_was_dropped_the_numbers_are_those_of_the_original(rich:
     )
     summary = Summary("not-ready", "Not ready: 3 graph breaks", 1, 0, 3, 3, 4, 0, 1, 0)
     shown = replace(rich, findings=(finding("refused"),), verification=dropped, summary=summary)
-    for rendered in (text.render(shown), fixes.render(shown)):
+    for rendered in (terminal.render(shown), fixes.render(shown)):
         flat = " ".join(rendered.split())
         assert "no fix is left, all were dropped; the code as it is: 4 graphs, 3 graph breaks" in flat
         assert "0 fixes" not in flat.replace("0 fixes written", "") and "automatic fix:" not in flat.replace(
             "No automatic fix:", ""
         )
-    found = json.loads(as_json.render(shown))["verification"]
+    found = json.loads(writer.render(shown))["verification"]
     assert (found["fixes"], found["graphs"], found["breaks"]) == ([], 4, 3)
     assert found["dropped"] == [{"fix": "f", "reason": "it is wrong"}]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis
-from graphdoctor.report import html
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import ModuleNode, ModuleVerdict, Readiness
+from graphdoctor.report.html import page
 from graphdoctor.report.module_tree import rows
-from graphdoctor.run_model import ModuleNode, ModuleVerdict, Readiness
 
 NODES = (
     ModuleNode("", "Net", "partly", 10, 0.8, 1, 2),
@@ -47,14 +47,14 @@ def test_a_container_that_is_not_called_is_opened_for_what_runs_in_it() -> None:
 
 def test_the_page_has_the_tree_with_shares(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
-    text = html.render(replace(rich, dynamic=(replace(rich.dynamic[0], modules=NODES),)))
+    text = page.render(replace(rich, dynamic=(replace(rich.dynamic[0], modules=NODES),)))
     assert "<code>encoder</code> <small>Encoder, with 2 submodules</small>" in text
     assert '<rect class="part" width="50.0" height="6"/>' in text
     assert '<td data-heading="Compiled">not called</td>' in text
     # A name stays as it is written.
     verdict = ModuleVerdict("head", "Linear", 2, False, "it raises `ValueError`")
     run = replace(rich.dynamic[0], readiness=Readiness((), (verdict,), 1))
-    assert "<li>head (Linear) does not compile alone: it raises <code>ValueError</code></li>" in html.render(
+    assert "<li>head (Linear) does not compile alone: it raises <code>ValueError</code></li>" in page.render(
         replace(rich, dynamic=(run,))
     )
-    assert "modules-title" not in html.render(rich)
+    assert "modules-title" not in page.render(rich)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import FullGraph
 from graphdoctor.report.numbers import numbers
-from graphdoctor.run_model import FullGraph
 
 
 def test_numbers_of_a_run(rich: Diagnosis) -> None:
@@ -17,7 +17,7 @@ def test_numbers_of_a_run(rich: Diagnosis) -> None:
         "fullgraph=True": ("fails", "bad"),
         "recompile causes": ("1", "bad"),
         "outputs": ("equal", "good"),
-        "findings": ("5", "bad"),
+        "findings": ("6", "bad"),
     }
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from graphdoctor import api
 from graphdoctor.diagnosis.summary import summarise
-from graphdoctor.model import Diagnosis, ScannedFile
+from graphdoctor.model.findings import Diagnosis, ScannedFile
+from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics
 from graphdoctor.report.formats import render
 from graphdoctor.report.problems import problems
-from graphdoctor.run_model import DynamicRun, FullGraph, Numerics
 
 FILES = (ScannedFile("model.py", 9, "scanned"),)
 GOOD = DynamicRun("Net", "eval", "cpu", "ok", graphs=1, operators=3, fullgraph=FullGraph(True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import DeviceChecks, FullGraph, Sweep
 from graphdoctor.report.unchecked import unchecked
-from graphdoctor.run_model import DeviceChecks, FullGraph, Sweep
 
 
 def test_every_gap_of_a_run(compared: Diagnosis) -> None:
@@ -38,7 +38,7 @@ def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosi
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], device_checks=DeviceChecks(unchecked=("CUDA graphs: they need a GPU",)))
     found = unchecked(replace(rich, dynamic=(run, replace(run, mode="train"))))
-    assert [text for text in found if text.startswith("On cpu")] == ["On cpu: CUDA graphs: they need a GPU"]
+    assert [text for text in found if text.startswith("On cpu")] == ["On cpu: CUDA graphs: they need a GPU."]
 
 
 def test_a_static_scan_says_that_nothing_ran(clean: Diagnosis, rich: Diagnosis) -> None:

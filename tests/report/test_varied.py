@@ -1,8 +1,12 @@
 from dataclasses import replace
 
-from graphdoctor.model import Diagnosis
-from graphdoctor.report import html, markdown, text, varied, words
-from graphdoctor.run_model import Recompile, Sweep, TriedRemedy
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Recompile, Sweep, TriedRemedy
+from graphdoctor.report import varied, wording
+from graphdoctor.report.html import page
+from graphdoctor.report.look import Look
+from graphdoctor.report.markdown import document
+from graphdoctor.report.text import terminal
 
 SWEEP = Sweep("batch 4, 5, 6, 1", True, 5, 3, "normal: size 1 is compiled by itself")
 RECOMPILE = Recompile(
@@ -21,13 +25,16 @@ RECOMPILE = Recompile(
 )
 
 
+VERBOSE = Look(verbose=True)
+
+
 def test_a_sweep_in_words() -> None:
     assert varied.sweep(SWEEP) == (
-        "varied by itself: batch 4, 5, 6, 1; 3 compilations in 5 calls; normal: size 1 is compiled by itself"
+        "repeated with: batch 4, 5, 6, 1; 3 compilations in 5 calls; normal: size 1 is compiled by itself"
     )
     asked = replace(SWEEP, varied="x:0=4,5", automatic=False, detail="", verified_compilations=1)
     assert varied.sweep(asked) == (
-        "varied: x:0=4,5; 3 compilations in 5 calls, 1 with all remedies together (measured)"
+        "varied: x:0=4,5; 3 compilations in 5 calls, 1 with all suggested fixes together (measured)"
     )
 
 
@@ -36,18 +43,18 @@ def test_what_was_tried_beside_the_remedy() -> None:
 
 
 def test_the_distance_to_the_recompile_limit() -> None:
-    at_limit = words.recompile_effect(RECOMPILE)
+    at_limit = wording.recompile_effect(RECOMPILE)
     assert at_limit.startswith("8 compilations, the recompile limit (what differs again runs uncompiled")
-    assert at_limit.endswith("1 with the remedy (measured)")
+    assert at_limit.endswith("1 with the suggested fix (measured)")
     below = replace(RECOMPILE, compilations=5, at_limit=False, verified_compilations=None)
-    assert words.recompile_effect(below) == "5 compilations of at most 8 (the recompile limit)"
-    assert words.recompile_effect(replace(below, compilations=2)) == "2 compilations"
+    assert wording.recompile_effect(below) == "5 compilations of at most 8 (the recompile limit)"
+    assert wording.recompile_effect(replace(below, compilations=2)) == "2 compilations"
 
 
 def test_all_reports_show_sweeps_and_the_text_what_was_tried(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], sweeps=(SWEEP,), recompiles=(RECOMPILE,))
     shown = replace(rich, dynamic=(run,))
-    for rendered in (text.render(shown), markdown.render(shown), html.render(shown)):
+    for rendered in (terminal.render(shown, VERBOSE), document.render(shown), page.render(shown)):
         assert "size 1 is compiled by itself" in " ".join(rendered.split())
-    assert "= tried: `mark`: it breaks the graph" in text.render(shown)
+    assert "= tried: `mark`: it breaks the graph" in terminal.render(shown, VERBOSE)

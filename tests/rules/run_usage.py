@@ -7,6 +7,8 @@ its rule, in small letters, or with ``fine_`` where a guide calls something bad 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -146,6 +148,73 @@ def gd607_changed() -> list[int]:
 
 
 @claim
+def gd604_fabric_compiles_around() -> list[str]:
+    from lightning.fabric import Fabric
+
+    fabric = Fabric(accelerator="cpu", devices=1, strategy="ddp")
+    fabric.launch()
+    return [
+        raised(lambda: train(fabric.setup(compiled(Net(), fullgraph=True)))).partition(":")[0],
+        raised(lambda: train(fabric.setup(compiled(Net())))),
+        raised(lambda: train(fabric.setup(compiled(Net(), fullgraph=True), _reapply_compile=False))),
+    ]
+
+
+@claim
+def gd604_sharded_parts() -> list[str]:
+    def run(*parts: str) -> str:
+        net = Net()
+        for part in parts:
+            fully_shard(getattr(net, part))
+        fully_shard(net)
+        return raised(lambda: train(compiled(net, fullgraph=True))).partition(":")[0]
+
+    return [run("first", "second"), run()]
+
+
+@claim
+def gd606_other_methods() -> list[int]:
+    class Encoder(Net):
+        def encode(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.first(x)
+            return out
+
+    def in_place() -> None:
+        model = Encoder()
+        model.compile(backend="eager")
+        model.encode(X)
+
+    def the_method() -> None:
+        model = compiled(Encoder())
+        model.encode = compiled(model.encode)
+        model.encode(X)
+
+    return [graphs(lambda: compiled(Encoder()).encode(X)), graphs(in_place), graphs(the_method)]
+
+
+@claim
+def gd606_prepared() -> list[Any]:
+    from accelerate import Accelerator
+    from accelerate.utils import TorchDynamoPlugin
+
+    accelerator = Accelerator(cpu=True, dynamo_plugin=TorchDynamoPlugin(backend="eager"))
+    model = accelerator.prepare_model(Net(), evaluation_mode=True)
+    return [graphs(lambda: model.generate(X)), next(iter(model.state_dict()))]
+
+
+@claim
+def gd607_sharded_after_a_call() -> list[int]:
+    def run(inside: bool) -> None:
+        net = Net()
+        model = compiled(net)
+        model(X)
+        fully_shard(net if inside else model)
+        model(X)
+
+    return [graphs(lambda: run(False)), graphs(lambda: run(True))]
+
+
+@claim
 def gd608_backends() -> list[int]:
     def g(x: torch.Tensor) -> torch.Tensor:
         return x + 1
@@ -203,6 +272,30 @@ def gd618_does_not_load() -> str:
 
 
 @claim
+def gd618_regions() -> list[str]:
+    from accelerate.utils import compile_regions
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.layer(x)
+            return out
+
+    class Blocks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList([Block(), Block()])
+
+    model = Blocks()
+    regional = compile_regions(model, backend="eager")
+    loading = raised(lambda: Blocks().load_state_dict(regional.state_dict()))
+    return [next(iter(regional.state_dict())), next(iter(model.state_dict())), loading.partition(":")[0]]
+
+
+@claim
 def gd619_one_process() -> int:
     with torch._dynamo.config.patch(optimize_ddp="python_reducer"):
         return graphs(lambda: train(compiled(DDP(Net()))))
@@ -226,6 +319,76 @@ def gd625_lengths() -> list[Any]:
 
     ninth = raised(lambda: run(dynamic=False, fullgraph=True)).partition(":")[0]
     return [graphs(lambda: run(dynamic=False)), ninth, graphs(run)]
+
+
+@claim
+def gd626_log_in_lightning() -> list[str]:
+    import lightning
+
+    class Quiet(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = Net()
+
+        def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+            loss: torch.Tensor = self.net(batch).sum()
+            return loss
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class Loud(Quiet):
+        def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
+            loss = super().training_step(batch, batch_idx)
+            self.log("loss", loss)
+            return loss
+
+    def fit(model: Any) -> str:
+        trainer = lightning.Trainer(
+            max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+        )
+        return raised(lambda: trainer.fit(model, torch.utils.data.DataLoader(X))).partition(":")[0]
+
+    return [fit(compiled(Loud())), fit(compiled(Quiet()))]
+
+
+@claim
+def gd627_logs() -> list[str]:
+    def imported(logs: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", "import torch"],
+            env={**os.environ, "TORCH_LOGS": logs},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return "ValueError" if "ValueError" in done.stderr else ""
+
+    set_logs = torch._logging.set_logs
+    cases: list[dict[str, Any]] = [{"graph_break": True}, {"dynamo": True}, {"graph_breaks": 10}]
+    return [
+        imported("+dynamo,recompile"),
+        imported("+dynamo,recompiles"),
+        *(raised(lambda case=case: set_logs(**case)).partition(":")[0] for case in cases),
+    ]
+
+
+@claim
+def gd701_numbers() -> list[int]:
+    def count(start: Any) -> int:
+        class Counter(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.n = start
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                self.n += start
+                return x * self.n
+
+        model = compiled(Counter())
+        return graphs(lambda: [model(X) for _ in range(12)])
+
+    return [count(1), count(0.5)]
 
 
 @claim

@@ -19,9 +19,9 @@ from typing import Any
 import graphdoctor.rules
 import pytest
 
-from graphdoctor.fixes.apply import fixed_texts, select_fixes
-from graphdoctor.model import Finding
-from graphdoctor.static.engine import analyse
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint.engine import analyse
+from graphdoctor.model.findings import Finding
 
 pytest.importorskip("torch")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor import compile_names
-from graphdoctor.model import Finding
-from graphdoctor.nearest import slip
-from graphdoctor.static.engine import analyse
+from graphdoctor.config.suggestions import slip
+from graphdoctor.lint.engine import analyse
+from graphdoctor.model.findings import Finding
+from graphdoctor.target_torch import compile_names
 
 HEAD = "import contextlib\nimport torch\nimport torch._dynamo\nimport torch._inductor.config as inductor_config\n\n"
 

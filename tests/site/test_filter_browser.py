@@ -6,9 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from graphdoctor import registry
+from graphdoctor.breaks import registry
+from graphdoctor.lint.catalog import rules
 from graphdoctor.site.pages import one_page
-from graphdoctor.static.catalog import rules
 
 
 def test_a_choice_in_the_address_is_restored(chromium: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.source.discover import PathNotFound, discover
-from graphdoctor.source.patterns import PathPattern
+from graphdoctor.source.path_patterns import PathPattern
 
 
 @pytest.fixture

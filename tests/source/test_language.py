@@ -22,6 +22,7 @@ NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["import torch"]}], "meta
         ("/dev/fd/63", "x = 1\n"),
         # What a program may be, and JSON is not.
         ("__manifest__.py", "{'name': 'module', 'depends': []}\n"),
+        ("a.ipynb", "import torch\n"),
         ("a.py", "{}\n"),
         ("a.py", '["doc"]\nimport torch\n'),
     ],
@@ -33,8 +34,7 @@ def test_python(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("demo.ipynb", "", "is a notebook.*jupyter nbconvert --to script demo.ipynb"),
-        ("demo.py", NOTEBOOK, "is a notebook"),
+        ("demo.py", NOTEBOOK, "is a notebook by what it holds; give it the suffix .ipynb"),
         ("demo", NOTEBOOK, "is a notebook"),
         ("<stdin>", f"\n{NOTEBOOK}\n", "is a notebook"),
         ("config.json", "{}", "not a Python file by its name"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.source.module import SourceModule
-from graphdoctor.static.events import Compile, Event
-from graphdoctor.static.index import ModuleInfo, Project, Scope, package_of
-from graphdoctor.static.machine import Machine, Sink
-from graphdoctor.static.regions import interpret
+from graphdoctor.static.domain.events import Compile, Event
+from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, package_of
+from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.regions.regions import interpret
+from graphdoctor.syntax.module import SourceModule
 
 Interpret = Callable[..., list[Event]]
 
@@ -31,11 +31,11 @@ def events(tmp_path: Path) -> Interpret:
         seen: list[Event] = []
         compiles: list[Event] = []
 
-        class Recorder(Sink):
-            def wants(self, kind: type[Event], qualname: str) -> bool:
+        class Recorder(EventSink):
+            def subscribes(self, kind: type[Event], qualname: str) -> bool:
                 return True
 
-            def hear(self, event: Event) -> bool:
+            def receive(self, event: Event) -> bool:
                 if isinstance(event, Compile):
                     compiles.append(event)
                 seen.append(event)
@@ -43,8 +43,8 @@ def events(tmp_path: Path) -> Interpret:
 
         module = SourceModule("model.py", file, file.read_text(), "utf-8")
         name, _ = package_of(file)
-        machine = Machine(Project(), Recorder())
-        interpret(machine, ModuleInfo(module, name, name.rpartition(".")[0], Scope("module")), compiles)
+        interpreter = Interpreter(Project(), Recorder())
+        interpret(interpreter, ModuleInfo(module, name, name.rpartition(".")[0], Scope("module")), compiles)
         return seen if everywhere else [e for e in seen if e.site.compiled]
 
     return run

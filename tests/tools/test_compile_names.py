@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from graphdoctor import compile_names
-from graphdoctor.torch_source import TorchNames, read
+from graphdoctor.target_torch import compile_names
+from graphdoctor.target_torch.source_files import TorchNames, read
 
 torch = pytest.importorskip("torch")
 FOLDER = Path(importlib.util.find_spec("torch").origin).parent
@@ -37,7 +37,7 @@ def has(spans: str, version: str, versions: list[str]) -> bool:
 
 def test_the_row_of_the_installed_torch_is_what_its_source_says(root: Path) -> None:
     """Made anew with tools/compile_names.py, see there."""
-    raw = json.loads((root / "graphdoctor" / "compile_names.json").read_text(encoding="utf-8"))
+    raw = json.loads((root / "graphdoctor" / "target_torch" / "compile_names.json").read_text(encoding="utf-8"))
     if VERSION not in raw["versions"]:
         pytest.skip(f"the table has no torch {VERSION}")
     made = tool(root).table({VERSION: read(FOLDER)})

@@ -92,7 +92,9 @@ def test_compile_seconds_are_told_for_each_rank_and_function(report: dict[str, A
 def test_the_other_reports_say_the_same(graphdoctor: Command, root: Path, traced: Path, output_format: str) -> None:
     done = graphdoctor("trace", traced, "--output-format", output_format, cwd=root)
     assert done.returncode == 1, done.stderr
-    assert "Not ready: 2 graph breaks in your code" in done.stdout
+    line = line_of(root, "x.mean().item()")
+    assert f"Not ready: {SCRIPT}:{line} breaks the graph (GB0124) on rank 1 only" in done.stdout
+    assert "2 graph breaks in your code" in done.stdout
     assert f"{SCRIPT}:{line_of(root, 'x.mean().item()')}" in done.stdout
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from graphdoctor.model import Diagnosis
+from graphdoctor.model.findings import Diagnosis
 from graphdoctor.trace import process
 from graphdoctor.trace.diagnose import diagnose
 from graphdoctor.trace.files import NoTrace
@@ -178,7 +178,7 @@ def test_many_different_breaks_are_counted_beyond_the_limit(traces: Traces, monk
 
 
 def test_two_readings_are_the_same(traces: Traces) -> None:
-    from graphdoctor.report.as_json import to_dict
+    from graphdoctor.report.json_format.writer import to_dict
 
     for rank in (0, 1):
         traces.write(rank, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5 + rank))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from graphdoctor.dynamic.breaks import RawFrame
+from graphdoctor.breaks.grouping import RawFrame
 from graphdoctor.trace.stacks import told
 
 MESSAGE = """\

@@ -104,7 +104,7 @@ def output(draft: Draft) -> list[str]:
     if draft.chance(0.6):
         return [one]
     loops = ("for step in range(2):", "with torch.no_grad():", "if True:", "if {flag}:", "if x.ndim > 0:", "if {n}:")
-    shape = draft.rng.randrange(20)
+    shape = draft.rng.randrange(25)
     if "\n" in one and shape >= 3:
         return [one]
     if shape < 3:
@@ -126,9 +126,25 @@ def output(draft: Draft) -> list[str]:
         17: ["while True:", f"    {one}", "    break"],
         18: ["try:", f"    {one}", "except ValueError:", f"    {one}"],
         19: [f"assert x is not None; {one}"],
+        **_under_a_test(draft, one),
         11: ["for step in range(2):", f"    {one}", "    break", "else:", "    x = x * 2"],
     }
     return table[shape]
+
+
+def _under_a_test(draft: Draft, one: str) -> dict[int, list[str]]:
+    """Branches on tensor data that write something, and nothing, little or much else."""
+    test, other = condition(draft, "x"), call(draft)
+    if draft.chance(0.15):
+        test = f"{test} {draft.pick(('and', 'or'))} {draft.fill(draft.pick(_EFFECTS), b='x')}"
+    side = [f"    {line}" for line in other.split("\n")] if "\n" not in other else ["    pass"]
+    return {
+        20: [f"if {test}:", f"    {one}", "else:", *side],
+        21: [f"if {test}:", draft.fill("    seen = {n}"), *side, f"    {one}"],
+        22: [f"if {test}:", f"    {one}", f"    x = {draft.pick(('x * 2', 'x.abs()', 'x.clone()', 'x.float()'))}"],
+        23: [f"if {test}:", draft.fill("    if {flag}:"), f"        {one}", *side],
+        24: [f"if {test}: {one}"],
+    }
 
 
 def shadowed(draft: Draft) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.analysis.purity import words
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.terms import ARITHMETIC, layers, operator_of
-from graphdoctor.fixes.purity import words
-from graphdoctor.static.values import External, TorchModule
+from graphdoctor.static.domain.values import External, TorchModule
 
 #: Attributes and methods of tensors that give Python values.
 _PYTHON = words("device dim dtype is_floating_point ndim numel requires_grad shape size")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.aliasing import is_only_read, is_written
 from graphdoctor.fixes.proof.condition import Evaluated, evaluated
 from graphdoctor.fixes.proof.domain import Domain, assigned_before, domain, is_on_device_of
 from graphdoctor.fixes.proof.operators import KINDS
 from graphdoctor.fixes.proof.terms import Term, is_plain_tensor, term
-from graphdoctor.source.walk import walk
+from graphdoctor.syntax.walk import walk
 
 #: What a fix assumes where equal dtypes are proved for floating tensors only.
 FLOATING = "equal for floating-point tensors; another dtype may change the result's dtype or raise"

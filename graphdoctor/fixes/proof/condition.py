@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.analysis.types import is_annotated_number, is_number
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.fixes.proof.domain import assigned_before, domain, is_bound_since
 from graphdoctor.fixes.proof.operators import EQUALITY, KINDS, OPERATORS, ORDER
 from graphdoctor.fixes.proof.terms import ARITHMETIC, ORDERED, SCALAR, Term, kind_of, number, term
-from graphdoctor.fixes.scope import parameters
-from graphdoctor.fixes.types import is_annotated_number, is_number
-from graphdoctor.source.walk import walk
-from graphdoctor.static.values import Const, External, Py, Tensor, options
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, External, PythonValue, Tensor
+from graphdoctor.syntax.walk import walk
 
 _MATH = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
 
@@ -92,7 +93,10 @@ def _operands(test: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
     """What the interpreter knows to be no tensor and no number read from one."""
-    return all(isinstance(o, Const) or (isinstance(o, Py) and not o.read) for o in options(editor.value(node)))
+    return all(
+        isinstance(o, Const) or (isinstance(o, PythonValue) and not o.data_dependent)
+        for o in options(editor.value(node))
+    )
 
 
 def _operand(node: cst.BaseExpression, test: cst.BaseExpression, editor: Editor) -> Term | None:
@@ -163,7 +167,9 @@ def _is_python_number(node: cst.BaseExpression, editor: Editor) -> bool:
     function = editor.function_of(node)
     if isinstance(node, cst.Name) and function is not None and node.value in parameters(function):
         return is_annotated_number(node.value, function)
-    return is_number(node, editor) and not any(isinstance(o, Py) and o.read for o in options(editor.value(node)))
+    return is_number(node, editor) and not any(
+        isinstance(o, PythonValue) and o.data_dependent for o in options(editor.value(node))
+    )
 
 
 def _is_exact(inner: Term, threshold: cst.BaseExpression) -> bool:

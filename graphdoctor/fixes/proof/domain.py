@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.scope import assignments
 from graphdoctor.fixes.proof.operators import KINDS
 from graphdoctor.fixes.proof.terms import Term, kind_of, layers, term
-from graphdoctor.fixes.scope import assignments
-from graphdoctor.source.walk import walk
-from graphdoctor.static.values import External, Seq, TorchModule, Value, is_tensor
+from graphdoctor.static.domain.value_functions import is_tensor
+from graphdoctor.static.domain.values import External, Seq, TorchModule, Value
+from graphdoctor.syntax.walk import walk
 
 _ALL = frozenset(KINDS)
 _FLOATING = frozenset({"float", "complex"})

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from graphdoctor.fixes.purity import words
+from graphdoctor.fixes.analysis.purity import words
 
 #: The kinds of dtypes that operators treat alike, in the order of ``Operator.dtypes``.
 KINDS = ("bool", "uint8", "int", "float", "complex")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.editor import Editor
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.proof.operators import (
     ALSO_FUNCTIONAL,
     CLAMP,
@@ -22,7 +22,7 @@ from graphdoctor.fixes.proof.operators import (
     Gradient,
     Operator,
 )
-from graphdoctor.static.values import External, Method, Tensor
+from graphdoctor.static.domain.values import External, Method, Tensor
 
 #: The shape of a tensor without dimensions.
 SCALAR = "()"
@@ -106,7 +106,7 @@ def kind_of(known: Term, kind: str) -> frozenset[str]:
 def is_plain_tensor(node: cst.BaseExpression, editor: Editor) -> bool:
     """True for what the interpreter knows to be a dense tensor of torch on every path."""
     value = editor.value(node)
-    return isinstance(value, Tensor) and value.sure and not value.numpy and not value.sparse
+    return isinstance(value, Tensor) and value.is_known and not value.numpy and not value.sparse
 
 
 def number(node: cst.BaseExpression) -> int | float | None:

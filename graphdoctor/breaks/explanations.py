@@ -1,0 +1,217 @@
+"""Graph breaks in plain words, with the rewrite that is known to work on torch 2.13. Pure.
+
+Dynamo's own explanation stays the fallback: the registry has over 500 types, and most are rare.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from graphdoctor.breaks.messages import Message, one_line
+
+
+@dataclass(frozen=True)
+class Words:
+    """What to say of a break whose text matches ``pattern``.
+
+    ``{0}`` in ``reason`` is the pattern's first group; ``{explanation}`` is Dynamo's own text, for the ids whose text
+    in the registry is made at run time.
+    """
+
+    reason: str
+    hint: str
+    pattern: str = ""
+
+    @property
+    def general(self) -> str:
+        """The reason where there is no message, with ``...`` for what only a message knows."""
+        return self.reason.format("...", explanation="...").removesuffix(": ...")
+
+
+_GUARD = "Guard it with `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
+_OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
+_EAGER = "Run the same inputs in eager and mend the error that shows up there."
+_FAKE = (
+    "Give a custom operator a fake implementation (torch.library.register_fake); call one of torch's own outside the "
+    "compiled code."
+)
+_TRAINING_LOOP = "Compile the forward pass and the loss only; leave this call to the eager training loop."
+
+#: By GB id (torch/_dynamo/graph_break_registry.json); the first entry whose pattern is found in the message holds.
+WORDS: dict[str, tuple[Words, ...]] = {
+    "GB0002": (Words("an assertion on sizes fails while the code is traced", _EAGER),),
+    "GB0007": (
+        Words("warnings.warn() is a side effect that cannot be part of a graph", _GUARD, r"`warnings\.warn`|`warn`"),
+        Words(
+            "torch.manual_seed() and random generators cannot be part of a graph",
+            "Seed outside the compiled code.",
+            r"manual_seed|qualname: seed",
+        ),
+        Words(
+            "`{0}` is implemented in C or marked as not traceable, so the graph ends at the call",
+            _OUTSIDE,
+            r"qualname: ([\w.<>]+)",
+        ),
+    ),
+    "GB0008": (
+        Words("torch keeps `{0}` out of graphs on purpose", _TRAINING_LOOP, r"(\w*[zZ]ero_grad|Optimizer\.\w+)"),
+        Words("`{0}` is marked as not to be traced", _OUTSIDE, r"qualname: ([\w.<>]+)"),
+    ),
+    "GB0010": (Words("a variable is read after it was deleted", _EAGER),),
+    "GB0014": (
+        Words(
+            "nn.LSTM, nn.GRU and nn.RNN are not traced",
+            "Leave the recurrent layer outside the compiled part, or replace it (nn.LSTMCell in a loop is traced).",
+        ),
+    ),
+    "GB0015": (Words("sparse tensors are not traced", "Use a dense tensor inside the compiled code."),),
+    "GB0025": (
+        Words("torch's optimizers break the graph here on purpose", _TRAINING_LOOP, r"_use_grad|optimizer"),
+        Words("torch._dynamo.graph_break() is called here", "Remove the call."),
+    ),
+    "GB0033": (
+        Words(
+            "`{0}` turns tensor data into a Python value, which is not known while tracing",
+            "Stay with tensor operations, or let the caller pass a Python number.",
+            r"Operator `([\w.]+)`",
+        ),
+    ),
+    "GB0036": (
+        Words(
+            "the shape of the result of `{0}` depends on tensor data",
+            "Keep the full shape and mask instead (torch.where, masked_fill, a multiplied mask), "
+            "or set torch._dynamo.config.capture_dynamic_output_shape_ops.",
+            r"Operator `([\w.]+)`",
+        ),
+    ),
+    "GB0043": (Words("a custom operator is not fit for torch.compile: {explanation}", _FAKE),),
+    "GB0049": (
+        Words(
+            "an operator of torch.ops cannot be looked up: {explanation}",
+            "Import the library that registers it before the compiled call, and check the spelling.",
+        ),
+    ),
+    "GB0055": (
+        Words(
+            "an argument of a torch function cannot be recorded in a graph",
+            "Pass tensors, numbers, or lists and dicts of them; for other objects call the function outside the "
+            "compiled code.",
+        ),
+    ),
+    "GB0059": (
+        Words("print() is a side effect that cannot be part of a graph", _GUARD, r"builtin operator `print`"),
+        Words("open() reads the disk, which cannot be part of a graph", _OUTSIDE, r"builtin operator `open`"),
+        Words(
+            "the builtin `{0}` cannot be traced with these arguments",
+            "Use a torch operation, or Python numbers that do not come from tensor data.",
+            r"builtin operator `([^`]+)`",
+        ),
+    ),
+    "GB0064": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
+    "GB0081": (Words("an attribute or method is missing while the code is traced: {explanation}", _EAGER),),
+    "GB0083": (
+        Words(
+            "backward hooks of a module are not traced",
+            "Register hooks on eager modules only, or set torch._dynamo.config.compiled_autograd.",
+        ),
+    ),
+    "GB0087": (Words("an operator has no implementation for tensors without data: {explanation}", _FAKE),),
+    "GB0088": (
+        Words(
+            "an exception is raised here while tracing and not caught in the traced code: {0}",
+            "Run the model with fullgraph=True to see the exception; code that raises only under compile often reads "
+            "a default that a compile guard left unset.",
+            r"raised exception (\w+\([^)]*\))",
+        ),
+        Words(
+            "an exception is raised here while tracing and not caught in the traced code",
+            "Run the model with fullgraph=True to see the exception.",
+        ),
+    ),
+    "GB0090": (Words("an operator has no implementation for tensors without data", _FAKE),),
+    "GB0098": (
+        Words(
+            "the called function is excluded with torch.compiler.disable",
+            "Remove the decorator if the function can be traced, or call it before or after the compiled part.",
+        ),
+    ),
+    "GB0104": (Words("`.grad_fn` of a tensor is read", "Ask `.requires_grad` instead."),),
+    "GB0109": (
+        Words(
+            ".tolist() turns tensor data into Python numbers, which are not known while tracing",
+            "Index the tensor instead, or let the caller pass Python numbers.",
+        ),
+    ),
+    "GB0111": (Words("a TypeError is raised while the code is traced: {explanation}", _EAGER),),
+    "GB0112": (Words("an operator is called with arguments that it does not take", _EAGER),),
+    "GB0123": (Words("backward() is called inside the compiled code", _TRAINING_LOOP),),
+    "GB0124": (
+        Words(
+            "tensor data becomes a Python number (.item(), int(), float(), an index or a size)",
+            "Keep it a tensor, or set torch._dynamo.config.capture_scalar_outputs.",
+        ),
+    ),
+    "GB0142": (Words("the context manager cannot be traced", "Enter it outside the compiled code."),),
+    "GB0149": (Words("a transform of torch.func cannot be traced here: {explanation}", _OUTSIDE),),
+    "GB0156": (Words("the method `{0}` cannot be traced", _OUTSIDE, r"method `([^`]+)`"),),
+    "GB0170": (
+        Words(
+            "a branch depends on tensor data, which is not known while tracing",
+            "Select with torch.where (or torch.cond for costly branches); "
+            'a check that raises becomes `assert condition, "literal message"`.',
+        ),
+    ),
+    "GB0196": (Words("a dict has no such key while the code is traced: {explanation}", _EAGER),),
+    "GB0206": (
+        Words("requires_grad is set on a tensor inside the compiled code", "Set it outside the compiled code."),
+    ),
+    "GB0208": (Words("a torch function that returns no tensor cannot be part of a graph", _OUTSIDE),),
+    "GB0264": (
+        Words(
+            "a parameter is created inside the compiled code",
+            "Create the layer or parameter in __init__.",
+        ),
+    ),
+    "GB0291": (Words("a logger call is a side effect that cannot be part of a graph", _GUARD),),
+    "GB0569": (Words("repr() of a tensor needs its data, which is not known while tracing", _GUARD),),
+    "GB2922": (Words("a value that the code needs cannot be computed while it is traced", _EAGER),),
+    "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
+    "GB4315": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
+    "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
+    "GB5173": (
+        Words(
+            "tensors on different devices meet in one operation: {explanation}",
+            "Move inputs, parameters and buffers to one device; create tensors with `device=x.device`.",
+        ),
+    ),
+    "GB7000": (
+        Words(
+            "a graph break inside a loop: the whole function runs uncompiled",
+            "Remove the break, or move the loop body that breaks out of the compiled function.",
+        ),
+    ),
+    "GB7324": (
+        Words(
+            "requires_grad_() is called on a tensor that the compiled code returns: {explanation}",
+            "Let the caller set requires_grad on the result.",
+        ),
+    ),
+    "GB8985": (
+        Words(
+            "requires_grad_() is called on a tensor that the compiled code returns",
+            "Let the caller set requires_grad on the result.",
+        ),
+    ),
+    "GB9186": (Words("torch.autograd.grad() is called inside the compiled code", "Use torch.func.grad."),),
+}
+
+
+def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
+    """The reason of a break in one sentence, and hints: ours first, else Dynamo's own."""
+    text = f"{message.explanation} {message.context}"
+    for words in WORDS.get(message.gb_id or "", ()):
+        match = re.search(words.pattern, text)
+        if match:
+            return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (words.hint,)
+    return one_line(message.explanation) or message.gb_type or "unknown reason", message.hints

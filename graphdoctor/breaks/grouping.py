@@ -1,0 +1,179 @@
+"""Events of the trace -> distinct graph breaks, each placed in the user's code. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from graphdoctor.breaks.explanations import in_plain_words
+from graphdoctor.breaks.locations import Places, function_at
+from graphdoctor.breaks.messages import parse
+from graphdoctor.model.findings import Owner
+from graphdoctor.model.runs import Break, Frame
+
+#: torch_dynamo_resume_in_<name>_at_<offset or line>, torch/_dynamo/resume_execution.py
+_RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+$")
+
+#: Breaks that torch makes on purpose and nobody can remove: end of path, and function ("" is any).
+_DELIBERATE = (
+    ("torch/optim/optimizer.py", "_use_grad"),
+    ("torch/nn/parallel/distributed.py", ""),
+)
+#: Dynamo's Python versions of functions written in C, which calls of torch go through.
+_POLYFILLS = "torch/_dynamo/polyfills/"
+
+
+@dataclass(frozen=True)
+class RawFrame:
+    """A frame as Dynamo names it: absolute path, 1-based column (None when unknown), raw function name."""
+
+    path: str
+    line: int
+    column: int | None
+    name: str
+
+
+@dataclass(frozen=True)
+class RawEvent:
+    """One graph break record. ``above`` are the running frames that called the traced ones; both outermost first.
+
+    ``kind``: "resume" (compiled up to here), "skip" (the whole frame runs uncompiled), "raise" (the call failed).
+    ``gb_id`` is the registry's id for the message's type where the message itself links none. ``times`` is how many
+    equal records it stands for.
+    """
+
+    message: str
+    kind: Literal["resume", "skip", "raise"]
+    above: tuple[RawFrame, ...]
+    traced: tuple[RawFrame, ...]
+    gb_id: str | None = None
+    #: Class name of an exception that has no gb_type.
+    error: str | None = None
+    times: int = 1
+
+
+def distinct(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> tuple[Break, ...]:
+    """The break sites behind ``events``, in the order of their first event.
+
+    A site is (type, place in the user's code, innermost line that is neither torch's nor Python's). The same line
+    recurs for each frame of an inlined call chain and on each recompile: those are counted in ``Break.events``.
+    ``source`` gives the text of an absolute path, to name functions.
+    """
+    sites: dict[tuple[object, ...], list[Break]] = {}
+    for event in events:
+        stack = user_stack(event, places)
+        if stack:
+            site = _innermost(stack, places, ("own", "third-party")) or stack[-1]
+            fresh = _break(event, stack, site, places, source)
+            _count(sites.setdefault((fresh.gb_type, fresh.path, fresh.line, site.path, site.line), []), fresh)
+    return tuple(found for group in sites.values() for found in group)
+
+
+def numbers(
+    events: Sequence[RawEvent], breaks: Sequence[Break], places: Places, source: Callable[[str], str]
+) -> dict[int, int]:
+    """The number in ``breaks``, which ``distinct`` made of ``events``, of the site of each event that has one."""
+    found = {}
+    for number, event in enumerate(events):
+        stack = user_stack(event, places)
+        site = _innermost(stack, places, ("own", "third-party")) or stack[-1] if stack else None
+        if site is None:
+            continue
+        fresh = _break(event, stack, site, places, source)
+        same = (n for n, known in enumerate(breaks) if _same_site(known, fresh))
+        if (match := next(same, None)) is not None:
+            found[number] = match
+    return found
+
+
+def _same_site(known: Break, fresh: Break) -> bool:
+    if (known.gb_type, known.path, known.line) != (fresh.gb_type, fresh.path, fresh.line):
+        return False
+    return known.column == fresh.column or known.column is None or fresh.column is None
+
+
+def _count(group: list[Break], fresh: Break) -> None:
+    """Add ``fresh`` to the breaks of its line, or count it as one more event of the break it repeats."""
+    for i, known in enumerate(group):
+        # Frames above the traced ones may run rewritten bytecode, which has lines but no columns.
+        if known.column == fresh.column or known.column is None or fresh.column is None:
+            group[i] = replace(
+                known,
+                column=known.column or fresh.column,
+                events=known.events + fresh.events,
+                whole_frame=known.whole_frame or fresh.whole_frame,
+            )
+            return
+    group.append(fresh)
+
+
+def _break(
+    event: RawEvent, stack: Sequence[RawFrame], site: RawFrame, places: Places, source: Callable[[str], str]
+) -> Break:
+    message = parse(event.message)
+    message = replace(message, gb_id=message.gb_id or event.gb_id)
+    anchor = _innermost(stack, places, ("own",)) or site
+    reason, hints = in_plain_words(message)
+    return Break(
+        path=places.show(anchor.path),
+        line=anchor.line,
+        column=anchor.column,
+        function=_function(anchor, source),
+        gb_id=message.gb_id,
+        gb_type=message.gb_type or event.error,
+        reason=reason,
+        hints=hints,
+        events=event.times,
+        whole_frame=event.kind == "skip",
+        owner=_owner(site, stack, places),
+        stack=tuple(Frame(places.show(f.path), f.line, _function(f, source)) for f in stack),
+    )
+
+
+def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
+    """The frames of ``event`` that a user knows, outermost first: resume frames stand for what they resume."""
+    # What stands above this tool's first frame started the worker.
+    start = next((number for number, f in enumerate(event.above) if places.is_tool(f.path)), 0)
+    above = [f for f in event.above[start:] if not places.is_tool(f.path) and places.kind(f.path) != "torch"]
+    stack: list[RawFrame] = []
+    for frame in (*above, *(f for f in event.traced if not places.is_tool(f.path))):
+        resumed = _RESUME.match(frame.name)
+        if resumed is None:
+            stack.append(frame)
+            continue
+        frame = replace(frame, name=resumed[1])
+        # The caller of a resume frame is the frame it goes on with. Other neighbours of one name are two frames.
+        if stack and (stack[-1].name, stack[-1].path) == (frame.name, frame.path):
+            stack.pop()
+        stack.append(frame)
+    return stack
+
+
+def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]) -> RawFrame | None:
+    return next((f for f in reversed(stack) if places.kind(f.path) in kinds), None)
+
+
+def is_deliberate(stack: Sequence[RawFrame], places: Places) -> bool:
+    """Whether a break with this user stack is one that torch makes on purpose."""
+    # What torch asks Python's library to do (a context manager of DDP's) is torch's doing.
+    calls = [f for f in stack if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or stack
+    return any(
+        _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
+    )
+
+
+def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
+    if is_deliberate(stack, places):
+        return "torch"
+    kind = places.kind(site.path)
+    return "torch" if kind == "library" else kind
+
+
+def _posix(frame: RawFrame) -> str:
+    return frame.path.replace("\\", "/")
+
+
+def _function(frame: RawFrame, source: Callable[[str], str]) -> str:
+    return function_at(source(frame.path), frame.line) or frame.name

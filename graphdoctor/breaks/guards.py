@@ -1,0 +1,177 @@
+"""The reason of a recompile, taken apart and put into words. Pure.
+
+Dynamo names the first guard that failed (torch/_dynamo/guards.py); two changed dimensions come as one reason.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "size", "stride", "rank", "requires_grad", "dtype", "type", "length", "presence", "attribute", "mode", "global",
+    "value", "state", "identity", "lifetime", "other",
+]  # fmt: skip
+
+_TENSOR = re.compile(r"tensor '(?P<name>.+?)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. (?P<values>.*)")
+_TYPE = re.compile(r"expected type of '(?P<name>.+?)' to be a tensor type.*but found (?P<found>.+)")
+_USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>\S+):(?P<line>\d+) in \S+")
+_STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
+_LOCAL = re.compile(r"L\['(\w+)'\]")
+_COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
+_SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
+#: Dynamo compares sizes and numbers that it keeps symbolic by any relation: ``0 <= n <= 4``, ``(n % 5) != 0``.
+_RELATION = re.compile(r"^(?:.*(?:<=|>=|<|>).*|\(.+\) (?:==|!=) .+)$")
+_ZERO_ONE = re.compile(r"^2 <= \S+$")
+_ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")
+_CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+)\.__dict__\)")
+_IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
+_DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
+#: What a graph break left on the stack, and a data-dependent float (torch/utils/_sympy/symbol.py).
+_STACK_VALUE = re.compile(r"\b___stack\d+\b")
+_SYMBOL = re.compile(r"\bzu?f\d+\b")
+#: Characters of a guard that are read.
+_MOST = 5_000
+#: Characters of a compared value that are shown.
+_LONGEST = 60
+
+_WHAT: dict[str, Kind] = {
+    "size": "size",
+    "stride": "stride",
+    "rank": "rank",
+    "requires_grad": "requires_grad",
+    "dtype": "dtype",
+}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One failed guard.
+
+    ``kind``: what the guard looked at; "presence" is None or not, "mode" train or eval, "state" grad mode, autocast and
+    the like, "identity" which object it is, "lifetime" that an object still lives. ``name`` is the guarded expression
+    as users write it. ``path`` may be the end of a longer path; ``stack`` has whole paths, outermost frame first.
+    ``zero_one`` says that a size of 0 or 1 came to code compiled for sizes from 2 on.
+    """
+
+    kind: Kind
+    name: str | None
+    text: str
+    words: str
+    dimension: int | None = None
+    path: str | None = None
+    line: int | None = None
+    stack: tuple[tuple[str, int], ...] = ()
+    zero_one: bool = False
+
+
+@dataclass(frozen=True)
+class _Part:
+    kind: Kind
+    name: str | None
+    words: str
+    dimension: int | None = None
+
+
+def read(reason: str) -> Guard:
+    """Take one reason apart; it may begin with the id of the cache entry ("0/0: ")."""
+    whole = re.sub(r"^\d+/\d+: ", "", reason.strip())
+    # What is longer was written by no guard, and the patterns take time that grows with its square.
+    first = whole.partition("\n")[0].strip()[:_MOST]
+    user = _USER_CODE.search(first)
+    # Addresses differ from run to run, and say nothing.
+    text = _ADDRESS.sub(r"\1...)", _LOCAL.sub(r"\1", _USER_CODE.split(first)[0].strip() if user else first))
+    path, line = (user["path"], int(user["line"])) if user else (None, None)
+    stack = tuple((file, int(number)) for file, number in _STACK.findall(whole))
+    bare = text.split("  # ")[0].strip()
+    part = _classify(bare)
+    zero_one = part.kind == "size" and bool(_ZERO_ONE.match(bare))
+    words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
+    return Guard(part.kind, part.name, text, _without_symbols(words), part.dimension, path, line, stack, zero_one)
+
+
+def _without_symbols(words: str) -> str:
+    """``words`` with the names that Dynamo itself gives to values (``___stack0``, ``zuf0``) described."""
+    return _SYMBOL.sub(
+        "a number computed from tensor data", _STACK_VALUE.sub("a value from before a graph break", words)
+    )
+
+
+_ZERO_ONE_WORDS = "Dynamo always compiles sizes 0 and 1 by themselves, because broadcasting treats them differently"
+
+
+def _classify(text: str) -> _Part:
+    match = _TENSOR.match(text)
+    if match:
+        return _tensor(match)
+    if match := _TYPE.match(text):
+        name = _readable(match["name"])
+        return _Part("type", name, f"the type of {name} changed: found {match['found']}")
+    if text.startswith("GLOBAL_STATE changed"):
+        return _Part("state", None, f"global state changed: {text.partition(':')[2].strip()}")
+    if match := _CONTAINS.match(text):
+        name = f"{_readable(match['owner'])}.{match['key']}"
+        set_when = "not set" if text.startswith("not ") else "set"
+        return _Part("attribute", name, f"the attribute {name} was {set_when} on the object itself when compiled")
+    if match := _IDENTITY.search(text):
+        name = _readable(match["name"])
+        if match["what"] == "type":
+            return _Part("type", name, f"the type of {name} changed")
+        return _Part("identity", name, f"{name} is no longer the same object")
+    if "got deallocated" in text or "invalidated" in text:
+        match = _DEALLOCATED.search(text)
+        owner = _readable(match["name"]) if match else None
+        return _Part("lifetime", owner, f"{owner or 'an object'}, which the compiled code was tied to, is gone")
+    size = _SIZE.search(text)
+    if size:
+        name, index = _readable(size["name"]), int(size["index"])
+        return _Part("size", name, f"the size of {name} in dimension {index} no longer satisfies {text}", index)
+    if _RELATION.match(text):
+        return _Part("value", _readable(text), f"{_readable(text)} no longer holds")
+    compared = _COMPARED.match(text)
+    if compared:
+        return _comparison(_readable(compared["left"]), compared["right"].strip())
+    if text.startswith("not "):
+        name = _readable(text[4:])
+        return _Part("length", name, f"{name} is no longer empty")
+    return _Part("other", None, text)
+
+
+def _tensor(match: re.Match[str]) -> _Part:
+    kind = _WHAT.get(match["what"].strip(), "type")
+    index = int(match["index"]) if match["index"] and kind == "size" else None
+    name = _readable(match["name"])
+    place = f" in dimension {index}" if index is not None else ""
+    values = match["values"].split(". Guard failed on")[0].rstrip(".")
+    return _Part(kind, name, f"the {match['what']} of {name} changed{place}: {values}", index)
+
+
+def _comparison(left: str, right: str) -> _Part:
+    right = right if len(right) <= _LONGEST else right[: _LONGEST - 1] + "…"
+    if left.startswith("___stack"):
+        return _Part("value", None, f"a value that the code before a graph break left is no longer {right}")
+    if left.startswith("len("):
+        name = left[4:].rstrip(")").removesuffix("._modules")
+        return _Part("length", name, f"the length of {name} is no longer {right}")
+    if right in ("None", "not None"):
+        return _Part("presence", left, f"{left} was {right} when compiled, and is no longer")
+    if left.endswith(".training") and right in ("True", "False"):
+        return _Part("mode", left, f"the module was switched between train and eval mode ({left} was {right})")
+    if left.startswith("self."):
+        return _Part("attribute", left, f"the attribute {left} is no longer {right}")
+    if left.startswith("G["):
+        return _Part("global", left, f"the global {spoken(left)} is no longer {right}")
+    return _Part("value", left, f"{left} is no longer {right}")
+
+
+def spoken(name: str) -> str:
+    """A guarded name without Dynamo's marks: ``G['COUNT']`` is the global ``COUNT``."""
+    return re.sub(r"^G\['(\w+)'\]", r"\1", name)
+
+
+def _readable(name: str) -> str:
+    """``self._modules['layers']._modules['0']._parameters['bias']`` -> ``self.layers[0].bias``."""
+    name = re.sub(r"^___from_numpy\((.+)\)$", r"\1", _LOCAL.sub(r"\1", name.strip()))
+    name = re.sub(r"\._modules\['(\d+)'\]", r"[\1]", name)
+    return re.sub(r"\._(?:modules|parameters|buffers)\['([^']+)'\]", r".\1", name)

@@ -1,0 +1,4 @@
+"""Changes that somebody else wrote, proved as graphdoctor proves its own fixes.
+
+May import ``scan``, ``diagnosis``, ``fixes.verification``, ``dynamic.parent``, ``model`` and ``source``.
+"""

@@ -1,0 +1,182 @@
+"""``graphdoctor run``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, complain, emit, look
+from graphdoctor.commands.outputs import (
+    Report,
+    check_gate,
+    check_reports,
+    fail_on_option,
+    format_option,
+    judge,
+    max_breaks_option,
+    report_option,
+    write_reports,
+)
+from graphdoctor.commands.setting_options import setting_options
+
+if TYPE_CHECKING:
+    from graphdoctor.diagnosis.gate import FailOn
+    from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.program.process import Ended
+    from graphdoctor.program.report import Proof
+    from graphdoctor.recorder.settings import Settings
+    from graphdoctor.scan.options import ScanOptions
+
+_EXAMPLES = """\b
+Examples:
+  graphdoctor run train.py --epochs 1
+  graphdoctor run --steps 20 --html report.html -m mypackage.train --lr 0.1
+  graphdoctor run --compile auto evaluate.py
+  graphdoctor run torchrun --nproc-per-node 8 train.py
+  torchrun --nproc-per-node 8 -m graphdoctor run train.py
+
+\b
+Exit codes:
+  that of the program where it is not 0 (128 and the number of the signal that ended it), else
+  0  nothing found
+  1  graph breaks found, ranks that differ, or nothing was compiled; with --fail-on or --max-breaks: what these say
+  2  wrong usage, or the program cannot be started
+"""
+
+
+@click.command(epilog=_EXAMPLES, context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|MODULE [ARGS]...")
+@click.option("-m", "is_module", is_flag=True, help="The program is a module, as in python -m.")
+@click.option(
+    "--steps", type=click.IntRange(min=1), metavar="N", help="End the program after N calls of a compiled function."
+)
+@click.option(
+    "--compile",
+    "compile_",
+    metavar="auto|CLASS",
+    help="Where the program compiles nothing: compile its outermost modules, or those of this class (backend eager).",
+)
+@click.option(
+    "--save-sample",
+    metavar="FILE.py",
+    help="Save the first call of each compiled function as a file that graphdoctor scan runs, with its data beside it.",
+)
+@click.option("--verify", is_flag=True, help="Prove the fixes on the first call of the first compiled function.")
+@click.option("--record", metavar="FOLDER", help="Keep the recording there; graphdoctor trace reads it.")
+@setting_options
+@click.option("--possible", is_flag=True, help="Also what may break under settings that the source does not show.")
+@click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
+@click.option("--no-source", is_flag=True, help="Show no source line and no fix as text, in any report.")
+@report_option
+@format_option
+@click.option("--output", metavar="FILE", help="Write the report there; - is stdout.  [default: stderr]")
+@fail_on_option
+@max_breaks_option
+@click.option("-v", "--verbose", is_flag=True, help="Show all that is known: diffs, submodules, functions.")
+@click.option("--exit-zero", is_flag=True, help="End with the exit code of the program, whatever the report says.")
+@click.pass_context
+def run(
+    context: click.Context,
+    /,
+    program: tuple[str, ...],
+    is_module: bool,
+    steps: int | None,
+    compile_: str | None,
+    save_sample: str | None,
+    verify: bool,
+    record: str | None,
+    possible: bool,
+    html: str | None,
+    no_source: bool,
+    reports: tuple[Report, ...],
+    output_format: str,
+    output: str | None,
+    fail_on: FailOn | None,
+    max_breaks: int | None,
+    verbose: bool,
+    exit_zero: bool,
+    **settings: Any,
+) -> None:
+    """Run a program, unchanged, and report what torch.compile made of it.
+
+    SCRIPT and its arguments are those that you would give to python. The program has the terminal; the report comes at
+    its end, also after Ctrl-C, an exception or kill -9, on stderr or where --output says.
+    """
+    from graphdoctor.program.launch import CannotRun
+    from graphdoctor.program.report import NothingRecorded, Proof
+    from graphdoctor.program.samples import LIMIT
+    from graphdoctor.recorder.settings import Settings
+    from graphdoctor.scan.options import ScanOptions, UsageError
+
+    check_gate(fail_on)
+    options = ScanOptions((), possible=possible, command=shlex.join(["graphdoctor", *sys.argv[1:]]), **settings)
+    check_reports(reports, html, save_sample, None if output == "-" else output)
+    proof = Proof(Path(save_sample) if save_sample else None, verify)
+    asked = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)
+    gated = not exit_zero and fail_on != "none"
+    try:
+        ended, diagnosis = _ran(program, is_module, asked, options, proof)
+    except (CannotRun, UsageError) as error:
+        raise OneLine(str(error)) from None
+    except NothingRecorded as error:
+        complain(str(error))
+        context.exit(error.exit_code or (FINDINGS if gated else CLEAN))
+    if diagnosis is None:
+        context.exit(ended.exit_code)
+    if no_source:
+        from graphdoctor.report.confidential import without_source
+
+        diagnosis = without_source(diagnosis)
+    _write(diagnosis, output_format, output, html, verbose)
+    write_reports(diagnosis, reports)
+    code = CLEAN if exit_zero else judge(diagnosis, fail_on, max_breaks)
+    context.exit(ended.exit_code or code)
+
+
+def _ran(
+    program: tuple[str, ...], is_module: bool, asked: Settings, options: ScanOptions, proof: Proof
+) -> tuple[Ended, Diagnosis | None]:
+    """Run the program; no diagnosis where another rank reports. Raises CannotRun, UsageError, NothingRecorded."""
+    from graphdoctor.program import folder as folders
+    from graphdoctor.program import process
+    from graphdoctor.program.launch import CannotRun, launch
+    from graphdoctor.program.report import report
+    from graphdoctor.report.text.progress import Progress
+    from graphdoctor.scan.options import settings_for
+    from graphdoctor.target_torch.installed import torch_available
+
+    launched = launch(program, is_module)
+    # Settings that cannot be read are told before the program has run for hours.
+    settings_for(replace(options, paths=(".",)))
+    if torch_available() is None:
+        raise CannotRun("torch is not installed; install graphdoctor[torch] where the program's packages are")
+    place = folders.rank(os.environ)
+    with folders.recording(asked.folder or None, place) as folder:
+        ended = process.run(launched.arguments, replace(asked, folder=str(folder.resolve())))
+        missing: tuple[int, ...] = ()
+        if place is not None:
+            folders.mark_ended(folder, place, ended)
+            if not place.reports:
+                return ended, None
+            missing = folders.wait_for_ranks(folder, place)
+        with Progress(sys.stderr) as progress:
+            return ended, report(folder, launched.name, ended, options, missing, proof, progress)
+
+
+def _write(diagnosis: Diagnosis, output_format: str, output: str | None, html: str | None, verbose: bool) -> None:
+    """The report, to stderr by default: stdout is the program's."""
+    from graphdoctor.report.formats import render
+
+    shown = render(diagnosis, output_format, look(output, verbose=verbose, stream=None if output else sys.stderr))
+    if output is None:
+        click.echo(shown, nl=False, err=True, color=True)
+    else:
+        emit(shown, output)
+    if html is not None:
+        emit(render(diagnosis, "html"), html)

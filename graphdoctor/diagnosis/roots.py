@@ -1,0 +1,58 @@
+"""Findings that share a cause: a fix for one also fixes the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphdoctor.model.findings import Edit, Finding, Location
+
+
+def roots(findings: Sequence[Finding]) -> dict[int, int]:
+    """For each finding, by its number in ``findings``, the number of the one that has its cause: mostly its own.
+
+    Two findings have one cause where one marks code inside that of the other, or where the fix of one rewrites the code
+    of the other. The first of them in the order of ``findings``, which is that of importance, stands for all; a finding
+    whose fix covers another always stands before it.
+    """
+    root = {number: number for number in range(len(findings))}
+    by_path: dict[str, list[int]] = {}
+    for number, finding in enumerate(findings):
+        if finding.status != "refuted":
+            by_path.setdefault(finding.location.path, []).append(number)
+    for numbers in by_path.values():
+        for number in numbers:
+            head = next((n for n in numbers if n != number and _leads(findings[n], n, findings[number], number)), None)
+            if head is not None:
+                root[number] = head
+    return {number: _top(number, root) for number in root}
+
+
+def _top(number: int, root: dict[int, int]) -> int:
+    seen = set()
+    while root[number] != number and number not in seen:
+        seen.add(number)
+        number = root[number]
+    return number
+
+
+def _leads(head: Finding, head_number: int, other: Finding, other_number: int) -> bool:
+    """Whether ``head`` stands for ``other``."""
+    mends = any(_covers(edit, other.location) for edit in (head.fix.edits if head.fix else ()))
+    back = any(_covers(edit, head.location) for edit in (other.fix.edits if other.fix else ()))
+    if mends != back:
+        return mends
+    if mends or _overlap(head.location, other.location):
+        return head_number < other_number
+    return False
+
+
+def _covers(edit: Edit, place: Location) -> bool:
+    """Whether the edit replaces all of the code at ``place``."""
+    start, end = (place.line, place.column), (place.end_line, place.end_column)
+    return edit.path == place.path and edit.start <= start and end <= edit.end and edit.start < edit.end
+
+
+def _overlap(one: Location, other: Location) -> bool:
+    start = max((one.line, one.column), (other.line, other.column))
+    end = min((one.end_line, one.end_column), (other.end_line, other.end_column))
+    return start < end

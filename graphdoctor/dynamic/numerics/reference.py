@@ -1,0 +1,58 @@
+"""Doubt about outputs that differ: how far each of them is from the same computation in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from graphdoctor.dynamic.numerics.comparison import Snapshot, compare
+from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
+
+#: The compiled outputs may be this much further from float64 than eager's; torch/_dynamo/utils.py (same) has 2 and 3.
+_FACTOR = 2.0
+
+
+def in_double(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]) -> Snapshot | None:
+    """What an eager run of a copy in float64 leaves behind; None where the model does not run in float64."""
+    sample = target.sample(mode)
+    if sample.module is not None:
+        sample.module.double()
+    sample.args, sample.kwargs = pytree.map_tensors((sample.args, sample.kwargs), _double)
+    try:
+        with torch.compiler.set_stance("force_eager"):
+            return run(sample)
+    except Exception:  # a dtype that is written in the code
+        return None
+
+
+def _double(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().double().requires_grad_(tensor.requires_grad) if tensor.is_floating_point() else tensor
+
+
+def cleared(eager: Snapshot, compiled: Snapshot, exact: Snapshot) -> str:
+    """What clears all differences: compiled is no further from ``exact`` than eager is; empty where one stays."""
+    if eager.keys() != compiled.keys():
+        return ""
+    worst = (0.0, 0.0)
+    for name, value in eager.items():
+        if compare({name: value}, {name: compiled[name]}).where is None:
+            continue
+        mine, other = _error(value, exact.get(name)), _error(compiled[name], exact.get(name))
+        # Eager as good as exact: the reference was rounded like the model itself and proves nothing.
+        if mine is None or other is None or mine == 0 or other > _FACTOR * mine:
+            return ""
+        worst = max(worst, (other, mine))
+    other, mine = worst
+    return f"within the error that eager itself has against float64 (eager {mine:.3g}, compiled {other:.3g}, as RMS)"
+
+
+def _error(value: Any, exact: Any) -> float | None:
+    """The root mean square of the difference; None where there is nothing to compare with."""
+    tensors = isinstance(value, torch.Tensor) and isinstance(exact, torch.Tensor)
+    if not tensors or value.shape != exact.shape or not value.is_floating_point():
+        return None
+    difference = (value.double() - exact.double()).square().mean().sqrt().item()
+    return difference if difference == difference else None

@@ -1,0 +1,20 @@
+"""What a run does one after the other, as its progress says it. No torch: the parent counts by these texts."""
+
+from __future__ import annotations
+
+IMPORT = "importing"
+BUILD = "building the target"
+EAGER = "running in eager"
+COMPILE = "compiling by default"
+FULLGRAPH = "compiling with fullgraph=True"
+TRAINING = "running a training step"
+VERIFY = "verifying fixes"
+VARY = "varying the inputs"
+RECOMPILES = "counting recompiles"
+READINESS = "compiling submodules alone"
+DIVERGES = "looking for the submodule that differs"
+LADDER = "trying the backends one by one"
+DEVICE = "looking at the device"
+
+#: The part of the time limit that an optional stage may take.
+SHARES = {RECOMPILES: 0.4, READINESS: 0.3, DIVERGES: 0.2, LADDER: 0.5, DEVICE: 0.2}

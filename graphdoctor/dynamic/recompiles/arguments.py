@@ -1,0 +1,80 @@
+"""The arguments of a call under the names that guards use: ``x``, ``batch['ids']``, ``xs[0]``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from graphdoctor.dynamic.user_code import pytree
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+#: Asked of every part of the arguments, outermost first; what it returns takes the part's place.
+Change = Callable[[str, Any], Any]
+
+_DEPTH = 8
+
+
+def names(function: Callable[..., Any], count: int) -> list[str]:
+    """The parameter names of ``count`` positional arguments."""
+    called = function.forward if isinstance(function, nn.Module) else function
+    code = getattr(called, "__code__", None)
+    if code is None:
+        return [f"argument {i}" for i in range(count)]
+    found = list(code.co_varnames[: code.co_argcount])
+    if hasattr(called, "__self__"):
+        found = found[1:]
+    rest = "argument {}"
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] + "[{}]"
+    return [*found[:count], *(rest.format(i) for i in range(count - len(found[:count])))]
+
+
+def named(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]:
+    """The arguments by name, positional ones first."""
+    args, kwargs = arguments
+    return {**dict(zip(names(function, len(args)), args, strict=True)), **kwargs}
+
+
+def leaves(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]:
+    """The tensors and Python constants in the arguments, by name."""
+    found: dict[str, Any] = {}
+    for name, value in named(function, arguments).items():
+        # A numpy array is a tensor to Dynamo.
+        found |= {leaf.removesuffix(" (numpy)"): part for leaf, part in pytree.leaves(value, name).items()}
+    return found
+
+
+def changed(function: Callable[..., Any], arguments: Arguments, change: Change) -> Arguments:
+    """The arguments with ``change`` applied; containers on the way are copied."""
+    args, kwargs = arguments
+    positional = zip(names(function, len(args)), args, strict=True)
+    return tuple(_changed(name, value, change, _DEPTH) for name, value in positional), {
+        name: _changed(name, value, change, _DEPTH) for name, value in kwargs.items()
+    }
+
+
+def _changed(name: str, value: Any, change: Change, depth: int) -> Any:
+    new = change(name, value)
+    if new is not value or depth == 0 or isinstance(value, (torch.Tensor, nn.Module, type)) or callable(value):
+        return new
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        parts = zip(value._fields, value, strict=True)
+        return type(value)(*(_changed(f"{name}.{key}", part, change, depth - 1) for key, part in parts))
+    if type(value) in (list, tuple):
+        return type(value)(_changed(f"{name}[{i}]", part, change, depth - 1) for i, part in enumerate(value))
+    if isinstance(value, dict):
+        new = copy.copy(value)
+        for key, part in value.items():
+            new[key] = _changed(f"{name}[{key!r}]", part, change, depth - 1)
+        return new
+    if hasattr(value, "__dict__"):
+        new = copy.copy(value)
+        for key, part in vars(value).items():
+            object.__setattr__(new, key, _changed(f"{name}.{key}", part, change, depth - 1))
+    return new

@@ -1,0 +1,159 @@
+"""Why frames were compiled again: the failed guards of a sequence of calls, joined with what differs between them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from graphdoctor.breaks import guards
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.recompiles.compiled_calls import Call, Code
+from graphdoctor.model.runs import SweepCall
+
+#: An input, and the dimension whose size differs; None for anything but a size.
+Difference = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One reason to compile again. ``calls`` are the numbers, from 0, of the calls that failed the guard, ``zero_one``
+    those of them that came with a size of 0 or 1.
+
+    ``at_limit``: Dynamo gave up (a reason is recorded, and no compilation starts).
+    """
+
+    guard: guards.Guard
+    code: Code
+    input: str | None
+    dimension: int | None
+    others: tuple[Difference, ...]
+    calls: tuple[int, ...]
+    at_limit: bool = False
+    zero_one: tuple[int, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The cause in one sentence."""
+        others = [name if dimension is None else f"{name} in dimension {dimension}" for name, dimension in self.others]
+        through = f" (through the input {self.input})" if self._is_indirect() else ""
+        also = f" (also changed: {', '.join(others[:5])})" if others else ""
+        return self.guard.words + through + also
+
+    def _is_indirect(self) -> bool:
+        return self.input is not None and self.guard.name is not None and self.input not in self.guard.words
+
+
+def causes(calls: Sequence[Call]) -> list[Cause]:
+    """The distinct causes, in the order in which they came up."""
+    frames = {start.frame: (start.path, start.line) for call in calls for start in call.recording.starts}
+    found: dict[tuple[object, ...], Cause] = {}
+    for number, (previous, call) in enumerate(pairwise(calls), 1):
+        started = {(start.frame, start.attempt) for start in call.recording.starts}
+        changed = changes(previous.inputs, call.inputs)
+        for failed in call.recording.recompiles:
+            guard = guards.read(failed.reasons[0])
+            name, dimension = _at_fault(guard, changed, call)
+            others = tuple(c for c in changed if c != (name, dimension))
+            made = Cause(guard, frames[failed.frame], name, dimension, others, ())
+            # After a break the rest of the function is a frame of its own, and fails the same guard again.
+            key = (guard.kind, name or guard.name, dimension)
+            known = found.setdefault(key, made)
+            found[key] = replace(
+                known,
+                calls=tuple(dict.fromkeys((*known.calls, number))),
+                zero_one=tuple(dict.fromkeys((*known.zero_one, *([number] if guard.zero_one else [])))),
+                at_limit=known.at_limit or (failed.frame, failed.attempt) not in started,
+            )
+    return list(found.values())
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """What differs between the inputs of two calls."""
+    found: list[Difference] = [(name, None) for name in {**before, **after} if (name in before) != (name in after)]
+    for name in before:
+        if name not in after:
+            continue
+        a, b = before[name], after[name]
+        if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+            if a.ndim == b.ndim:
+                found += [(name, d) for d in range(a.ndim) if a.shape[d] != b.shape[d]]
+            if a.ndim != b.ndim or a.dtype != b.dtype or a.requires_grad != b.requires_grad:
+                found.append((name, None))
+        elif type(a) is not type(b) or a != b:
+            found.append((name, None))
+    return found
+
+
+def steps(calls: Sequence[Call]) -> tuple[SweepCall, ...]:
+    """What each call compiled, and what of its inputs differs from those of the call before."""
+    before: list[Call | None] = [None, *calls]
+    return tuple(
+        SweepCall(len({start.frame for start in call.recording.starts}), _differences(previous, call))
+        for previous, call in zip(before, calls, strict=False)
+    )
+
+
+def _differences(previous: Call | None, call: Call) -> str:
+    if previous is None:
+        return ""
+    found = []
+    for name, dimension in changes(previous.inputs, call.inputs)[:3]:
+        if dimension is None:
+            found.append(f"{name} changed")
+        else:
+            old, new = (each.inputs[name].shape[dimension] for each in (previous, call))
+            found.append(f"{name}: {old} -> {new} in dimension {dimension}")
+    return ", ".join(found)
+
+
+def _at_fault(guard: guards.Guard, changed: list[Difference], call: Call) -> tuple[str | None, int | None]:
+    """The input and dimension that the guard looks at; the only change, when it looks at something made from it."""
+    if guard.kind in ("attribute", "mode", "global", "state") or guard.name is None:
+        return None, None
+    if guard.name.startswith(("self.", "G[")):
+        return None, None
+    read = [name for name in call.inputs if _mentions(guard.name, name)]
+    # Of two that the guard compares, the one that changed.
+    for name, dimension in sorted(changed, key=lambda c: c[0] not in read):
+        if name in read and guard.dimension in (None, dimension):
+            return name, dimension
+    if read:
+        return read[0], guard.dimension
+    if (root := _root(guard.name)) in call.names:
+        # A container of inputs, or a function: what is compared is part of it.
+        return guard.name if guard.kind == "length" else root, None
+    if len(changed) == 1:
+        return changed[0]
+    return None, None
+
+
+def _mentions(expression: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.\]]){re.escape(name)}(?!\w)", expression) is not None
+
+
+def _root(name: str) -> str:
+    match = re.match(r"\w+", name)
+    return match[0] if match else ""
+
+
+def place(cause: Cause, places: Places) -> tuple[str, int]:
+    """The line of the user's code that made Dynamo guard; the first line of the function where it names none."""
+    for path, line in reversed(cause.guard.stack):
+        if places.kind(path) == "own":
+            return places.show(path), line
+    first = cause.code
+    if cause.guard.path is None or cause.guard.line is None:
+        return places.show(first[0]), first[1]
+    # Dynamo shortens the path of the guarded line from the left.
+    files = (first[0], *sorted(filter(None, (getattr(m, "__file__", None) for m in list(sys.modules.values())))))
+    for path in files:
+        if path.endswith(os.sep + cause.guard.path) and places.kind(path) == "own":
+            return places.show(path), cause.guard.line
+    return places.show(first[0]), first[1]

@@ -1,0 +1,160 @@
+"""Calls in order on one compiled function: what Dynamo compiles, and what a remedy makes of that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from graphdoctor.dynamic.numerics.comparison import Snapshot
+from graphdoctor.dynamic.recompiles import arguments
+from graphdoctor.dynamic.tracing.capture import Recording, record
+from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target, seed
+
+#: File and first line of a function.
+Code = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call, and what is set before it; a ``change`` is given the model in place of a call."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    grad: bool | None = None
+    training: bool | None = None
+    change: Callable[[Any], object] | None = None
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change that may save compilations. ``text`` is what the user would do, code in backticks.
+
+    ``keywords`` are those of torch.compile, ``config`` patches torch._dynamo.config, ``steps`` changes the calls, and
+    ``model`` the sample while they run. ``equal`` says that the outputs must stay what they were; an ``alternative`` is
+    tried even where another remedy has done all that can be done, a ``fallback`` only where the one before it fails.
+    ``shorter``: all that it changes is that the last call is not made.
+    """
+
+    text: str
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    steps: Callable[[Callable[..., Any], list[Step]], list[Step]] | None = None
+    model: Callable[[Sample], AbstractContextManager[None]] | None = None
+    equal: bool = True
+    alternative: bool = False
+    fallback: bool = False
+    shorter: bool = False
+    #: Applied after the others: a mark sticks to the tensor object that is passed.
+    last: bool = False
+
+
+class NotApplicable(Exception):
+    """A remedy has nothing to work on; the text says why."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one call made Dynamo record; its arguments by name, and as leaves; its outputs."""
+
+    recording: Recording
+    names: frozenset[str]
+    inputs: Mapping[str, Any]
+    outputs: Snapshot
+
+
+def run(
+    target: Target,
+    mode: Mode,
+    backend: Callable[..., Any],
+    steps: Callable[[], list[Step]],
+    remedies: Sequence[Remedy] = (),
+) -> list[Call]:
+    """Call a fresh sample with ``steps``, made anew, under the ``remedies``. Raises what the user's code raises."""
+    torch._dynamo.reset()
+    sample = target.sample(mode)
+    planned = steps()
+    for remedy in sorted(remedies, key=lambda remedy: remedy.last):
+        planned = remedy.steps(sample.function, planned) if remedy.steps else planned
+    keywords = {key: value for remedy in remedies for key, value in remedy.keywords.items()}
+    config = {key: value for remedy in remedies for key, value in remedy.config.items()}
+    calls = []
+    with ExitStack() as stack:
+        if config:
+            stack.enter_context(torch._dynamo.config.patch(config))
+        for remedy in remedies:
+            if remedy.model:
+                stack.enter_context(remedy.model(sample))
+        function = torch.compile(sample.function, backend=backend, **keywords)
+        while planned:
+            # Inputs go with their step: a guard on one that is gone fails, here as in a real run.
+            call = _call(sample, function, planned.pop(0))
+            if call is not None:
+                calls.append(call)
+    return calls
+
+
+def in_eager(target: Target, mode: Mode, steps: Callable[[], list[Step]]) -> list[Exception | None]:
+    """What each step raises without the compiler; None where it runs."""
+    sample = target.sample(mode)
+    raised: list[Exception | None] = []
+    with torch.compiler.set_stance("force_eager"):
+        for step in steps():
+            try:
+                _call(sample, sample.function, step)
+                raised.append(None)
+            except Exception as error:
+                raised.append(error)
+    return raised
+
+
+def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | None:
+    seed()
+    if step.change is not None:
+        step.change(sample.function)
+        return None
+    if step.training is not None and sample.module is not None:
+        sample.module.train(step.training)
+    given = step.args, dict(step.kwargs)
+    # *xs comes as xs[0], xs[1], ...
+    names = frozenset(name.partition("[")[0] for name in arguments.named(sample.function, given))
+    inputs = {name: _outline(leaf) for name, leaf in arguments.leaves(sample.function, given).items()}
+    del given
+    with record() as recording, nullcontext() if step.grad is None else torch.set_grad_enabled(step.grad):
+        outputs = function(*step.args, **step.kwargs)
+    return Call(recording, names, inputs, _snapshot(outputs))
+
+
+def _outline(leaf: Any) -> Any:
+    """What a tensor looks like, without its data."""
+    if type(leaf) not in (torch.Tensor, nn.Parameter) or leaf.layout is not torch.strided:
+        return leaf
+    return torch.empty_strided(leaf.size(), leaf.stride(), dtype=leaf.dtype, device="meta").requires_grad_(
+        leaf.requires_grad
+    )
+
+
+def _snapshot(outputs: Any) -> Snapshot:
+    found = pytree.leaves(outputs, "output")
+    return {name: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for name, leaf in found.items()}
+
+
+def compilations(calls: Sequence[Call]) -> dict[Code, int]:
+    """How often each function was compiled. (Dynamo numbers frames anew in each sequence, so the place is the key.)"""
+    starts = [start for call in calls for start in call.recording.starts]
+    counts: dict[Code, int] = {}
+    for (_, code), count in Counter((start.frame, (start.path, start.line)) for start in starts).items():
+        counts[code] = max(count, counts.get(code, 0))
+    return counts
+
+
+def breaks(calls: Sequence[Call]) -> set[tuple[str | None, str, int]]:
+    """The distinct graph breaks that the calls met: id, path and line."""
+    events = [event for call in calls for event in call.recording.events]
+    return {(e.gb_id, e.traced[-1].path, e.traced[-1].line) for e in events if e.traced}

@@ -1,0 +1,81 @@
+"""What users would ask themselves: ``torch.compile(fullgraph=True)``, and what ``torch._dynamo.explain`` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from graphdoctor.breaks.explanations import in_plain_words
+from graphdoctor.breaks.grouping import RawFrame, user_stack
+from graphdoctor.breaks.locations import Kind, Places
+from graphdoctor.breaks.messages import one_line, parse
+from graphdoctor.dynamic.tracing.capture import raised
+from graphdoctor.dynamic.user_code.target import Sample
+from graphdoctor.model.runs import Break, Explain, FullGraph
+
+
+def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:
+    """Compile ``sample`` with ``fullgraph=True`` and call it once."""
+    torch._dynamo.reset()
+    try:
+        torch.compile(sample.function, backend=backend, fullgraph=True)(*sample.args, **sample.kwargs)
+    except BaseException as error:  # the user's code may raise SystemExit, too
+        return failure(error, places)
+    return FullGraph(True)
+
+
+def failure(error: BaseException, places: Places) -> FullGraph:
+    """The verdict for what ``fullgraph=True`` raised."""
+    event = raised(error)
+    stack = user_stack(event, places) if event else []
+    site = _innermost(stack, places, "own") or _innermost(stack, places, "third-party")
+    if site is None and stack:
+        site = stack[-1]
+    text = short(error)
+    return FullGraph(False, text, places.show(site.path) if site else None, site.line if site else None)
+
+
+def _innermost(stack: Sequence[RawFrame], places: Places, kind: Kind) -> RawFrame | None:
+    return next((f for f in reversed(stack) if places.kind(f.path) == kind), None)
+
+
+def short(error: BaseException) -> str:
+    """An exception of ``torch.compile`` in one line."""
+    message = parse(_text(error))
+    if message.gb_type is None:
+        return f"{type(error).__name__}: {one_line(_text(error))}"
+    reason, _ = in_plain_words(message)
+    return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a broken __str__ in the user's exception
+        return type(error).__name__
+
+
+def explain(breaks: Sequence[Break], graphs: int, reasons: int) -> Explain:
+    """What ``torch._dynamo.explain`` counts, held against the trace.
+
+    It compiles in the same way and counts what its backend is given (torch/_dynamo/backends/debugging.py), so nothing
+    is compiled again: ``graphs``, and how many of them a break ended (``reasons``).
+    """
+    counts = graphs, graphs - 1, reasons
+    return Explain(*counts, disagrees=disagreement(*counts, breaks=breaks, graphs=graphs))
+
+
+def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Break], graphs: int) -> str | None:
+    """A sentence for the user when explain's numbers are not those of the trace, else None.
+
+    ``graph_break_count`` is literally graphs - 1 (torch/_dynamo/eval_frame.py), and a reason is kept only with a graph
+    that was produced, so dropped frames are missing.
+    """
+    events = sum(found.events for found in breaks)
+    if (count, break_count, reasons) == (graphs, events, events):
+        return None
+    said = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
+    traced = f"break events: {events}, places: {len(breaks)}, graphs compiled: {graphs}"
+    return f"torch._dynamo.explain counts {said}; in the trace, {traced}"

@@ -1,0 +1,4 @@
+"""The user's file and sample: loaded, called, and their errors put into one line.
+
+May import torch, ``model``, ``breaks``, ``source`` and ``dynamic.parent``.
+"""

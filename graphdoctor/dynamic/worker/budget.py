@@ -1,0 +1,61 @@
+"""How much time a run has left, and what its steps take: what cannot fit is not begun."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+#: The part of the time limit that is planned with; the rest is for what estimates are wrong by.
+_PLANNED = 0.9
+
+
+class Budget:
+    """Counts from when it is made. ``limit`` is in seconds."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._began = time.monotonic()
+        #: Seconds of one eager run, and of one compile with its run, as far as they were measured.
+        self.eager = 0.0
+        self.compile = 0.0
+
+    def know(self, eager: float, compiled: float) -> None:
+        """What one eager run and one compile took where somebody measured them."""
+        self.eager, self.compile = eager, compiled
+
+    @contextlib.contextmanager
+    def eager_runs(self, number: int) -> Iterator[None]:
+        """Measure a block that makes ``number`` eager runs."""
+        began = time.monotonic()
+        yield
+        self.eager = (time.monotonic() - began) / number
+
+    @contextlib.contextmanager
+    def compiles(self) -> Iterator[None]:
+        """Measure a block that compiles once."""
+        began = time.monotonic()
+        yield
+        self.compile = time.monotonic() - began
+
+    def estimate(self, eager: float, compiles: float) -> float:
+        """The seconds that so many eager runs and compiles take."""
+        return eager * self.eager + compiles * self.compile
+
+    def seconds(self, share: float = 1.0) -> float:
+        """What may be spent from now on: the ``share`` of the limit, or what is left of it."""
+        left = self._limit * _PLANNED - (time.monotonic() - self._began)
+        return max(min(left, share * self._limit), 0.0)
+
+    def refusal(self, needed: float, share: float = 1.0) -> str:
+        """Why something that takes ``needed`` seconds is not begun; empty where it is."""
+        if needed <= self.seconds(share):
+            return ""
+        left = self.seconds()
+        if needed > left:
+            return f"it would take about {needed:.0f} s, and {left:.0f} s of {self._limit:g} s are left"
+        return f"it would take about {needed:.0f} s, more than {share:.0%} of the time limit of {self._limit:g} s"
+
+    def until(self, share: float) -> float:
+        """The moment (``time.monotonic``) at which a step with this ``share`` of the limit begins nothing further."""
+        return time.monotonic() + self.seconds(share)

@@ -1,0 +1,360 @@
+"""One target in one mode: eager, compiled, ``fullgraph=True``. Each step on a fresh sample."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, TypeVar
+
+import torch
+
+from graphdoctor.breaks.grouping import RawEvent, distinct, numbers
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.modules import tree
+from graphdoctor.dynamic.modules.graph_order import pieces
+from graphdoctor.dynamic.numerics import comparison as compare
+from graphdoctor.dynamic.numerics import gradients, reference, state
+from graphdoctor.dynamic.numerics.perturbed_calls import Varying
+from graphdoctor.dynamic.parent import stages
+from graphdoctor.dynamic.parent.protocol import RunRequest
+from graphdoctor.dynamic.tracing import compiled_share, crosscheck
+from graphdoctor.dynamic.tracing.backend import CountingBackend
+from graphdoctor.dynamic.tracing.branch_coverage import Seen
+from graphdoctor.dynamic.tracing.capture import Recording, raised, record
+from graphdoctor.dynamic.tracing.line_coverage import executed_lines
+from graphdoctor.dynamic.user_code.load import source_of
+from graphdoctor.dynamic.user_code.pytree import tensors
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
+from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
+from graphdoctor.dynamic.worker.budget import Budget
+from graphdoctor.dynamic.worker.training import TrainingStep
+from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
+
+Update = Callable[[DynamicRun, bool], None]
+Progress = Callable[[str], None]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Eager:
+    """Two eager runs of the same input; ``before``, what the first one was given; and what was counted in the second.
+
+    ``lines`` are the watched ones that ran, ``total`` the operators by submodule, where they could be counted.
+    """
+
+    before: compare.Snapshot
+    first: compare.Snapshot
+    second: compare.Snapshot
+    lines: Mapping[str, frozenset[int]]
+    total: compiled_share.Share | None
+
+
+class Experiment:
+    """The steps of one mode that the verdict is made of.
+
+    ``update`` gets the run after each step, and whether the breaks are known: what fails later does not take them away.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        mode: Mode,
+        request: RunRequest,
+        places: Places,
+        backend: CountingBackend,
+        budget: Budget | None = None,
+    ) -> None:
+        self.target = target
+        self.mode = mode
+        self.request = request
+        self.places = places
+        self.backend = backend
+        self.budget = budget or Budget(request.timeout)
+        self._expected: compare.Snapshot | None = None
+        #: Every how many numbers of the gradients one was kept.
+        self._thinned = 1
+
+    def blank(self) -> DynamicRun:
+        """The run before anything is known of it."""
+        return DynamicRun(target=self.target.name, mode=self.mode, device=str(self.target.device), outcome="ok")
+
+    def run(self, update: Update, progress: Progress) -> DynamicRun:
+        """Run the steps. The user's exceptions end as outcome and detail, never as an exception."""
+        run = self.blank()
+        if self.request.only_fullgraph:
+            return replace(run, fullgraph=self.fullgraph())
+        progress(f"{stages.EAGER} ({self.mode})")
+        try:
+            eager = self.eager()
+        except BaseException as error:
+            fault = fault_of(error, self.places, "in eager")
+            return replace(run, outcome=fault.outcome, detail=fault.detail)
+        run = replace(run, executed=eager.lines)
+        update(run, False)
+
+        progress(f"{stages.COMPILE} ({self.mode})")
+        run, compiled = self.compiled(run, eager.total)
+        result = self.numerics(eager.first, eager.second, compiled)
+        run = replace(run, numerics=replace(result, mutated=compare.mutated(eager.before, eager.first)))
+        run = replace(run, cost=(self.budget.eager, self.budget.compile))
+        # With a fix, what fails later is the fault of the fix.
+        update(run, not self.request.compare)
+
+        progress(f"{stages.FULLGRAPH} ({self.mode})")
+        run = replace(run, fullgraph=self.fullgraph())
+        update(run, not self.request.compare)
+        if self.mode == "train" and self.request.deeper and self._wants_training():
+            progress(stages.TRAINING)
+            asked = self.request.optimizer, self.request.compiled_autograd
+            run = TrainingStep(self.target, self.backend, self.places, self.loss, *asked).run(run)
+        return run
+
+    def _wants_training(self) -> bool:
+        return bool(self.request.optimizer or self.request.compiled_autograd or self.target.optimizer)
+
+    def eager(self) -> _Eager:
+        """Two eager runs of the same input. In the second one lines and operators are counted."""
+        with force_eager(), self.budget.eager_runs(2):
+            sample = self.target.sample(self.mode)
+            before = compare.snapshot(sample, None)
+            first = self.call(sample)
+            self._thinned = gradients.step_of(sample.module) if sample.gradients else 1
+            # Its memory is needed for the next one.
+            del sample
+            second, lines, total = self._counted()
+            if compare.compare(first, second).where:
+                # It may be the counting that makes the difference.
+                second = self.call(self.target.sample(self.mode))
+        if self.request.reference is not None and not self.request.compare:
+            compare.save(first, self.request.reference, self.mode)
+        self._expected = first
+        shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
+        return _Eager(before, first, second, shown, total)
+
+    def _counted(self) -> tuple[compare.Snapshot, Mapping[str, set[int]], compiled_share.Share | None]:
+        if not self.request.compare:
+            try:
+                sample = self.target.sample(self.mode)
+                with executed_lines(self.request.watch) as lines:
+                    counting = compiled_share.in_eager(sample.module)
+                    outputs, total, loss = self._call_within(sample, counting)
+                return self._left_behind(sample, outputs, loss), lines, total
+            except BaseException:  # operators that no dispatch mode handles; what the code itself raises comes again
+                pass
+        with executed_lines(self.request.watch) as lines:
+            return self.call(self.target.sample(self.mode)), lines, None
+
+    def expected(self) -> compare.Snapshot:
+        """What the eager run left behind, in this process or an earlier one. Raises what the user's code raises."""
+        if self._expected is None and self.request.reference is not None:
+            self._expected = compare.load(self.request.reference, self.mode)
+        if self._expected is None:
+            with force_eager():
+                self._expected = self.call(self.target.sample(self.mode))
+        return self._expected
+
+    def compiled(
+        self, run: DynamicRun, total: compiled_share.Share | None
+    ) -> tuple[DynamicRun, compare.Snapshot | None]:
+        """The default compile: breaks, graphs, operators and the compiled share; the snapshot is None if it raised."""
+        torch._dynamo.reset()
+        self.backend.clear()
+        sample = self.target.sample(self.mode)
+        function = torch.compile(sample.function, backend=self.backend)
+        snapshot: compare.Snapshot | None = None
+        before = state.of(sample, self._modules())
+        fault: Fault | None = None
+        failure: RawEvent | None = None
+        with record() as recording, self.budget.compiles():
+            try:
+                snapshot = self.call(sample, function)
+            except BaseException as error:
+                fault, failure = fault_of(error, self.places, "under torch.compile"), raised(error)
+        events = [*recording.events, failure] if failure else recording.events
+        found = distinct(events, self.places, source_of)
+        sites = numbers(recording.events, found, self.places, source_of)
+        run = replace(
+            run,
+            breaks=found,
+            pieces=pieces(recording.order, self.backend.sizes, sites),
+            graphs=self.backend.graphs,
+            operators=self.backend.operators,
+        )
+        if fault is not None:
+            return replace(run, outcome=fault.outcome, detail=fault.detail), None
+        run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self._modules())).leaves))
+        if self.request.compare:
+            # Verifying a fix asks for breaks and results only.
+            return run, snapshot
+        run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
+        return (self._shared(run, function, sample, recording, total) if total else run), snapshot
+
+    def _unwritten(self, written: compare.Snapshot) -> tuple[str, ...]:
+        """What the original's compiled run wrote and this one, of which ``written`` holds the names, did not."""
+        if self.request.reference is None:
+            return ()
+        if not self.request.compare:
+            compare.save(dict.fromkeys(written, True), self.request.reference, f"{self.mode}-written")
+            return ()
+        original = compare.load(self.request.reference, f"{self.mode}-written") or {}
+        return tuple(name for name in original if name not in written)
+
+    def numerics(
+        self, eager: compare.Snapshot, repeated: compare.Snapshot, compiled: compare.Snapshot | None
+    ) -> Numerics:
+        """Compiled against eager; with ``compare``, both against the eager outputs of the original source."""
+        noise = compare.compare(eager, repeated)
+        if noise.where:
+            return _not_compared(f"two eager runs of the same input already differ ({noise.where})")
+        if compiled is None:
+            return _not_compared("the compiled model raised")
+        if not any(name.startswith("output") for name in compiled):
+            return _not_compared("the output holds neither tensors nor numbers")
+        notes = [f"two eager runs differ by up to {noise.max_abs_diff:.3g}"] if noise.max_abs_diff else []
+        if self._thinned > 1:
+            notes.append(f"of the gradients every {self._thinned}th number was compared")
+        note = "; ".join(notes)
+        if self.request.known or not (self.request.compare and self.request.reference):
+            difference = compare.compare(eager, compiled)
+            if difference.where and (cleared := self._cleared(eager, compiled)):
+                return compare.verdict({"compiled and eager differ": replace(difference, where=None)}, cleared)
+            return compare.verdict({"compiled and eager differ": difference}, note)
+        original = compare.load(self.request.reference, self.mode)
+        if original is None:
+            return _not_compared("there is no eager output of the original source")
+        against = {
+            "compiled differs from the original": compare.compare(original, compiled),
+            "eager differs from the original": compare.compare(original, eager),
+        }
+        return compare.verdict(against, note)
+
+    def varied(self, seen: Seen, update: Callable[[Varied], None], progress: Progress) -> Varied:
+        """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
+        request = self.request
+        assert request.reference is not None
+        progress(f"{stages.VARY} ({self.mode})")
+        module = self.target.sample(self.mode).module
+        trainable = module is not None and any(p.requires_grad for p in module.parameters())
+        # What has no train mode is run with gradients in the mode that it has.
+        backward = self.mode == "train" or not trainable
+        if request.compare:
+            # As the original was run: a fix may make the layers with the module that the first call made.
+            backward = (compare.load(request.reference, f"{self.mode}-backward") or {}).get("backward", backward)
+        else:
+            compare.save({"backward": backward}, request.reference, f"{self.mode}-backward")
+
+        def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+            return self._call(sample, backward=backward)
+
+        varying = Varying(
+            self.target,
+            self.mode,
+            call,
+            request.reference,
+            backward,
+            self._modules(),
+            self._is_own,
+            self.request.known,
+        )
+        with force_eager():
+            if self.request.repeat:
+                return varying.repeat()
+            return varying.check() if self.request.compare else varying.record(seen, update)
+
+    def _modules(self) -> list[ModuleType]:
+        """The imported modules of the user's own code."""
+        return [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
+
+    def _is_own(self, file: str | None) -> bool:
+        return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
+
+    def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
+        """Why the difference is no fault: both are as far from float64."""
+        exact = reference.in_double(self.target, self.mode, self.call)
+        return reference.cleared(eager, compiled, exact) if exact else ""
+
+    def fullgraph(self) -> FullGraph:
+        """The verdict of ``fullgraph=True``."""
+        return crosscheck.fullgraph(self.target.sample(self.mode), self.backend, self.places)
+
+    def call(self, sample: Sample, function: Callable[..., Any] | None = None) -> compare.Snapshot:
+        """Call ``sample``, or what it was compiled to, and give what that leaves behind."""
+        outputs, _, loss = self._call_within(sample, nullcontext(), function)
+        return self._left_behind(sample, outputs, loss)
+
+    def _left_behind(self, sample: Sample, outputs: Any, loss: torch.Tensor | None) -> compare.Snapshot:
+        found = compare.snapshot(sample, outputs)
+        return found if loss is None else {**found, "loss": loss.detach().clone()}
+
+    def _call(self, sample: Sample, backward: bool = False) -> tuple[Any, torch.Tensor | None]:
+        outputs, _, loss = self._call_within(sample, nullcontext(), backward=backward)
+        return outputs, loss
+
+    def _call_within(
+        self,
+        sample: Sample,
+        around: AbstractContextManager[T],
+        function: Callable[..., Any] | None = None,
+        backward: bool = False,
+    ) -> tuple[Any, T, torch.Tensor | None]:
+        """The outputs, what ``around`` the forward gives, and the loss where one was computed and went backward."""
+        with around as given:
+            # Not `function or ...`: a compiled module has no truth value of its own.
+            outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
+        loss = self.loss(outputs) if backward or self.mode == "train" else None
+        if loss is not None:
+            with gradients.thinned(sample):
+                torch.autograd.backward(loss)
+        return outputs, given, loss
+
+    def loss(self, outputs: Any) -> torch.Tensor | None:
+        """What goes backward; None where no output has a gradient."""
+        return self.target.loss(outputs) if self.target.loss else default_loss(outputs)
+
+    def _shared(
+        self,
+        run: DynamicRun,
+        function: Callable[..., Any],
+        sample: Sample,
+        recording: Recording,
+        total: compiled_share.Share,
+    ) -> DynamicRun:
+        """``run`` with the share of the operators of an eager forward that run inside graphs, by submodule.
+
+        ``function`` is compiled already, so this is one more call, with fresh arguments.
+        """
+        try:
+            again = self.target.sample(self.mode)
+            with self.backend.measure(sample.module) as inside:
+                function(*again.args, **again.kwargs)
+        except BaseException:  # operators that no dispatch mode handles, or state that the first call left
+            return run
+        # More inside than in all: the trace rewrote the operators, and the counts cannot be compared.
+        if 0 < total.total >= inside.total:
+            run = replace(run, compiled_share=inside.total / total.total)
+        if sample.module is None:
+            return run
+        nodes = tree.tree(sample.module, total, inside, run.breaks, recording, self.places.show)
+        return replace(run, modules=nodes, blocks=tree.blocks(sample.module, nodes, recording))
+
+
+def force_eager() -> Any:
+    """A context in which functions that the user compiled run uncompiled."""
+    return torch.compiler.set_stance("force_eager")
+
+
+def default_loss(outputs: Any) -> torch.Tensor | None:
+    """``outputs.loss``, else the sum of the means of all outputs that have a gradient; None when none has."""
+    loss = outputs.get("loss") if isinstance(outputs, Mapping) else getattr(outputs, "loss", None)
+    if isinstance(loss, torch.Tensor) and loss.requires_grad:
+        return loss.mean()
+    means = [t.abs().mean() if t.is_complex() else t.mean() for t in tensors(outputs) if t.requires_grad]
+    return torch.stack([m.double() for m in means]).sum() if means else None
+
+
+def _not_compared(why: str) -> Numerics:
+    return Numerics(None, None, compare.TOLERANCE, why)

@@ -1,0 +1,207 @@
+"""The steps behind the verdict: recompiles, and what a failure or the user asks for. What cannot fit is left out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from graphdoctor.dynamic.layers import inductor, ladder, repro
+from graphdoctor.dynamic.modules import diverge, readiness
+from graphdoctor.dynamic.numerics import comparison, reference
+from graphdoctor.dynamic.parent import stages
+from graphdoctor.dynamic.parent.vary_specs import parse_variations
+from graphdoctor.dynamic.recompiles import sweep
+from graphdoctor.dynamic.recompiles.recompile import Probe
+from graphdoctor.dynamic.tracing import device
+from graphdoctor.dynamic.user_code.load import source_of
+from graphdoctor.dynamic.user_code.user_errors import fault_of
+from graphdoctor.dynamic.worker.experiment import Experiment
+from graphdoctor.model.runs import DynamicRun, Ladder, Readiness, Stage, Sweep
+
+Progress = Callable[[str], None]
+Update = Callable[[DynamicRun], None]
+
+#: Call operators and submodules up to which readiness is looked at without being asked for.
+_FEW_OPERATORS, _FEW_MODULES = 300, 60
+
+
+@dataclass(frozen=True)
+class Deeper:
+    """``experiment`` gave the run that is completed. ``update`` gets the run after each step."""
+
+    experiment: Experiment
+    update: Update
+    progress: Progress
+
+    def run(self, run: DynamicRun) -> DynamicRun:
+        """``run`` with what the request asks for beside the verdict. Exceptions end as a line of detail."""
+        request = self.experiment.request
+        # What the steps take was measured in this process, or in the one before.
+        self.experiment.budget.know(*run.cost)
+        if request.recompiles and run.outcome == "ok":
+            run = self._recompiles(run)
+        if not request.deeper or run.numerics is None:
+            return run
+        if self._wants_readiness(run):
+            run = self._step(run, stages.READINESS, self._readiness, compiles=1, asked=bool(request.readiness))
+        if run.numerics is not None and run.numerics.equal is False:
+            run = self._step(run, stages.DIVERGES, self._found_where, compiles=1)
+        with device.listen() as heard:
+            if request.ladder or (request.ladder is None and run.outcome in ("raised", "exited")):
+                run = self._step(run, stages.LADDER, self._climbed, compiles=1, asked=bool(request.ladder))
+        if run.outcome == "ok":
+            ran_inductor = run.ladder is not None and any(s.name == "inductor" for s in run.ladder.stages)
+            compiles = 0 if self.experiment.target.device.type == "cpu" else 1
+            run = self._step(
+                run, stages.DEVICE, lambda r: self._checked(r, heard if ran_inductor else None), compiles=compiles
+            )
+        return run
+
+    def _step(
+        self,
+        run: DynamicRun,
+        stage: str,
+        work: Callable[[DynamicRun], DynamicRun],
+        eager: float = 0,
+        compiles: float = 0,
+        asked: bool = False,
+    ) -> DynamicRun:
+        """``run`` after ``work``, which takes so many eager runs and compiles; what was not asked for must fit."""
+        budget, what = self.experiment.budget, f"{stage} ({self.experiment.mode})"
+        if not (asked or self.experiment.request.deep) and (
+            why := budget.refusal(budget.estimate(eager, compiles), stages.SHARES[stage])
+        ):
+            run = replace(run, left_out=(*run.left_out, f"{what}: left out, {why}"))
+        else:
+            if eager or compiles or asked:
+                self.progress(what)
+            run = work(run)
+        self.update(run)
+        return run
+
+    # Recompiles
+
+    def _recompiles(self, run: DynamicRun) -> DynamicRun:
+        """The variants and what ``--vary`` asks for, called in order; where there is neither, an automatic sweep."""
+        target, mode, request = self.experiment.target, self.experiment.mode, self.experiment.request
+        plans = [*sweep.variants(target), *sweep.asked(target, mode, parse_variations(request.vary))]
+        if plans:
+            return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), asked=True)
+        # Once is enough for what nobody asked for.
+        once = mode == ("train" if request.mode == "train" else "eval")
+        if not once or run.outcome != "ok" or not run.operators:
+            return run
+        # A compile with sizes that vary takes longer than one without.
+        return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=4)
+
+    def _swept(self, run: DynamicRun) -> DynamicRun:
+        target, mode = self.experiment.target, self.experiment.mode
+        try:
+            brief = run.operators > _FEW_OPERATORS and not self.experiment.request.deep
+            if brief and (plan := sweep.together(target, mode)):
+                looked = self._probed(run, [plan])
+                if not looked.recompiles and looked.sweeps[-1].calls:
+                    return looked
+            # A model that is small, or not well: one thing after the other.
+            plans = sweep.automatic(target, mode)
+        except BaseException:  # the sample ran a moment ago, so this is about what the sweep made of it
+            return run
+        return self._probed(run, plans)
+
+    def _probed(self, run: DynamicRun, plans: Sequence[sweep.Plan]) -> DynamicRun:
+        of = self.experiment
+        until = of.budget.until(stages.SHARES[stages.RECOMPILES])
+        probe = Probe(of.target, of.mode, of.backend, of.places, until)
+        for plan in plans:
+            if plan.automatic and time.monotonic() > until:
+                line = f"{stages.RECOMPILES} ({of.mode}), {plan.varied}: left out, the time for it was up"
+                return replace(run, left_out=(*run.left_out, line))
+            try:
+                made, found = probe.probe(plan)
+            except BaseException as error:
+                detail = fault_of(error, of.places, "in a variant").detail
+                if not plan.automatic:
+                    return replace(run, detail=detail)
+                made, found = Sweep(plan.varied, True, 0, 0, f"stopped: {detail}"), ()
+            run = replace(run, sweeps=(*run.sweeps, made), recompiles=(*run.recompiles, *found))
+            self.update(run)
+        return run
+
+    # Parts and layers
+
+    def _wants_readiness(self, run: DynamicRun) -> bool:
+        request = self.experiment.request
+        if request.readiness is not None or not run.modules:
+            return bool(request.readiness and run.modules)
+        small = run.operators <= _FEW_OPERATORS and len(run.modules) <= _FEW_MODULES
+        once = self.experiment.mode == ("train" if request.mode == "train" else "eval")
+        return run.fullgraph.passes is False and small and once
+
+    def _readiness(self, run: DynamicRun) -> DynamicRun:
+        of = self.experiment
+        try:
+            run = replace(run, readiness=readiness.check(of.target, of.mode, run, of.backend, of.places))
+            if of.request.readiness:
+                run = replace(run, blocks=readiness.each_alone(of.target, of.mode, run.blocks, of.backend))
+        except BaseException as error:
+            detail = fault_of(error, of.places, "while submodules were run alone").detail
+            run = replace(run, readiness=run.readiness or Readiness((), (), 0, detail))
+        torch._dynamo.reset()
+        return run
+
+    def _found_where(self, run: DynamicRun) -> DynamicRun:
+        assert run.numerics is not None
+        return replace(run, numerics=replace(run.numerics, diverges=self._diverges(self.experiment.backend)))
+
+    def _diverges(self, backend: Callable[..., object]) -> str | None:
+        try:
+            return diverge.first(self.experiment.target, self.experiment.mode, backend)
+        except BaseException:  # the model ran a moment ago, so this is about running its parts
+            return None
+
+    def _climbed(self, run: DynamicRun) -> DynamicRun:
+        return replace(run, ladder=self._ladder("inductor" if self.experiment.request.ladder else "eager"))
+
+    def _ladder(self, top: str) -> Ladder:
+        of = self.experiment
+        eager = of.expected()
+
+        def same(outputs: comparison.Snapshot) -> str:
+            difference = comparison.compare(eager, outputs)
+            if difference.where is None:
+                return ""
+            exact = reference.in_double(of.target, of.mode, of.call)
+            return "" if exact and reference.cleared(eager, outputs, exact) else difference.where
+
+        fall = ladder.climb(of.target, of.mode, of.call, of.places, same, top)
+        last = fall.stages[-1]
+        if fall.kept is None:
+            return Ladder(fall.stages)
+        if last.outcome == "differs" and (name := self._diverges(fall.kept)):
+            last = replace(last, detail=f"{last.detail}; the first submodule that differs is {name}")
+        text = self._script(last, fall.kept) if of.request.repro else None
+        return Ladder((*fall.stages[:-1], last), text)
+
+    def _script(self, last: Stage, kept: inductor.Kept) -> str | None:
+        text = source_of(os.path.realpath(self.experiment.request.file))
+        return repro.script(last, kept, text, self.experiment.mode == "train")
+
+    # The device
+
+    def _checked(self, run: DynamicRun, heard: device.Heard | None) -> DynamicRun:
+        of = self.experiment
+        return replace(run, device_checks=device.check(of.target.device, self._eager, self._compiled, of.places, heard))
+
+    def _eager(self) -> None:
+        with torch.compiler.set_stance("force_eager"):
+            sample = self.experiment.target.sample(self.experiment.mode)
+            sample.function(*sample.args, **sample.kwargs)
+
+    def _compiled(self) -> None:
+        torch._dynamo.reset()
+        sample = self.experiment.target.sample(self.experiment.mode)
+        torch.compile(sample.function, backend=self.experiment.backend)(*sample.args, **sample.kwargs)

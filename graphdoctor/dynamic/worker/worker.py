@@ -1,0 +1,206 @@
+"""The child process: imports torch, then the user's file, runs the target, and writes results to a file descriptor.
+
+Started by ``runner`` as ``main(request_file, descriptor)``. Standard output and error belong to the user's code.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import platform
+import socket
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from graphdoctor.breaks.locations import Places, own_folders
+from graphdoctor.dynamic.parent import stages
+from graphdoctor.dynamic.parent.channel import CRASHES, Channel, ending, moved_up
+from graphdoctor.dynamic.parent.processes import adopt_orphans, die_with_parent
+from graphdoctor.dynamic.parent.protocol import RunRequest, dump_run, load_request
+from graphdoctor.dynamic.worker.budget import Budget
+from graphdoctor.model.runs import DynamicRun, Varied
+
+if TYPE_CHECKING:
+    from graphdoctor.dynamic.worker.experiment import Experiment
+    from graphdoctor.dynamic.worker.optional_checks import Deeper
+
+#: Eager runs that a second mode is worth in time: two of them, each with a backward of twice its length.
+_TRAIN_EAGER = 6
+
+
+def main(request_file: str, descriptor: int) -> None:
+    """Run the request and exit."""
+    crashes = Path(request_file).with_name(CRASHES)
+    with ending(crashes):
+        die_with_parent()
+        adopt_orphans()
+        faulthandler.enable(moved_up(os.open(crashes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)))
+        channel = Channel(descriptor, crashes)
+        request = load_request(Path(request_file).read_text(encoding="utf-8"))
+        _work(request, channel)
+        channel.send("end")
+
+
+def serve(requests: str, descriptor: int) -> None:
+    """Run the requests that come over the socket ``requests``, each in a fork.
+
+    A request is the name of its file, and the descriptor that its results go to.
+    """
+    die_with_parent()
+    adopt_orphans()
+    from graphdoctor.dynamic.worker.startup import warm_up
+
+    warm_up()
+    channel = Channel(descriptor)
+    with socket.socket(fileno=int(requests)) as asked:
+        while True:
+            file, descriptors, _, _ = socket.recv_fds(asked, 1 << 16, 1)
+            if not descriptors:
+                return
+            pid = os.fork()
+            if pid == 0:
+                # What is said of forks, and to whom the next goes, is no business of the user's code.
+                asked.close()
+                channel.close()
+                main(os.fsdecode(file), descriptors[0])
+            os.close(descriptors[0])
+            _, status = os.waitpid(pid, 0)
+            channel.send("gone", code=os.waitstatus_to_exitcode(status))
+
+
+def _work(request: RunRequest, channel: Channel) -> None:
+    budget = Budget(request.timeout)
+    channel.progress("importing torch")
+    # Before sys.path changes: a neighbour of the user's file called random.py must not break torch.
+    import torch
+    import torch._dynamo
+
+    from graphdoctor.dynamic.parent.input_specs import InputSpecError
+    from graphdoctor.dynamic.parent.vary_specs import parse_variations
+    from graphdoctor.dynamic.recompiles import sweep
+    from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
+    from graphdoctor.dynamic.tracing.branch_coverage import record_tests
+    from graphdoctor.dynamic.user_code import load
+    from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
+    from graphdoctor.dynamic.user_code.user_errors import fault_of
+    from graphdoctor.dynamic.worker.draws import draw_each_alone
+    from graphdoctor.dynamic.worker.experiment import Experiment
+
+    # Now: the user's code may leave nothing that another import needs.
+    from graphdoctor.dynamic.worker.optional_checks import Deeper
+    from graphdoctor.dynamic.worker.startup import skip_guard_timing
+
+    places = _places(request)
+    device = torch.device(_device(request.device, torch))
+    if device.type == "cuda" and not torch.cuda.is_available():
+        channel.send("failed", outcome="no-target", detail="the device cuda was asked for, and torch finds none")
+        return
+    backend = CountingBackend()
+    replace_inductor(backend)
+    skip_guard_timing()
+    sys.argv = [str(request.file)]
+    load.install_overlay(request.overlay)
+    seen = record_tests(request.tests)
+    settings = torch._dynamo.config.get_config_copy()
+    if request.alone:
+        draw_each_alone()
+    stage = "at import"
+    try:
+        channel.progress(f"{stages.IMPORT} {request.file.name}")
+        seed()
+        module = load.load(request.file)
+        channel.send("environment", environment=_environment(torch, device, settings))
+        stage = "while the target was built"
+        channel.progress(stages.BUILD)
+        target = find(module, request.target, request.inputs, device)
+        sweep.check(target, parse_variations(request.vary))
+        modes = [run.mode for run in request.runs] or _modes(request, target.sample("eval").module)
+    except (NoTarget, InputSpecError) as error:
+        channel.send("failed", outcome="no-target", detail=str(error))
+        return
+    except BaseException as error:
+        channel.send("failed", **asdict(fault_of(error, places, stage)))
+        return
+
+    def send_varied(varied: Varied) -> None:
+        channel.send("varied", varied=asdict(varied))
+
+    if request.varied:
+        for mode in modes:
+            seen.clear()
+            experiment = Experiment(target, mode, request, places, backend, budget)
+            send_varied(experiment.varied(seen, send_varied, channel.progress))
+        return
+    _run([Experiment(target, mode, request, places, backend, budget) for mode in modes], Deeper, request, channel)
+
+
+def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRequest, channel: Channel) -> None:
+    """The verdict in all modes, then what comes behind it."""
+
+    def update(run: DynamicRun, complete: bool = True) -> None:
+        channel.send("run", run=dump_run(run), complete=complete)
+
+    known = {run.mode: run for run in request.runs}
+    for number, experiment in enumerate(experiments if request.part != "rest" else ()):
+        budget, blank = experiment.budget, experiment.blank()
+        needed = budget.estimate(eager=_TRAIN_EAGER, compiles=2) if number else 0.0
+        if why := budget.refusal(needed):
+            known[blank.mode] = replace(blank, outcome="timeout", detail=f"not begun: {why}")
+        else:
+            update(blank, complete=False)
+            known[blank.mode] = experiment.run(update, channel.progress)
+        update(known[blank.mode])
+    if request.part == "verdict" or request.compare or request.only_fullgraph:
+        return
+    for experiment in experiments:
+        if experiment.mode in known:
+            update(deeper(experiment, update, channel.progress).run(known[experiment.mode]))
+
+
+def _modes(request: RunRequest, module: Any) -> tuple[Any, ...]:
+    """The modes to run in; of those that are compared with an original, the ones in which it ran."""
+    if request.mode != "both":
+        return (request.mode,)
+    trainable = module is not None and any(p.requires_grad for p in module.parameters())
+    modes = ("eval", "train") if trainable else ("eval",)
+    if not request.compare or request.reference is None:
+        return modes
+    return tuple(mode for mode in modes if (request.reference / f"{mode}.pt").exists()) or modes
+
+
+def _places(request: RunRequest) -> Places:
+    import torch
+
+    return Places(
+        root=str(request.root),
+        own=own_folders(request.file, request.root),
+        torch=str(Path(torch.__file__).parent),
+        library=tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}),
+    )
+
+
+def _device(wanted: str, torch: ModuleType) -> str:
+    if wanted != "auto":
+        return wanted
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _environment(torch: ModuleType, device: Any, before: dict[str, Any]) -> dict[str, str | None]:
+    after = torch._dynamo.config.get_config_copy()
+    flips = sorted(f"{name}={after[name]!r}" for name in after if name in before and after[name] != before[name])
+    flips += sorted(
+        f"{name}={value}" for name, value in os.environ.items() if name.startswith(("TORCHDYNAMO_", "TORCH_COMPILE_"))
+    )
+    transformers = sys.modules.get("transformers")
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "transformers": getattr(transformers, "__version__", None),
+        "config": ", ".join(flips) or None,
+    }

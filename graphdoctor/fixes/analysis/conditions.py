@@ -1,0 +1,175 @@
+"""From a condition that Python asks for its truth to one that stays a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure, root
+from graphdoctor.fixes.analysis.types import COMPARERS, MATH_TESTS, Types
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import Hit
+
+_CONVERSIONS = frozenset({"bool", "float", "item"})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """``python`` is asked first and may be empty; ``tensor`` is an expression of one bool tensor."""
+
+    python: str
+    tensor: str
+    #: The tensor is known to have no dimension, so it widens nothing.
+    scalar: bool
+
+    @property
+    def negated(self) -> str:
+        """The opposite of the tensor part."""
+        return negate(self.tensor)
+
+
+class Conditions:
+    """Rewrites the conditions around one hit."""
+
+    def __init__(self, editor: Editor, hit: Hit) -> None:
+        self.editor = editor
+        self.types = Types(editor, hit)
+
+    def split(self, test: cst.BaseExpression) -> Condition:
+        """``flag and x.any()`` in its two parts. Refuses where none is tensor data, or where they mix otherwise."""
+        operands = conjuncts(test)
+        first = next((i for i, o in enumerate(operands) if self.types.kind(o) is not None), None)
+        if first is None:
+            raise Refuse(f"it is not clear which part of `{self.editor.code(test)}` is tensor data")
+        tensors = operands[first:]
+        text = self.boolean(tensors[0])
+        for operand in tensors[1:]:
+            text = f"{tight(text)} & {tight(self.boolean(operand))}"
+        python = " and ".join(_in_and(self.editor.code(o), o) for o in operands[:first])
+        return Condition(python, text, all(self.types.is_scalar(o) for o in tensors))
+
+    def boolean(self, test: cst.BaseExpression) -> str:
+        """``test`` as a tensor of bools, with the truth that Python would see."""
+        if isinstance(test, cst.BooleanOperation):
+            symbol = "&" if isinstance(test.operator, cst.And) else "|"
+            return f"{tight(self.boolean(test.left))} {symbol} {tight(self.boolean(test.right))}"
+        kind = self.types.kind(test)
+        if kind is None:
+            code = self.editor.code(test)
+            raise Refuse(f"`{code}` is not known to be tensor data, and Python and tensor conditions do not mix")
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return negate(self.boolean(test.expression))
+        if isinstance(test, cst.Comparison) and isinstance(test.comparisons[0].operator, (cst.In, cst.NotIn)):
+            return self._membership(test)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) > 1:
+            return self._chain(test)
+        text = self.number_free(test)
+        return text if kind == "bool" else f"{tight(text)} != 0"
+
+    def number_free(self, node: cst.BaseExpression) -> str:
+        """The code of ``node`` with conversions of tensors to Python numbers dropped: ``x.max().item() > 3``."""
+        changed = node.visit(_DropConversions(self.types))
+        return self.editor.module.tree.code_for_node(changed) if isinstance(changed, cst.CSTNode) else ""
+
+    def _membership(self, test: cst.Comparison) -> str:
+        """``3 in ids`` as ``(ids == 3).any()``."""
+        value, tensor = self.number_free(test.left), self.number_free(test.comparisons[0].comparator)
+        text = f"({tight(tensor)} == {tight(value)}).any()"
+        return text if isinstance(test.comparisons[0].operator, cst.In) else f"~{text}"
+
+    def _chain(self, test: cst.Comparison) -> str:
+        """``0 < t < 1`` as ``(0 < t) & (t < 1)``, of which the middle is computed twice."""
+        parts, left = [], test.left
+        for middle in test.comparisons[:-1]:
+            for call in calls(middle.comparator):
+                if not is_pure(call, self.editor) and called(call) not in _CONVERSIONS:
+                    raise Refuse(f"`{self.editor.code(call)}` would be called twice; give it a name")
+        for comparison in test.comparisons:
+            operator = self.editor.module.tree.code_for_node(comparison.operator)
+            parts.append(f"({self.number_free(left)}{operator}{self.number_free(comparison.comparator)})")
+            left = comparison.comparator
+        return " & ".join(parts)
+
+
+class _DropConversions(cst.CSTTransformer):
+    """``t.item()``, ``float(t)`` and ``bool(t)`` become ``t``; ``math.isnan(t)`` becomes ``torch.isnan(t)``."""
+
+    def __init__(self, types: Types) -> None:
+        self.types = types
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        name = called(original_node)
+        if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
+            assert isinstance(original_node.func, cst.Attribute)
+            return _one_number(updated_node, self.types.is_scalar(original_node.func.value))
+        if name in COMPARERS:
+            return _comparison(name, updated_node)
+        if len(original_node.args) != 1 or self.types.kind(original_node.args[0].value) is None:
+            return updated_node
+        argument = updated_node.args[0].value
+        if root(original_node.func) == "math" and name in MATH_TESTS:
+            return updated_node.with_changes(func=cst.Attribute(cst.Name("torch"), cst.Name(name)))
+        if isinstance(original_node.func, cst.Name) and name == "int":
+            raise Refuse("int() cuts off the fraction, which the tensor would keep")
+        if isinstance(original_node.func, cst.Name) and name in ("float", "bool"):
+            simple = isinstance(argument, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or argument.lpar
+            parens = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
+            return argument if simple else argument.with_changes(**parens)
+        return updated_node
+
+
+def _one_number(item: cst.Call, is_scalar: bool) -> cst.BaseExpression:
+    """The tensor in ``t.item()``, without dimensions: ``item()`` takes one number out of any."""
+    assert isinstance(item.func, cst.Attribute)
+    if is_scalar:
+        return item.func.value
+    reshape = item.func.with_changes(attr=cst.Name("reshape"))
+    return cst.Call(reshape, [cst.Arg(cst.Tuple([]))])
+
+
+def _comparison(name: str, call: cst.Call) -> cst.BaseExpression:
+    """``torch.allclose(a, b)`` and the like as a tensor of one bool."""
+    code = cst.Module([]).code_for_node
+    args = [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in call.args]
+    operands = [code(a.value if a.keyword is None else a) for a in args]
+    if not (isinstance(call.func, cst.Attribute) and code(call.func.value) == "torch"):
+        if not isinstance(call.func, cst.Attribute):
+            raise Refuse(f"`{code(call)}` is not called as a function of torch or a method")
+        operands.insert(0, code(call.func.value))
+    if name == "allclose":
+        return cst.parse_expression(f"torch.isclose({', '.join(operands)}).all()")
+    if name == "is_nonzero" and len(operands) == 1:
+        return cst.parse_expression(f"({tight(operands[0])} != 0)")
+    raise Refuse("torch.equal is False for other shapes, where an elementwise comparison raises")
+
+
+def negate(text: str) -> str:
+    """The opposite of a bool tensor expression."""
+    node = cst.parse_expression(text)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert):
+        return cst.Module([]).code_for_node(node.expression)
+    return f"~{tight(text)}"
+
+
+def tight(text: str) -> str:
+    """``text`` in parentheses unless it binds as tightly as a name."""
+    node = cst.parse_expression(text)
+    tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
+    tight = tight or bool(node.lpar)
+    is_invert = isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert)
+    return text if tight or is_invert else f"({text})"
+
+
+def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The operands of ``and``, in the order in which Python comes to them; one where there is none."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*conjuncts(test.left), *conjuncts(test.right)]
+    return [test]
+
+
+def _in_and(code: str, node: cst.BaseExpression) -> str:
+    """``code`` as an operand of ``and``."""
+    loose = isinstance(node, (cst.BooleanOperation, cst.IfExp, cst.Lambda, cst.NamedExpr)) and not node.lpar
+    return f"({code})" if loose else code

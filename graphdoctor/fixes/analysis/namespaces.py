@@ -1,0 +1,185 @@
+"""What a plain name means at a place: which scope binds it, and whether the module surely does.
+
+Names are compared as Python does: a name is normalised (NFKC), and ``__x`` in a class is mangled.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.syntax.walk import walk
+
+#: What reads the variables of a function without their names.
+READS_LOCALS = ("locals", "vars", "eval", "exec", "dir")
+_SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef)
+
+
+def normalised(name: str) -> str:
+    """``name`` as Python stores it."""
+    return unicodedata.normalize("NFKC", name)
+
+
+def is_global_at(name: str, place: cst.CSTNode, editor: Editor) -> bool:
+    """Whether the word ``name``, written at ``place``, would read the module's global of just that name."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name == "__debug__" or normalised(name) != name:
+        return False
+    scopes = [node for node in editor.ancestors(place) if isinstance(node, _SCOPES)]
+    if name.startswith("__") and not name.endswith("__") and any(isinstance(s, cst.ClassDef) for s in scopes):
+        return False
+    return not any(name in _bound_in(scope) for scope in scopes)
+
+
+def is_builtin(name: str, editor: Editor) -> bool:
+    """Whether ``name`` stands for the builtin in the whole file: nothing binds it, and no star import may."""
+    if not hasattr(builtins, name):
+        return False
+    tree = editor.module.tree
+    stars = (s for line in tree.body for s in walk(line) if isinstance(s, cst.ImportFrom))
+    return name not in set(_bindings(tree)) and not any(isinstance(s.names, cst.ImportStar) for s in stars)
+
+
+def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
+    """The full name of what ``node`` reads, ``time.perf_counter``: of an imported module, a logger or a builtin.
+
+    Empty where anything else in the file binds the name that it begins with.
+    """
+    attributes: list[str] = []
+    while isinstance(node, cst.Attribute):
+        attributes.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    origin = _origin(node.value, editor)
+    return ".".join([origin, *reversed(attributes)]) if origin else ""
+
+
+def _origin(name: str, editor: Editor) -> str:
+    if is_builtin(name, editor):
+        return f"builtins.{name}"
+    found: set[str] = set()
+    count = 0
+    for node in walk(editor.module.tree):
+        if isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar):
+            imported = {module for bound, module in _imports(node) if bound == name}
+            count += len(imported)
+            found |= imported
+    if not found:
+        made = [a for a in editor.assignments(editor.module.tree, name) if isinstance(a, cst.Assign)]
+        if len(made) == 1 and isinstance(made[0].value, cst.Call) and not editor.function_of(made[0]):
+            called = dotted_name(made[0].value.func, editor)
+            found, count = ({called}, 1) if called.endswith(("logging.getLogger", "logging.get_logger")) else (set(), 0)
+    is_only = sum(bound == name for bound in _bindings(editor.module.tree)) == count
+    return found.pop() if len(found) == 1 and is_only else ""
+
+
+def _imports(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
+    """The names that an import binds, and what they stand for."""
+    for alias in node.names if not isinstance(node.names, cst.ImportStar) else ():
+        path = _path(alias.name)
+        if isinstance(node, cst.ImportFrom):
+            module = "." * len(node.relative) + (_path(node.module) if node.module is not None else "")
+            full = f"{module}.{path}"
+            yield (_path(alias.asname.name) if alias.asname is not None else path), full
+        elif alias.asname is not None:
+            yield _path(alias.asname.name), path
+        else:
+            yield path.partition(".")[0], path.partition(".")[0]
+
+
+def _path(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_path(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def is_always_global(name: str, editor: Editor) -> bool:
+    """Whether a statement at module level binds ``name`` whenever the file is imported, and nothing takes it away."""
+    tree = editor.module.tree
+    if re.search(rf"\b(del|pop|clear|delattr)\b.*['\"]{re.escape(name)}['\"]", editor.module.text):
+        return False
+    if any(name in _plain_names(node.target) for node in walk(tree) if isinstance(node, cst.Del)):
+        return False
+    for line in tree.body:
+        if isinstance(line, (cst.FunctionDef, cst.ClassDef)) and line.name.value == name:
+            return True
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(small, (cst.Assign, cst.Import, cst.ImportFrom)) and name in set(_bindings(small)):
+                return True
+            if isinstance(small, cst.AnnAssign) and small.value is not None and name in _plain_names(small.target):
+                return True
+    return False
+
+
+def is_read(place: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether the value at ``place`` is only read: it is no target of an assignment, a loop, a ``del`` or the like."""
+    inner: cst.CSTNode = place
+    for outer in editor.ancestors(place):
+        if isinstance(outer, (cst.AssignTarget, cst.Del)):
+            return False
+        if isinstance(outer, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+            return outer.target is not inner
+        if isinstance(outer, cst.AsName):
+            return outer.name is not inner
+        if not isinstance(outer, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+            return True
+        inner = outer
+    return True
+
+
+def _bound_in(scope: cst.CSTNode) -> frozenset[str]:
+    return frozenset(map(normalised, _bindings(scope)))
+
+
+def _bindings(scope: cst.CSTNode) -> Iterator[str]:
+    """The plain names that anything in ``scope`` binds or declares, inner functions too: more than are its own."""
+    for node in walk(scope):
+        if isinstance(node, cst.Param):
+            yield node.name.value
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            if node is not scope:
+                yield node.name.value
+        elif isinstance(
+            node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del)
+        ):
+            yield from _plain_names(node.target)
+        elif isinstance(node, cst.AsName):
+            yield from _plain_names(node.name)
+        elif isinstance(node, (cst.Import, cst.ImportFrom)):
+            if not isinstance(node.names, cst.ImportStar):
+                for alias in node.names:
+                    if alias.asname is None:
+                        yield _first_name(alias.name)
+        elif isinstance(
+            node, (cst.MatchAs, cst.MatchStar, cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias)
+        ):
+            if node.name is not None:
+                yield node.name.value
+        elif isinstance(node, cst.MatchMapping):
+            if node.rest is not None:
+                yield node.rest.value
+        elif isinstance(node, (cst.Global, cst.Nonlocal)):
+            yield from (item.name.value for item in node.names)
+
+
+def _plain_names(target: cst.CSTNode) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _plain_names(element.value)
+    elif isinstance(target, cst.StarredElement):
+        yield from _plain_names(target.value)
+
+
+def _first_name(node: cst.BaseExpression) -> str:
+    """``os`` of ``import os.path``."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""

@@ -1,0 +1,111 @@
+"""Which calls compute a value and do nothing else. Names only: nothing is imported or run.
+
+The tables list operators of torch 2.13 that have no side effect; what is not listed counts as unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Class, Compiled, Function, Instance, Partial, TorchModule
+from graphdoctor.syntax.walk import walk
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of ``text``: a table of names that stays readable."""
+    return frozenset(text.split())
+
+
+#: Operators that keep the shape of their (first) operand. Tensor methods and functions of torch share these names.
+ELEMENTWISE = words("""
+    abs acos add asin atan ceil clamp clamp_max clamp_min clip clone contiguous cos cosh cumprod cumsum deg2rad detach
+    div elu erf erfc exp exp2 expm1 fix flip float_power floor frac gelu hardtanh leaky_relu lgamma log log10 log1p log2
+    log_softmax logit masked_fill mish mul nan_to_num neg negative normalize positive pow reciprocal relu relu6 roll
+    round rsqrt selu sgn sigmoid sign silu sin sinc sinh softmax softmin softplus softsign sqrt square sub tan tanh
+    tanhshrink threshold tril triu true_divide trunc
+""")
+#: Those of them that compute each element from the one at the same place.
+POINTWISE = ELEMENTWISE - words("""
+    contiguous cumprod cumsum detach flip log_softmax masked_fill normalize roll softmax softmin tril triu
+""")
+#: Reductions: two of them with the same arguments on the same value give the same shape and dtype.
+REDUCTIONS = words("amax amin mean nanmean")
+#: Other operators without side effects, whatever the shape of their result.
+OTHER = words("""
+    all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16 bmm bool broadcast_to cat chunk concat
+    conj cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double
+    einsum element_size empty_like eq expand expand_as eye finfo flatten float full full_like gather ge gt half hypot
+    iinfo index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
+    isposinf isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or
+    logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow
+    ne new_full new_ones new_zeros norm numel one_hot ones ones_like outer pad permute prod quantile rad2deg ravel real
+    repeat reshape scalar_tensor select size split squeeze stack std stride sum swapaxes t take tensor tile to topk
+    trace transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros
+    zeros_like
+""")
+PURE = ELEMENTWISE | REDUCTIONS | OTHER
+#: What runs code that these tables do not describe.
+_CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
+
+#: Operators whose result or gradient can be NaN or infinite for values that the condition was there to keep out.
+HAZARDS = words("""
+    acos asin atan2 cosh cosine_similarity cross_entropy cumprod div exp exp2 expm1 float_power log log10 log1p log2
+    logaddexp logit logsumexp norm normalize pow reciprocal rsqrt sinh sqrt std tan true_divide var vector_norm
+""")
+#: Operators that draw random numbers: computing both sides changes what comes after.
+RANDOM = words("bernoulli dropout multinomial normal rand rand_like randint randn randn_like randperm")
+
+#: What computes a Python value and nothing else.
+PURE_BUILTINS = words("""
+    abs bool dict enumerate float format getattr hasattr id int isinstance len list max min range repr round set sorted
+    str sum tuple type zip
+""")
+PURE_PYTHON_METHODS = words("""
+    allclose equal format get item items join keys lower masked_select nonzero numpy strip tolist unique upper values
+""")
+
+
+def called(call: cst.Call) -> str:
+    """The last name of what is called: ``abs`` of ``x.abs()`` and of ``torch.abs(x)``; empty when there is none."""
+    if isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    return call.func.value if isinstance(call.func, cst.Name) else ""
+
+
+def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in ``node``."""
+    return (n for n in walk(node) if type(n) is cst.Call)
+
+
+def root(node: cst.CSTNode) -> str:
+    """The name an attribute chain begins with: ``self`` of ``self.layers[0].norm``."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def is_torch_function(call: cst.Call, editor: Editor) -> bool:
+    """True for ``torch.abs(x)``, ``F.gelu(x)`` and names imported from torch."""
+    base = root(call.func)
+    return base == "torch" or base in editor.torch_names
+
+
+def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
+    """True when the call is known to compute a value only. ``python`` admits builtins that make Python values.
+
+    ``self.mean(x)`` is no operator of torch where the interpreter knows what else it calls.
+    """
+    name = called(call)
+    if any(isinstance(callee, _CODE) for callee in options(editor.value(call.func))):
+        return False
+    if isinstance(call.func, cst.Name):
+        if is_torch_function(call, editor):
+            return name in PURE
+        return name in (PURE_BUILTINS if python else {"len", "abs"})
+    if not isinstance(call.func, cst.Attribute) or editor.code(call.func.value) == "self":
+        return False
+    return name in PURE or (python and name in PURE_PYTHON_METHODS)

@@ -1,0 +1,190 @@
+"""What the interpreter knows of the expressions that a fix is about: tensor data or not, a bool, one number."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import words
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.static.domain import events
+from graphdoctor.static.domain.value_functions import is_read, is_tensor, may_be_tensor, options, tensor_of
+from graphdoctor.static.domain.values import UNKNOWN, Const, External, Method, PythonValue, Tensor, Unknown, Value
+from graphdoctor.static.rule import Hit
+
+Kind = Literal["bool", "tensor"]
+
+#: Functions and methods that compare tensors and give a Python bool.
+COMPARERS = frozenset({"allclose", "equal", "is_nonzero"})
+_COMPARING = frozenset(f"torch.{name}" for name in COMPARERS)
+#: Functions of ``math`` that torch has under the same name, with a tensor of bools as the result.
+MATH_TESTS = frozenset({"isnan", "isinf", "isfinite"})
+#: Conversions of a tensor to a Python value that a rewrite knows how to leave out.
+_CONVERSIONS = frozenset({"builtins.bool", "builtins.float", "builtins.int", *(f"math.{name}" for name in MATH_TESTS)})
+#: Builtins that give a Python value whatever they are given.
+_PYTHON_CALLS = words("all any callable hasattr isinstance issubclass len")
+
+
+class Types:
+    """Answers for the expressions of one file; of the node that ``hit`` is about, what its event says counts too."""
+
+    def __init__(self, editor: Editor, hit: Hit) -> None:
+        self.editor = editor
+        self._known = _known(hit.event)
+
+    def value(self, node: cst.BaseExpression) -> Value:
+        """What is known of ``node``."""
+        recorded = self.editor.value(node)
+        return self._known.get(node, UNKNOWN) if recorded == UNKNOWN else recorded
+
+    def kind(self, node: cst.BaseExpression) -> Kind | None:
+        """ "bool" for a tensor of bools, or a Python bool read from one, "tensor" for other tensor data, else None.
+
+        Refuses what is tensor data on one path only.
+        """
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return "bool" if self.kind(node.expression) is not None else None
+        if isinstance(node, cst.BooleanOperation):
+            kinds = {self.kind(node.left), self.kind(node.right)}
+            return None if None in kinds else ("bool" if kinds == {"bool"} else "tensor")
+        value = self.value(node)
+        if node in self._known:
+            only_tensor(node, value, self.editor)
+        if self._compares(node):
+            return "bool"
+        if is_read(value) or self._converts(node):
+            return "bool" if all(isinstance(o, PythonValue) and o.kind == "bool" for o in options(value)) else "tensor"
+        tensor = tensor_of(value) if may_be_tensor(value) else None
+        if tensor is None or tensor.numpy:
+            return None  # Of a numpy array, eager code has an array, which torch.where does not take.
+        return "bool" if tensor.dtype == "bool" else "tensor"
+
+    def is_scalar(self, node: cst.BaseExpression) -> bool:
+        """True when ``node`` is known to be a tensor without dimensions, or a number read from one."""
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+            return self.is_scalar(node.expression)
+        if isinstance(node, cst.BooleanOperation):
+            return self.is_scalar(node.left) and self.is_scalar(node.right)
+        value = self.value(node)
+        tensor = tensor_of(value) if may_be_tensor(value) else None
+        return self._compares(node) or is_read(value) or (tensor is not None and tensor.ndim == 0)
+
+    def _compares(self, node: cst.BaseExpression) -> bool:
+        """``3 in t``, ``t.item() > 3``, ``torch.allclose(t, u)``: a Python bool that has a form as a tensor."""
+        if isinstance(node, cst.Comparison):
+            sides = [node.left, *(c.comparator for c in node.comparisons)]
+            if isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
+                return len(sides) == 2 and self.kind(sides[1]) is not None
+            return any(self._converts(side) for side in sides)
+        if not isinstance(node, cst.Call):
+            return False
+        callee = self.value(node.func)
+        if isinstance(callee, Method):
+            return callee.name in COMPARERS and is_tensor(callee.receiver)
+        return isinstance(callee, External) and callee.qualname in _COMPARING
+
+    def _converts(self, node: cst.BaseExpression) -> bool:
+        """``t.item()``, ``float(t)``, ``math.isnan(t)``: a Python number of tensor data."""
+        if not isinstance(node, cst.Call):
+            return False
+        callee = self.value(node.func)
+        if isinstance(callee, Method):
+            return callee.name == "item" and is_tensor(callee.receiver)
+        is_conversion = isinstance(callee, External) and callee.qualname in _CONVERSIONS and len(node.args) == 1
+        return is_conversion and self.kind(node.args[0].value) is not None
+
+
+def is_tensor_like(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether an operand is tensor data, known or assumed, on every path of which anything is known."""
+    value = editor.value(node)
+    return may_be_tensor(value) and all(isinstance(option, (Tensor, Unknown)) for option in options(value))
+
+
+def is_number(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` is a Python number on every path."""
+    return all(_is_number(option) for option in options(editor.value(node)))
+
+
+def is_annotated_number(name: str, function: cst.FunctionDef) -> bool:
+    """Whether the annotation of the parameter ``name`` says that it is a Python number."""
+    params = function.params
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.name.value == name and param.annotation is not None:
+            said = param.annotation.annotation
+            return isinstance(said, cst.Name) and said.value in ("bool", "float", "int")
+    return False
+
+
+def is_other(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` is neither a tensor nor a Python number on some path: a string, a list, None, an object."""
+    known = (Tensor, Unknown, External)
+    return any(not isinstance(option, known) and not _is_number(option) for option in options(editor.value(node)))
+
+
+def _is_number(value: Value) -> bool:
+    if isinstance(value, Const):
+        return type(value.value) in (int, float, bool)
+    return isinstance(value, PythonValue) and value.kind in ("bool", "float", "int", "number", "size")
+
+
+def assigned(name: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | None:
+    """What the local ``name`` was given, when its function binds it exactly once."""
+    function = editor.function_of(name)
+    if function is None or not isinstance(name, cst.Name) or name.value in parameters(function):
+        return None
+    bound = editor.assignments(function, name.value)
+    if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or len(bound[0].targets) != 1:
+        return None
+    return bound[0].value if isinstance(bound[0].targets[0].target, cst.Name) else None
+
+
+def only_tensor(node: cst.BaseExpression, value: Value, editor: Editor) -> None:
+    """Refuse a tensor ``node`` that may also be a Python value: what is right for one is wrong for the other.
+
+    ``ok = x.isfinite().all() if check else True``: ``~True`` is -2, and a bool has no ``all()``. A sample decides
+    flags, so ``value`` may know one path only; the source has all of them.
+    """
+    if may_be_tensor(value) and (not is_tensor(value) or _may_be_python(node, editor)):
+        raise Refuse(f"`{editor.code(node)}` may also be a Python value, such as a bool, which a tensor cannot replace")
+
+
+def _may_be_python(node: cst.BaseExpression, editor: Editor, depth: int = 0) -> bool:
+    """True when one of the values that the source gives to ``node`` is a Python one. None is not: code tests for it."""
+    if depth > 8:
+        return False
+    if isinstance(node, (cst.Integer, cst.Float, cst.BaseString)):
+        return True
+    if isinstance(node, cst.Name):
+        return node.value in ("True", "False") or any(
+            _may_be_python(v, editor, depth + 1) for v in _values_of(node, editor)
+        )
+    if isinstance(node, cst.IfExp):
+        return _may_be_python(node.body, editor, depth + 1) or _may_be_python(node.orelse, editor, depth + 1)
+    if isinstance(node, cst.BooleanOperation):
+        return _may_be_python(node.left, editor, depth + 1) or _may_be_python(node.right, editor, depth + 1)
+    if isinstance(node, cst.Comparison):
+        return isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot))
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in _PYTHON_CALLS
+
+
+def _values_of(name: cst.Name, editor: Editor) -> list[cst.BaseExpression]:
+    """What the function gives to ``name``: in plain assignments, and as the default of an argument."""
+    function = editor.function_of(name)
+    if function is None:
+        return []
+    bound = [b for b in editor.assignments(function, name.value) if isinstance(b, cst.Assign)]
+    values = [b.value for b in bound if any(isinstance(t.target, cst.Name) for t in b.targets)]
+    default = parameters(function).get(name.value)
+    return values if default is None else [*values, default]
+
+
+def _known(event: events.Event) -> dict[cst.CSTNode, Value]:
+    """What the event says of nodes."""
+    if isinstance(event, events.Truth):
+        return {event.node: event.value}
+    if isinstance(event, events.Assert) and isinstance(event.node, cst.Assert):
+        return {event.node.test: event.test}
+    return {}

@@ -1,0 +1,36 @@
+"""Where the one name that an assignment binds is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.syntax.walk import walk
+
+
+def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
+    """The places in the function that read what ``assign`` binds. Refuses where other code may read or bind it."""
+    target, function = assign.targets[0].target, editor.function_of(assign)
+    if len(assign.targets) != 1 or not isinstance(target, cst.Name) or function is None:
+        raise Refuse("the value is stored where other code may read it")
+    if is_elsewhere(target.value, assign, editor):
+        raise Refuse("the value is stored where other code may read it")
+    bound = editor.assignments(function, target.value)
+    if bound != [assign]:
+        lines = ", ".join(str(editor.location(b).line) for b in bound)
+        raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
+    return [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]
+
+
+def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
+    """Whether ``name``, as ``statement`` binds it, is no local of its function: of the module, or of a class in it."""
+    for outer in editor.ancestors(statement):
+        if isinstance(outer, cst.ClassDef):
+            return True
+        if isinstance(outer, cst.FunctionDef):
+            declared = (n for n in walk(outer) if isinstance(n, (cst.Global, cst.Nonlocal)))
+            return any(item.name.value == name for node in declared for item in node.names)
+    return True

@@ -1,0 +1,150 @@
+"""Checks of tensor data that raise: kept as they are in eager, part of the graph under compile.
+
+Measured on torch 2.13: ``torch._assert_async(bool_tensor, "literal")`` and ``assert tensor, "literal"`` trace by
+default and with ``fullgraph=True``, and raise RuntimeError when they fail. A message that is not a literal breaks.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import Conditions
+from graphdoctor.fixes.analysis.try_blocks import unhandled
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+
+def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if <tensor>: raise E("...")`` keeps its exception in eager and becomes an assert of the graph under compile."""
+    statement = only_statement(if_node.body)
+    if not isinstance(statement, cst.Raise) or statement.exc is None:
+        return Refusal("The branch does more than raise, so it has no form inside the graph.")
+    if if_node.orelse is not None:
+        return Refusal("The check has an else branch, so it has no form inside the graph.")
+    try:
+        unhandled(if_node, editor)
+        condition = Conditions(editor, hit).split(if_node.test)
+        indent = editor.indent_of(if_node)
+        imports = editor.torch_import(if_node)
+        message = _message(statement.exc, editor)
+    except Refuse as refusal:
+        return Refusal(f"The check is left as it is: {refusal}.")
+    check = f"torch._assert_async({condition.negated}, {_literal(message)})"
+    keyword = "elif" if editor.code(if_node).startswith("elif") else "if"
+    lines = [f"{keyword} torch.compiler.is_compiling():"]
+    lines += [f"\tif {condition.python}:", f"\t\t{check}"] if condition.python else [f"\t{check}"]
+    text = editor.lines(indent, *lines, "" if keyword == "elif" else "el")
+    reason = (
+        "In eager nothing changes; a compiled check that fails raises RuntimeError with this constant text, "
+        "on CUDA as a device-side assert."
+    )
+    return FixPlan((*imports, editor.insert_before(if_node, text)), "unsafe", reason, guards_output=True)
+
+
+def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """An assert that Dynamo cannot trace gets a twin for compile, with a plain test and literal text."""
+    try:
+        unhandled(assert_node, editor)
+        checks = _compiled_checks(assert_node, hit, editor)
+        imports = editor.torch_import(assert_node)
+        line = editor.parent(assert_node)
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+            raise Refuse("it shares its line with other code")
+        indent = editor.indent_of(assert_node)
+    except Refuse as refusal:
+        return Refusal(f"The assert is left as it is: {refusal}.")
+    lines = [
+        "if torch.compiler.is_compiling():",
+        *(f"\t{c}" for c in checks),
+        "else:",
+        "\t" + editor.deepen(assert_node),
+    ]
+    reason = (
+        "In eager nothing changes; a compiled assert that fails raises RuntimeError, not AssertionError, "
+        "with constant text."
+    )
+    edit = editor.replace(assert_node, editor.lines(indent, *lines))
+    return FixPlan((*imports, edit), "unsafe", reason, guards_output=True)
+
+
+def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
+    """What is constant of a message: ``f"got {x.max()}"`` gives "got <x.max()>". Empty when nothing is."""
+    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
+        return _string(node, editor)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Modulo, cst.Add)):
+        left = constant_text(node.left, editor)
+        return left if isinstance(node.operator, cst.Modulo) else left + constant_text(node.right, editor)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
+        return constant_text(node.func.value, editor)
+    if isinstance(node, cst.Name):
+        bound = editor.assignments(editor.module.tree, node.value)
+        if len(bound) == 1 and isinstance(bound[0], cst.Assign) and not names(bound[0].value):
+            return constant_text(bound[0].value, editor)
+    return ""
+
+
+def _string(node: cst.BaseExpression, editor: Editor) -> str:
+    if isinstance(node, cst.ConcatenatedString):
+        return _string(node.left, editor) + _string(node.right, editor)
+    if isinstance(node, cst.SimpleString):
+        value = node.evaluated_value
+        return value if isinstance(value, str) else ""
+    assert isinstance(node, cst.FormattedString)
+    text = ""
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringExpression):
+            text += f"<{' '.join(editor.code(part.expression).split())}>"
+        elif isinstance(part, cst.FormattedStringText):
+            text += _plain(part.value, raw="r" in node.prefix.lower())
+    return text
+
+
+def _plain(text: str, raw: bool) -> str:
+    """The text of an f-string's literal part, escapes resolved."""
+    text = text.replace("{{", "{").replace("}}", "}")
+    if raw or "\\" not in text:
+        return text
+    value = ast.literal_eval('"""' + text.replace('"', '\\"') + '"""')
+    return str(value)
+
+
+def _message(exception: cst.BaseExpression, editor: Editor) -> str:
+    """The constant part of the exception's message, else the code of the exception."""
+    if isinstance(exception, cst.Call) and exception.args:
+        text = constant_text(exception.args[0].value, editor)
+        if text:
+            return text
+    return " ".join(editor.code(exception).split())
+
+
+def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
+    """One assert for each operand of ``and``, in order: Python operands stay Python."""
+    message = constant_text(node.msg, editor) if node.msg is not None else ""
+    if node.msg is not None and not message:
+        message = "assertion failed: " + " ".join(editor.code(node.test).split())
+    if any(isinstance(n, (cst.NamedExpr, cst.Await, cst.Yield)) for n in walk(node)):
+        raise Refuse("its test assigns, awaits or yields")
+    condition = Conditions(editor, hit).split(node.test)
+    tests = [t for t in (condition.python, condition.tensor) if t]
+    return [f"assert {test}, {_literal(message)}" if message else f"assert {test}" for test in tests]
+
+
+def _literal(text: str) -> str:
+    """``text`` as a string literal, in double quotes where that needs no escapes."""
+    quoted = repr(text)
+    return quoted if '"' in text or "\\" in quoted or quoted[0] == '"' else f'"{text}"'
+
+
+def only_statement(block: cst.BaseSuite) -> cst.CSTNode | None:
+    """The statement of a block that has just one."""
+    if len(block.body) != 1:
+        return None
+    only = block.body[0]
+    if isinstance(only, cst.SimpleStatementLine):
+        return only.body[0] if len(only.body) == 1 else None
+    return only

@@ -1,0 +1,55 @@
+"""The rewrite that fits a branch on tensor data: an assert of the graph for checks, else ``torch.where``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
+from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.flatten import flatten_branch
+from graphdoctor.fixes.branches.output_blocks import guard_branch
+from graphdoctor.fixes.branches.where import choose_with_where
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+
+def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Rewrite the statement or expression that asks for the truth of the hit's place."""
+    branch = branch_of(hit.place, editor)
+    if isinstance(branch, cst.If):
+        raises = isinstance(only_statement(branch.body), cst.Raise)
+        return assert_in_graph(branch, hit, editor) if raises else choose_with_where(branch, hit, editor)
+    if isinstance(branch, cst.IfExp):
+        return choose_with_where(branch, hit, editor)
+    if isinstance(branch, cst.Assert):
+        return constant_message(branch, hit, editor)
+    if isinstance(branch, cst.While):
+        return Refusal("A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop.")
+    return Refusal("The truth of this value is asked in the middle of an expression, which has no plain rewrite.")
+
+
+def leave_out_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A branch that only writes output runs in eager alone."""
+    return guard_branch(branch_of(hit.place, editor), editor)
+
+
+def rewrite_sides(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A branch whose sides do several things becomes code without a branch."""
+    return flatten_branch(branch_of(hit.place, editor), hit, editor)
+
+
+def choose_result(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The value of an early return is chosen where the function ends."""
+    return choose_at_the_end(branch_of(hit.place, editor), hit, editor)
+
+
+def branch_of(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
+    """The if, while, assert or conditional expression in whose test ``node`` stands; None when there is none."""
+    inner = node
+    for outer in (node, *editor.ancestors(node)):
+        if isinstance(outer, (cst.If, cst.IfExp, cst.While, cst.Assert)) and (outer is node or outer.test is inner):
+            return outer
+        if isinstance(outer, (cst.BaseStatement, cst.BaseSuite, cst.CompFor, cst.Lambda)):
+            return None
+        inner = outer
+    return None

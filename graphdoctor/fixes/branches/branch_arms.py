@@ -1,0 +1,196 @@
+"""The two sides of a branch as values: what they assign or return, and whether computing both is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import HAZARDS, RANDOM, called, calls, is_pure, root
+from graphdoctor.fixes.analysis.types import is_other
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.syntax.walk import walk
+
+_PYTHON_ONLY = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What a block assigns, by the code of the target; ``helpers`` are names that only help to compute the others."""
+
+    values: dict[str, cst.BaseExpression]
+    helpers: dict[str, cst.BaseExpression]
+
+    @property
+    def in_place(self) -> dict[str, cst.BaseExpression]:
+        """``values`` with the helpers put in place where they are read."""
+        if not self.helpers:
+            return self.values
+        put = _PutInPlace(self.helpers)
+        changed = {name: value.visit(put) for name, value in self.values.items()}
+        return {name: value for name, value in changed.items() if isinstance(value, cst.BaseExpression)}
+
+
+def assigned(block: cst.BaseSuite, editor: Editor) -> Assigned:
+    """The plain names and attributes of ``self`` that a block assigns. Refuses any other statement.
+
+    ``limit = finfo(x.dtype).max`` is a helper when nothing outside the block reads ``limit``.
+    """
+    values: dict[str, cst.BaseExpression] = {}
+    helpers: set[str] = set()
+    for statement in statements(block):
+        if not isinstance(statement, cst.Assign):
+            raise Refuse(f"a side {does(statement)} instead of assigning a name")
+        target = statement.targets[0].target
+        is_own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and root(target) == "self"
+        if len(statement.targets) != 1 or not (is_own or isinstance(target, cst.Name)):
+            raise Refuse("a side assigns to something other than one plain name")
+        read = {name for name in values if reads(statement.value, name)}
+        if any(not is_helper(name, block, editor) for name in read) or editor.code(target) in values:
+            raise Refuse("a side uses a name that it has just assigned")
+        helpers |= read
+        values[editor.code(target)] = statement.value
+    return Assigned(
+        {name: value for name, value in values.items() if name not in helpers},
+        {name: value for name, value in values.items() if name in helpers},
+    )
+
+
+def reads(node: cst.CSTNode, target: str) -> bool:
+    """True when ``node`` reads the name or the attribute ``target``."""
+    name, _, attribute = target.partition(".")
+    if not attribute:
+        return name in names(node)
+    return any(isinstance(n, cst.Attribute) and n.attr.value == attribute and root(n) == name for n in walk(node))
+
+
+def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
+    """A plain name that nothing outside ``block`` reads."""
+    function = editor.function_of(block)
+    inside = set(walk(block))
+    return function is not None and all(n in inside for n in editor.mentions(function, name))
+
+
+class _PutInPlace(cst.CSTTransformer):
+    """Replaces names by their values."""
+
+    def __init__(self, values: dict[str, cst.BaseExpression]) -> None:
+        self.values = values
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        value = self.values.get(original_node.value)
+        if value is None:
+            return updated_node
+        nested = value.visit(self)
+        assert isinstance(nested, cst.BaseExpression)
+        value = nested
+        is_tight = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(value.lpar)
+        return value if is_tight else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:
+    """What a block returns, when that is all it does."""
+    body = list(statements(block))
+    if len(body) != 1 or not isinstance(body[0], cst.Return):
+        raise Refuse("a side does more than return a value")
+    if body[0].value is None:
+        raise Refuse("a side returns nothing")
+    return body[0].value
+
+
+def is_return(block: cst.BaseSuite) -> bool:
+    """True when the last statement of ``block`` is a return."""
+    return isinstance(list(statements(block))[-1], cst.Return)
+
+
+def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse what is no tensor and no number on some path, by the source or by what the interpreter knows."""
+    is_word = isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+    if isinstance(value, _PYTHON_ONLY) or is_word or is_other(value, editor):
+        raise Refuse(f"`{editor.code(value)}` is not a tensor")
+
+
+def check(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse a side that cannot be computed when it is not taken, or that ``torch.where`` cannot take."""
+    check_tensor(value, editor)
+    check_calls(value, editor)
+
+
+def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse an expression that does more than compute a value, where Python might not come to it."""
+    code = editor.code(value)
+    for node in walk(value):
+        if isinstance(node, (cst.Await, cst.Yield, cst.NamedExpr)):
+            raise Refuse(f"`{code}` awaits, yields or assigns")
+        if (
+            isinstance(node, cst.Call)
+            and not is_pure(node, editor)
+            and not _is_random(node)
+            and root(node.func) != "self"
+        ):
+            raise Refuse(f"`{editor.code(node)}` may have side effects, and both sides would run")
+
+
+def risks(value: cst.BaseExpression, editor: Editor) -> Iterator[str]:
+    """What may change when ``value`` is computed although it is not taken: one clause each."""
+    for call in calls(value):
+        name = called(call)
+        if name in HAZARDS:
+            yield f"`{name}` of the side not taken can make gradients NaN"
+        elif _is_random(call):
+            yield f"`{name}` draws random numbers on both sides"
+        elif not is_pure(call, editor):
+            yield f"`{editor.code(call.func)}` now always runs"
+    for node in walk(value):
+        if isinstance(node, cst.BinaryOperation) and _divides(node):
+            yield "the division on the side not taken can make gradients NaN"
+        elif isinstance(node, cst.Subscript) and not _is_plain_index(node):
+            yield f"`{editor.code(node)}` is read even when it is not taken"
+
+
+def statements(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
+    """The statements of a block, of a line with several each for itself."""
+    for line in block.body:
+        if isinstance(line, cst.SimpleStatementLine):
+            yield from line.body
+        else:
+            yield line
+
+
+def does(statement: cst.CSTNode) -> str:
+    """What a statement does, as a verb phrase."""
+    verbs: dict[type[cst.CSTNode], str] = {
+        cst.Raise: "raises",
+        cst.Return: "returns",
+        cst.Pass: "does nothing",
+        cst.AugAssign: "changes a value in place",
+        cst.Expr: "runs a call",
+        cst.If: "branches again",
+    }
+    return verbs.get(type(statement), "does something")
+
+
+def _is_random(call: cst.Call) -> bool:
+    return called(call) in RANDOM and isinstance(call.func, cst.Attribute)
+
+
+def _divides(node: cst.BinaryOperation) -> bool:
+    """A division by something that may be zero, or a power that is not a plain positive one."""
+    if isinstance(node.operator, cst.Power):
+        return not isinstance(node.right, cst.Integer)
+    is_division = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo))
+    return is_division and not isinstance(node.right, (cst.Integer, cst.Float))
+
+
+def _is_plain_index(node: cst.Subscript) -> bool:
+    """Slices and whole-number literals: shapes decide whether they are in range, not data."""
+    for element in node.slice:
+        index = element.slice
+        if isinstance(index, cst.Index):
+            value = index.value.expression if isinstance(index.value, cst.UnaryOperation) else index.value
+            if not isinstance(value, (cst.Integer, cst.Ellipsis)):
+                return False
+    return True

@@ -1,0 +1,49 @@
+"""Counters on a module, as buffers: a number that changes in each call is compiled anew, a tensor is not."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_SUPER_INIT = re.compile(r"super\([^()]*\)\.__init__")
+
+
+def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``self.step = 0`` in ``__init__`` becomes a buffer, where the class only counts with it or computes."""
+    target = hit.place
+    owner = next((n for n in editor.ancestors(target) if isinstance(n, cst.ClassDef)), None)
+    if owner is None or not editor.code(target).startswith("self."):
+        return Refusal("The counter is not an attribute of a module of this file.")
+    name = editor.code(target)
+    init = next((n for n in walk(owner) if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"), None)
+    calls = [editor.code(n.func) for n in walk(init) if isinstance(n, cst.Call)] if init is not None else []
+    if init is None or not any(_SUPER_INIT.fullmatch(call) for call in calls):
+        return Refusal("The class has no `__init__` that calls the one of nn.Module.")
+    starts = [
+        n for n in walk(init)
+        if isinstance(n, cst.Assign) and [editor.code(t.target) for t in n.targets] == [name]
+        and isinstance(n.value, (cst.Integer, cst.Float))
+    ]  # fmt: skip
+    if len(starts) != 1:
+        return Refusal(f"`__init__` does not set `{name}` to a number.")
+    for node in walk(owner):
+        if isinstance(node, cst.Attribute) and editor.code(node) == name and not _may_be_tensor(node, editor):
+            raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
+    attribute = name.removeprefix("self.")
+    text = f'self.register_buffer("{attribute}", torch.tensor({editor.code(starts[0].value)}), persistent=False)'
+    reason = f"`{name}` is a tensor for other code too, and moves with the module."
+    return FixPlan((*editor.torch_import(owner), editor.replace(starts[0], text)), "unsafe", reason)
+
+
+def _may_be_tensor(node: cst.Attribute, editor: Editor) -> bool:
+    """The start, the target of ``+=``, and operands of arithmetic that is assigned or returned."""
+    outer: cst.CSTNode | None = editor.parent(node)
+    while isinstance(outer, cst.BinaryOperation):
+        outer = editor.parent(outer)
+    return isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Return))

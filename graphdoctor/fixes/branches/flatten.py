@@ -1,0 +1,272 @@
+"""A branch on tensor data whose sides do several things, as code without a branch.
+
+The test gets a name, and each statement of a side becomes one under it, in order::
+
+    condition = h.abs().max() > 100
+    if not torch.compiler.is_compiling() and condition:
+        log.warning("large")
+    h = torch.where(condition, h.clamp(-100, 100), h)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
+from graphdoctor.fixes.analysis.purity import root
+from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.output_blocks import left_out, output_call
+from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.layout import behind
+from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+
+def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """An ``if`` whose sides assign, write output, and branch again, in any order."""
+    if not isinstance(branch, cst.If) or editor.code(branch).startswith("elif"):
+        return Refusal("This is no branch of its own.")
+    flat = Flat(hit, editor, branch)
+    flat.branch_off(branch, None, 0)
+    edit = flat.edit()
+    reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
+    return FixPlan((*editor.torch_import(branch), edit), "unsafe", reason, guards_output=not flat.is_lossy)
+
+
+@dataclass(frozen=True)
+class Under:
+    """What a statement stands under: a name that holds a bool tensor, or its opposite; how deep its lines are."""
+
+    name: str
+    holds: bool
+    depth: int
+
+    @property
+    def as_tensor(self) -> str:
+        return self.name if self.holds else f"~{self.name}"
+
+    @property
+    def as_test(self) -> str:
+        return self.name if self.holds else f"not {self.name}"
+
+    def choose(self, value: str, before: str) -> str:
+        """``value`` where the condition holds, else what was there before."""
+        sides = f"{value}, {before}" if self.holds else f"{before}, {value}"
+        return f"torch.where({self.name}, {sides})"
+
+
+class Flat:
+    """Builds the lines, and collects what may change by them."""
+
+    def __init__(self, hit: Hit, editor: Editor, branch: cst.If) -> None:
+        function = editor.function_of(branch)
+        if function is None:
+            raise Refuse("the code is not in a function")
+        self.editor = editor
+        self.branch = branch
+        self.function = function
+        self.indent = editor.indent_of(branch)
+        self.conditions = Conditions(editor, hit)
+        self.risks = ["what the side not taken computes may raise, or make gradients NaN"]
+        #: Whether more than output is left out under compile.
+        self.is_lossy = False
+        self._lines: list[str] = []
+        self._bound: set[str] = set()
+        self._names = 0
+
+    def edit(self) -> Edit:
+        """The edit that puts the lines in place of the branch."""
+        comments = [text for _, text in self.editor.module.comments(self.branch)]
+        return self.editor.replace(self.branch, self.editor.lines(self.indent, *comments, *self._lines))
+
+    def branch_off(self, node: cst.If, under: Under | None, depth: int) -> None:
+        """``node``, which stands under ``under`` where it is inside a side."""
+        condition = self._known(node.test, under)
+        if condition is None:
+            self._python_if(node, under, depth)
+            return
+        if condition.python:
+            if node.orelse is not None:
+                raise Refuse("Python decides whether the tensor is asked, and there is an else")
+            self._add(depth, f"if {condition.python}:")
+            depth += 1
+        name = self._name()
+        self._note(condition)
+        outer = f"{under.as_tensor} & " if under is not None else ""
+        text = tight(condition.tensor) if outer else condition.tensor
+        self.bind(depth, name, outer + text)
+        self._block(node.body, Under(name, True, depth))
+        if node.orelse is None:
+            return
+        other = Under(name, False, depth)
+        if under is not None:
+            second = self._name()
+            self.bind(depth, second, f"{under.as_tensor} & ~{name}")
+            other = Under(second, True, depth)
+        self._else(node.orelse, other)
+
+    def condition(self, node: cst.If) -> Under:
+        """The test of ``node`` as a name for what follows. Refuses where Python decides a part of it."""
+        condition = self.conditions.split(node.test)
+        if condition.python:
+            raise Refuse("Python decides whether the tensor is asked")
+        self._note(condition)
+        name = self._name()
+        self.bind(0, name, condition.tensor)
+        return Under(name, True, 0)
+
+    def _note(self, condition: Condition) -> None:
+        if not condition.scalar:
+            self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
+
+    def _else(self, orelse: cst.If | cst.Else, under: Under) -> None:
+        if isinstance(orelse, cst.If):
+            self.branch_off(orelse, under, under.depth)
+        else:
+            self._block(orelse.body, under)
+
+    def _python_if(self, node: cst.If, under: Under | None, depth: int) -> None:
+        """A branch inside a side that no tensor decides stays one."""
+        if under is None:
+            raise Refuse(f"it is not clear which part of `{self.editor.code(node.test)}` is tensor data")
+        branch_arms.check_calls(node.test, self.editor)
+        self._add(depth, f"if {self.editor.code(node.test)}:")
+        before = set(self._bound)
+        self._block(node.body, replace(under, depth=depth + 1))
+        self._bound = before
+        if node.orelse is not None:
+            self._add(depth, "else:")
+            self._else(node.orelse, replace(under, depth=depth + 1))
+            self._bound = before
+
+    def _known(self, test: cst.BaseExpression, under: Under | None) -> Condition | None:
+        """The test in its parts; None where a test inside a side is not known to be tensor data."""
+        if under is not None:
+            branch_arms.check_calls(test, self.editor)
+            if self.conditions.types.kind(test) is None:
+                return None
+        return self.conditions.split(test)
+
+    def _block(self, block: cst.BaseSuite, under: Under) -> None:
+        before = len(self._lines)
+        self.statements(branch_arms.statements(block), block, under)
+        if len(self._lines) == before:
+            self._add(under.depth, "pass")
+
+    def statements(self, small: Iterable[cst.CSTNode], block: cst.BaseSuite, under: Under) -> None:
+        """Lines for the statements ``small`` of ``block``."""
+        for statement in small:
+            if isinstance(statement, cst.If):
+                self.branch_off(statement, under, under.depth)
+            elif isinstance(statement, cst.Expr):
+                self._effect(statement, under)
+            elif not isinstance(statement, cst.Pass):
+                self._assign(*_assignment(statement), block, under)
+
+    def _effect(self, statement: cst.Expr, under: Under) -> None:
+        call = output_call(statement, self.editor)
+        self.is_lossy = self.is_lossy or bool(left_out(call, self.editor))
+        guard = f"if {EAGER_ONLY} and {under.as_test}:"
+        if self._last_guard() != "\t" * under.depth + guard:
+            self._add(under.depth, guard)
+        self._add(under.depth + 1, self.editor.code(statement))
+        self.risks.append("under compile nothing is written")
+
+    def _last_guard(self) -> str:
+        """The guard above the last line, if that line stands under one."""
+        if not self._lines:
+            return ""
+        depth = len(self._lines[-1]) - len(self._lines[-1].lstrip("\t"))
+        above = (line for line in reversed(self._lines) if not line.startswith("\t" * depth))
+        return next(above, "") if depth else ""
+
+    def _assign(
+        self, target: cst.BaseExpression, value: cst.BaseExpression, block: cst.BaseSuite, under: Under
+    ) -> None:
+        name = self.editor.code(target)
+        branch_arms.check(value, self.editor)
+        self.risks.extend(branch_arms.risks(value, self.editor))
+        if isinstance(self.editor.parent(target), cst.AugAssign):
+            self.risks.append(f"`{name}` is no longer changed in place")
+        elif "." in name:
+            self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
+        code = self.editor.module.code(value)
+        is_first = name not in self._bound and not self._is_bound_before(name)
+        if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
+            raise Refuse(f"`{name}` is not assigned before the branch")
+        plain = is_first or branch_arms.is_helper(name, block, self.editor)
+        self.bind(under.depth, name, code if plain else under.choose(code, name))
+        self._bound.add(name)
+
+    def _is_bound_before(self, name: str) -> bool:
+        if "." in name:
+            return True
+        start = self.editor.location(self.branch)
+        bound = self.editor.assignments(self.function, name)
+        return name in parameters(self.function) or any(self.editor.location(a) < start for a in bound)
+
+    def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
+        """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""
+        sides = list(_sides(self.branch))
+        if block not in sides or not isinstance(sides[-1], cst.BaseSuite):
+            return False
+        return all(any(name == n for n in self._assigned(side)) for side in sides if side is not None)
+
+    def _assigned(self, block: cst.BaseSuite) -> Iterator[str]:
+        for statement in branch_arms.statements(block):
+            if isinstance(statement, cst.Assign):
+                yield from (self.editor.code(target.target) for target in statement.targets)
+
+    def _name(self) -> str:
+        self._names += 1
+        return self.editor.fresh("condition" if self._names == 1 else f"condition{self._names}")
+
+    def bind(self, depth: int, name: str, value: str) -> None:
+        """Add the line ``name = value``."""
+        indent = self.indent + depth * self.editor.indent
+        text = self.editor.statement(indent, f"{name} = ", behind(indent, value, self.editor.newline))
+        self._add(depth, text)
+
+    def _add(self, depth: int, line: str) -> None:
+        self._lines.append("\t" * depth + line)
+
+
+def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """The one target and the value of a statement. Refuses any other."""
+    if isinstance(statement, cst.AugAssign):
+        target, value = statement.target, statement.value
+        operator = _OPERATORS.get(type(statement.operator))
+        if operator is None:
+            raise Refuse("a side changes a value in place")
+        tight_value = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
+        if not tight_value and not value.lpar:
+            value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        value = cst.BinaryOperation(target, operator(), value)
+    elif isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0].target, statement.value
+    else:
+        raise Refuse(f"a side {branch_arms.does(statement)} instead of assigning a name")
+    is_own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and root(target) == "self"
+    if not (is_own or isinstance(target, cst.Name)):
+        raise Refuse("a side assigns to something other than one plain name")
+    return target, value
+
+
+_OPERATORS: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
+    cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
+    cst.DivideAssign: cst.Divide,
+}  # fmt: skip
+
+
+def _sides(node: cst.If) -> Iterator[cst.BaseSuite | None]:
+    """The blocks of an ``if`` with its ``elif`` and ``else``; None at the end where there is no ``else``."""
+    yield node.body
+    if isinstance(node.orelse, cst.If):
+        yield from _sides(node.orelse)
+    else:
+        yield node.orelse.body if node.orelse is not None else None

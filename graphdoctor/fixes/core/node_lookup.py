@@ -1,0 +1,103 @@
+"""What the fixes of one file ask again and again: each answer is found in one walk and kept."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from graphdoctor.fixes.core import torch_name
+from graphdoctor.fixes.core.scope import Names, names_in
+from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.written import Written
+
+_Kind = TypeVar("_Kind", bound=cst.CSTNode)
+_WORD = re.compile(r"\w+")
+
+
+class Lookup:
+    """Answers about the names and nodes of one file and of its functions."""
+
+    def __init__(self, module: Written) -> None:
+        self.module = module
+        self._names: dict[cst.CSTNode, Names] = {}
+        self._binds_torch: dict[cst.CSTNode, bool] = {}
+        self._every: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
+
+    def assignments(self, function: cst.CSTNode, name: str) -> Sequence[cst.CSTNode]:
+        """The nodes in ``function``, or in the module, that bind the plain name ``name``, in source order."""
+        return [self.module.current(node) for node in self._names_in(function).bound.get(name, ())]
+
+    def mentions(self, function: cst.CSTNode, name: str) -> Sequence[cst.Name]:
+        """The plain names ``name`` in ``function``, in source order."""
+        return self._names_in(function).mentioned.get(name, [])
+
+    def _names_in(self, function: cst.CSTNode) -> Names:
+        if function not in self._names:
+            self._names[function] = names_in(function)
+        return self._names[function]
+
+    def mentions_anywhere(self, name: str) -> bool:
+        """True when the plain name ``name`` occurs in the file."""
+        return name in self._words and name in self._counts
+
+    def has_word(self, word: str) -> bool:
+        """True when ``word`` occurs in the file: as a name, in a text or in a comment."""
+        return word in self._words
+
+    def defines_function(self, name: str) -> bool:
+        """True when the file has a function or a property of that name, as a method or not."""
+        pattern = rf"\bdef\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=\s*[\w.]*property\b"
+        return self.has_word(name) and re.search(pattern, self.module.text) is not None
+
+    def mentions_outside(self, function: cst.FunctionDef, name: str) -> bool:
+        """True when the plain name ``name`` occurs in the file outside of ``function``."""
+        return self.mentions_anywhere(name) and self._counts[name] > len(self.mentions(function, name))
+
+    def every(self, kind: type[_Kind]) -> Sequence[_Kind]:
+        """The nodes of the class ``kind`` in the file, in source order: as they are written, or as they were read."""
+        if kind not in self._every:
+            self._every[kind] = [node for node in walk(self.module.tree) if type(node) is kind]
+        current: Sequence[Any] = [self.module.current(node) for node in self._every[kind]]
+        return current
+
+    def fresh(self, name: str) -> str:
+        """``name``, with underscores behind it until nothing in the file has it."""
+        while self.mentions_anywhere(name):
+            name += "_"
+        return name
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """What the text holds of words: much faster than a walk, and most names that are asked for are not there."""
+        return frozenset(_WORD.findall(self.module.text))
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        """How often each plain name occurs in the file."""
+        return Counter(node.value for node in walk(self.module.tree) if type(node) is cst.Name)
+
+    @cached_property
+    def torch_names(self) -> frozenset[str]:
+        """The names at module level that stand for torch or a part of it: ``F``, ``nn``, ``where``."""
+        return torch_name.parts(self.module.tree)
+
+    def has_own_torch(self, function: cst.FunctionDef | cst.Lambda) -> bool:
+        """True when ``torch`` is a parameter or a local name of ``function``."""
+        if function not in self._binds_torch:
+            self._binds_torch[function] = torch_name.is_local(function)
+        return self._binds_torch[function]
+
+    @cached_property
+    def torch_import_line(self) -> cst.CSTNode | None:
+        """The statement at module level that surely imports torch."""
+        return torch_name.import_of(self.module.tree)
+
+    @cached_property
+    def torch(self) -> torch_name.Binding:
+        """What ``torch`` stands for at module level."""
+        return torch_name.at_module_level(self.module)

@@ -1,0 +1,4 @@
+"""Rewrites of Python that Dynamo cannot trace: output, context managers, definitions, wrappers.
+
+May import ``model``, ``syntax``, ``static``, ``fixes.core``, ``fixes.analysis`` and ``fixes.branches``.
+"""

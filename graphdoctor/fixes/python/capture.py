@@ -1,0 +1,86 @@
+"""Dynamo's settings that record numbers and shapes which depend on data, where no rewrite of the code fits.
+
+Measured on torch 2.13: with ``capture_scalar_outputs`` an ``.item()`` becomes a symbol of the graph, with
+``capture_dynamic_output_shape_ops`` so does the size of a ``nonzero``; ``fullgraph=True`` sets both (since 2.10).
+A branch on such a number still breaks.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.try_blocks import unhandled
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.scope import names, target_names
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+#: Operators whose result gets a symbol for its size.
+_WITH_SYMBOL = words(
+    "argwhere bincount flatnonzero masked_select nonzero repeat_interleave unique unique_consecutive where"
+)
+#: What branches, and its field that decides.
+_DECIDING: dict[type[cst.CSTNode], str] = {
+    cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
+}  # fmt: skip
+_REASON = (
+    "The code stays as it is; `torch._dynamo.config.{setting}` is set for the whole process when the file is imported, "
+    "so other compiled code records such values too."
+)
+
+
+def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Record the number as a symbol of the graph."""
+    unhandled(hit.place, editor)
+    return _capture("capture_scalar_outputs", hit, editor)
+
+
+def capture_shapes(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Record the size that depends on data as a symbol of the graph."""
+    if isinstance(hit.place, cst.Call) and called(hit.place) not in _WITH_SYMBOL:
+        return Refusal(f"`{called(hit.place)}` breaks even when sizes that depend on data are recorded.")
+    return _capture("capture_dynamic_output_shape_ops", hit, editor)
+
+
+def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    function = editor.function_of(hit.place)
+    is_truth = function is not None and function.name.value in ("__bool__", "__len__", "__index__", "__int__")
+    if is_truth or branch_of(hit.place, editor) is not None or _decides(hit.place, editor):
+        return Refusal("The value decides a branch, which breaks even when it is recorded.")
+    line = f"torch._dynamo.config.{setting} = True"
+    if line in editor.module.text:
+        return Refusal(f"`{line}` is already set in this file.")
+    if editor.torch_import(hit.place):
+        return Refusal("The file does not import torch, so it is no place for a setting of torch.")
+    last = _last_import(editor.module.tree)
+    if last is None:
+        return Refusal("There is no place for a setting, because the imports are not at the top of the file.")
+    place = editor.location(last)
+    number = place.end_line + 1
+    blank = editor.newline if editor.is_blank(number) else ""
+    edit = Edit(editor.path, (number, 1), (number, 1), f"{blank}{line}{editor.newline}")
+    return FixPlan((edit,), "unsafe", _REASON.format(setting=setting))
+
+
+def _decides(place: cst.CSTNode, editor: Editor) -> bool:
+    """True when a name that the value goes to stands in the test of a branch of the same function."""
+    statement, function = editor.statement_of(place), editor.function_of(place)
+    if not isinstance(statement, cst.Assign) or function is None:
+        return False
+    bound = {n for target in statement.targets for n in target_names(target.target)}
+    tests = (getattr(n, _DECIDING[type(n)]) for n in walk(function) if type(n) in _DECIDING)
+    return any(names(test) & bound for test in tests)
+
+
+def _last_import(tree: cst.Module) -> cst.CSTNode | None:
+    """The last import above the first function, class or block, if there is a line behind it."""
+    last: cst.CSTNode | None = None
+    for statement in tree.body:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return last
+        if any(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body):
+            last = statement
+    return last

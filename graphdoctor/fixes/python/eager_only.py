@@ -1,0 +1,152 @@
+"""Host work that no tensor depends on, such as clocks and probes: it stays in eager and is left out under compile."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.effects import trace
+from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_read
+from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
+from graphdoctor.fixes.analysis.quiet_calls import READING
+from graphdoctor.fixes.analysis.uses import is_elsewhere
+from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import parameters, target_names
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.events import ArgumentCall, Call
+from graphdoctor.static.domain.values import External
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
+
+
+def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Put the statement of the hit, and those that only serve it, under ``if not torch.compiler.is_compiling():``.
+
+    ``t0 = time.time()`` goes together with ``dt = time.time() - t0``, as long as nothing else reads the two.
+    """
+    block = _with_block(hit.place, editor)
+    if block is not None:
+        return _guard_block(block, editor)
+    group = _group(editor.statement_of(hit.place), editor)
+    edits: list[Edit] = []
+    for statement in group:
+        edits += [edit for edit in editor.guard(statement) if edit not in edits]
+    lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
+    if not lost:
+        return FixPlan(tuple(edits), "safe", "In eager nothing changes; no tensor depends on these lines.")
+    return FixPlan(tuple(edits), "unsafe", f"In eager nothing changes; under compile `{lost}` is left out.")
+
+
+def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
+    """What in ``statement`` does more than read the clock or the machine, or show what was read."""
+    known = []
+    if isinstance(hit.place, cst.Call) and isinstance(hit.event, Call):
+        known.append(ArgumentCall(hit.place, External(hit.event.qualname), hit.event.args, hit.event.kwargs))
+    for target in _targets(statement):
+        if not target_names(target):
+            return editor.code(statement)
+    if may_be_caught(statement, [statement.value], editor):  # type: ignore[attr-defined]
+        return editor.code(statement)
+    if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
+        call = statement.value
+        name = dotted_name(call.func, editor)
+        if name not in READING:
+            more = more_than_output(name, call, editor)
+            return editor.code(call) if more else trace(call.args, (), known, editor)
+    return trace([statement.value], (), known, editor)  # type: ignore[attr-defined]
+
+
+def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
+    """``first`` and the statements that read what it binds, and so on. Refuses when one of them is needed."""
+    function = editor.function_of(first)
+    if function is None:
+        raise Refuse("the code is not in a function")
+    group: list[cst.CSTNode] = []
+    waiting = [first]
+    while waiting:
+        statement = waiting.pop()
+        group.append(statement)
+        for name in _bound(statement, editor):
+            if name in parameters(function):
+                raise Refuse(f"`{name}` is an argument of the function")
+            if is_elsewhere(name, statement, editor):
+                raise Refuse(f"`{name}` is stored where other code may read it")
+            for node in editor.mentions(function, name):
+                if editor.is_label(node) or _is_bound(node, editor):
+                    continue
+                if editor.function_of(node) is not function:
+                    raise Refuse(f"`{name}` is read in an inner function, which may run later")
+                reader = editor.statement_of(node)
+                if reader not in group and reader not in waiting:
+                    waiting.append(_simple(reader, name, editor))
+    if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
+        raise Refuse("the function reads its variables by name")
+    return sorted(group, key=editor.location)
+
+
+def _is_bound(node: cst.Name, editor: Editor) -> bool:
+    """Whether ``node`` only binds its name: the target of a plain assignment."""
+    return not is_read(node, editor) and not isinstance(editor.parent(node), (cst.AugAssign, cst.Del, cst.Global))
+
+
+def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
+    """The names that ``statement`` binds. Refuses what does more than bind names or call something."""
+    if any(isinstance(node, (*_JUMPS, cst.NamedExpr)) for node in walk(statement)):
+        raise Refuse(f"line {editor.location(statement).line} must run under compile too")
+    if isinstance(statement, cst.Expr):
+        return frozenset()
+    if isinstance(statement, cst.AnnAssign) and statement.value is None:
+        raise Refuse(f"line {editor.location(statement).line} does more than assign")
+    if not isinstance(statement, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
+        raise Refuse(f"line {editor.location(statement).line} does more than assign")
+    for target in _targets(statement):
+        if isinstance(target, cst.Subscript) and editor.code(target.value) == "os.environ":
+            continue
+        if any(isinstance(node, (cst.Attribute, cst.Subscript)) for node in walk(target)):
+            raise Refuse(f"`{editor.code(target)}` is stored where other code may read it")
+    return _bound_by(statement)
+
+
+def _bound_by(statement: cst.CSTNode) -> frozenset[str]:
+    return frozenset(name for target in _targets(statement) for name in target_names(target))
+
+
+def _targets(statement: cst.CSTNode) -> list[cst.CSTNode]:
+    if isinstance(statement, cst.Assign):
+        return [t.target for t in statement.targets]
+    return [statement.target] if isinstance(statement, (cst.AnnAssign, cst.AugAssign)) else []
+
+
+def _simple(reader: cst.CSTNode, name: str, editor: Editor) -> cst.CSTNode:
+    if isinstance(reader, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr)):
+        return reader
+    raise Refuse(f"`{name}` is read in line {editor.location(reader).line}, which runs under compile too")
+
+
+def _with_block(place: cst.CSTNode, editor: Editor) -> cst.With | None:
+    """The ``with`` statement that enters ``place``: ``with open(path) as f:``."""
+    for node in editor.ancestors(place):
+        if isinstance(node, cst.With):
+            return node if any(place in set(walk(item)) for item in node.items) else None
+        if isinstance(node, cst.BaseSuite):
+            return None
+    return None
+
+
+def _guard_block(block: cst.With, editor: Editor) -> FixPlan:
+    function = editor.function_of(block)
+    if function is None or any(isinstance(node, _JUMPS) for node in walk(block)):
+        raise Refuse("the block leaves the function or the loop around it, so it must run under compile too")
+    made = {n for node in walk(block) for t in _targets(node) for n in target_names(t)}
+    made |= {n for item in block.items if item.asname is not None for n in target_names(item.asname.name)}
+    inside = set(walk(block))
+    outside = {n.value for n in walk(function) if isinstance(n, cst.Name) and n not in inside}
+    if made & outside:
+        raise Refuse(f"`{min(made & outside)}` is also used outside the block")
+    if any(isinstance(t, (cst.Attribute, cst.Subscript)) for node in walk(block) for t in _targets(node)):
+        raise Refuse("the block stores values where other code may read them")
+    text = editor.lines(editor.indent_of(block), f"if {EAGER_ONLY}:", "\t" + editor.deepen(block))
+    edits = (*editor.torch_import(block), editor.replace(block, text))
+    return FixPlan(edits, "unsafe", "In eager nothing changes; under compile the whole block is left out.")

@@ -1,0 +1,40 @@
+"""Wrappers that add nothing to what is computed: left out, under compile or everywhere."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.effects import trace
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+#: The bars of tqdm; ``tenumerate``, ``tzip`` and ``tmap`` also change what the loop gets.
+_BAR = re.compile(r"(^|\.)(tqdm|trange|tqdm_notebook)$")
+
+
+def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``for i in tqdm(items):`` runs over ``items`` itself under compile."""
+    call = hit.place
+    loop = editor.parent(call)
+    if not isinstance(call, cst.Call) or not isinstance(loop, (cst.For, cst.CompFor)) or loop.iter is not call:
+        return Refusal("The progress bar is not what a loop runs over.")
+    if not call.args or call.args[0].keyword is not None or any(a.star for a in call.args):
+        return Refusal("What the progress bar runs over is not its first argument.")
+    name = hit.event.qualname if isinstance(hit.event, Call) else ""
+    if not _BAR.search(name):
+        return Refusal("This does more than show how far a loop is.")
+    items = editor.operand(call.args[0].value)
+    options = call.args[1:]
+    if name.endswith("trange"):
+        items = f"range({', '.join(editor.code(a.value) for a in call.args if a.keyword is None)})"
+        options = [a for a in call.args if a.keyword is not None]
+    text = f"{items} if torch.compiler.is_compiling() else {editor.code(call)}"
+    edits = (*editor.torch_import(call), editor.replace(call, f"({text})" if isinstance(loop, cst.CompFor) else text))
+    lost = trace(options, (), (), editor)
+    if lost or any(a.keyword is not None and a.keyword.value == "file" for a in options):
+        lost = lost or "file"
+        return FixPlan(edits, "unsafe", f"Under compile there is no progress bar, and `{lost}` is left out with it.")
+    return FixPlan(edits, "safe", "In eager nothing changes; under compile there is no progress bar.")

@@ -1,0 +1,126 @@
+"""Tensor data that becomes a Python number, or an array, where the tensor itself would do."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.try_blocks import unhandled
+from graphdoctor.fixes.analysis.types import Types, assigned, only_tensor
+from graphdoctor.fixes.branches.branch import branch_of, rewrite_branch
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.imports import import_edit
+from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.static.domain.events import Convert
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_KEPT = (
+    "A 0-d tensor, detached, takes the place of the number; results may change where the two promote dtypes "
+    "differently."
+)
+_NOT_FINITE = "NaN and infinity, for which int() raises an error, go on."
+#: Reductions that numpy and torch compute alike.
+_SAME_IN_NUMPY = words("argmax argmin max mean min prod sum")
+
+
+def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Drop ``.item()``, ``float()`` or ``int()`` where a 0-d tensor can take the place of the number.
+
+    Where the number decides a branch, the branch is rewritten.
+    """
+    call = hit.place
+    if branch_of(call, editor) is not None:
+        return rewrite_branch(hit, editor)
+    if not isinstance(call, cst.Call):
+        return Refusal("The conversion is implicit, so there is no call to drop.")
+    receiver = _receiver(call)
+    if receiver is None:
+        return Refusal(f"`{editor.code(call)}` does more than read one number, so it cannot be dropped.")
+    flow = Flow(hit, editor)
+    try:
+        if isinstance(hit.event, Convert):
+            only_tensor(receiver, hit.event.value, editor)
+        kind, text = Types(editor, hit).kind(receiver), _tensor_text(receiver, editor)
+        if called(call) == "int":
+            unhandled(call, editor)
+            text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
+            kind = "tensor"
+        flow.follow(call, text, kind or "tensor")
+        reason = f"{_KEPT} {_NOT_FINITE}" if called(call) == "int" else _KEPT
+        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
+    except Refuse as refusal:
+        return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
+
+
+def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``v = t.tolist()`` becomes ``v = t`` where only single elements of it are read."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.args:
+        return Refusal("The list is not made by a plain call of tolist().")
+    flow = Flow(hit, editor)
+    flow.sequence(call)
+    edit = editor.replace(call, _tensor_text(call.func.value, editor))
+    return FixPlan((*editor.torch_import(call), edit, *flow.edits), "unsafe", _KEPT)
+
+
+def keep_truth(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``ok = a.any() and b.any()`` becomes ``ok = a.any() & b.any()``, where ``ok`` can be a tensor."""
+    node = hit.place
+    for outer in editor.ancestors(node):
+        is_not = isinstance(outer, cst.UnaryOperation) and isinstance(outer.operator, cst.Not)
+        if not (is_not or isinstance(outer, cst.BooleanOperation)):
+            break
+        node = outer
+    if not isinstance(node, cst.BaseExpression):
+        return Refusal("What is asked for its truth is no expression.")
+    flow = Flow(hit, editor)
+    text = flow.conditions.boolean(node)
+    flow.follow(node, f"({text})" if isinstance(cst.parse_expression(text), cst.BinaryOperation) else text, "bool")
+    return FixPlan((*editor.torch_import(node), *flow.edits), "unsafe", "A bool tensor takes the place of the bool.")
+
+
+def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``np.prod(x.shape)`` becomes ``math.prod(x.shape)``, which stays a Python number."""
+    call: cst.CSTNode | None = hit.place
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and len(call.args) == 1:
+        value = call.args[0].value
+        call = assigned(value, editor) or value
+    is_product = isinstance(call, cst.Call) and called(call) == "prod" and len(call.args) == 1
+    if not isinstance(call, cst.Call) or not is_product or not editor.code(call.func).startswith(("np.", "numpy.")):
+        return Refusal("The number does not come from np.prod of a shape, so Python's math has no form of it.")
+    argument = editor.code(call.args[0].value)
+    is_shape = ".shape" in argument or ".size(" in argument or isinstance(call.args[0].value, (cst.List, cst.Tuple))
+    if not is_shape:
+        return Refusal(f"`{argument}` is not shown to be a shape.")
+    edits = (*import_edit("math", editor), editor.replace(call, f"math.prod({argument})"))
+    return FixPlan(edits, "unsafe", "The product is a Python int in place of a numpy one.")
+
+
+def torch_reduction(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x.numpy().mean().item()`` becomes ``x.mean()``, where the number can be a tensor."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) not in ("item", "float"):
+        return Refusal("The array is not read as one number.")
+    reduction = _receiver(call)
+    is_plain = isinstance(reduction, cst.Call) and called(reduction) in _SAME_IN_NUMPY and not reduction.args
+    array = reduction.func.value if is_plain and isinstance(reduction.func, cst.Attribute) else None  # type: ignore[union-attr]
+    if not isinstance(array, cst.Call) or called(array) != "numpy" or not isinstance(array.func, cst.Attribute):
+        return Refusal("The number is not a reduction that numpy and torch compute alike.")
+    assert isinstance(reduction, cst.Call)
+    flow = Flow(hit, editor)
+    flow.follow(call, f"{editor.operand(array.func.value)}.{called(reduction)}().detach()")
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", _KEPT)
+
+
+def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:
+    """The tensor without its history, as the number had none."""
+    text = editor.operand(receiver)
+    return text if text.endswith((".detach()", ".data")) else f"{text}.detach()"
+
+
+def _receiver(call: cst.Call) -> cst.BaseExpression | None:
+    """The tensor in ``t.item()``, ``float(t)`` and ``int(t)``."""
+    if isinstance(call.func, cst.Attribute):
+        return call.func.value if called(call) == "item" and not call.args else None
+    return call.args[0].value if called(call) in ("float", "int") and len(call.args) == 1 else None

@@ -1,0 +1,57 @@
+"""Autograd's bookkeeping on values inside the graph, where only eager code needs it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_REASON = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
+
+
+def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``y.requires_grad_()`` and ``y.requires_grad = True`` on a value made here run in eager only."""
+    statement = editor.statement_of(hit.place)
+    if isinstance(statement, cst.Assign):
+        return _assigned(hit, statement, editor)
+    call = hit.place
+    if isinstance(statement, cst.Expr) and statement.value is call and _sets_flag(call):
+        assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+        return FixPlan(editor.guard(statement), "unsafe", _REASON.format(name=editor.code(call.func.value)))
+    return Refusal("This is not a statement that only asks for gradients.")
+
+
+def _assigned(hit: Hit, statement: cst.Assign, editor: Editor) -> FixPlan | Refusal:
+    target, value = statement.targets[0].target, statement.value
+    if len(statement.targets) != 1:
+        return Refusal("The statement assigns more than one target.")
+    if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad":
+        return FixPlan(editor.guard(statement), "unsafe", _REASON.format(name=editor.code(target.value)))
+    if value is hit.place and _sets_flag(value) and isinstance(target, cst.Name):
+        assert isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute)
+        arguments = ", ".join(editor.code(a.value) for a in value.args)
+        line = editor.parent(statement)
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+            raise Refuse("the statement shares its line with other code")
+        first = f"{target.value} = {editor.code(value.func.value)}"
+        flag = f"\t{target.value}.requires_grad_({arguments})"
+        text = editor.lines(editor.indent_of(statement), first, f"if {EAGER_ONLY}:", flag)
+        edits = (*editor.torch_import(statement), editor.replace(statement, text))
+        return FixPlan(edits, "unsafe", _REASON.format(name=target.value))
+    return Refusal("This is not a statement that only asks for gradients.")
+
+
+def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``nn.Parameter(torch.ones(8))`` in forward becomes ``torch.ones(8)``: made in each call, it is never trained."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) != "Parameter" or len(call.args) != 1 or call.args[0].keyword:
+        return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+    reason = "The tensor is the same; it is no parameter, and what is computed from it alone requires no gradient."
+    return FixPlan((editor.replace(call, editor.code(call.args[0].value)),), "unsafe", reason)
+
+
+def _sets_flag(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and called(node) == "requires_grad_" and isinstance(node.func, cst.Attribute)

@@ -1,0 +1,79 @@
+"""Whether a mask has the shape of the tensor that it indexes, as far as the source shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import POINTWISE, called, is_torch_function
+from graphdoctor.fixes.analysis.types import assigned
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.domain.events import Subscript
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.rule import Hit
+
+#: Functions whose result has the shape of their operand, beside those computed element by element.
+_LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "isnan", "isinf", "isfinite", "logical_not", "clone"})
+
+
+def spread(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> str:
+    """The mask with as many dimensions as the tensor: a mask indexes the leading ones, ``where`` lines up the last."""
+    text, other = editor.code(mask), editor.code(tensor)
+    if _same_shape(mask, tensor, hit, editor):
+        return text
+    if not isinstance(mask, (cst.Name, cst.Attribute)) or not isinstance(tensor, (cst.Name, cst.Attribute)):
+        raise Refuse(f"`{text}` is not shown to have the shape of `{other}`; give both a name")
+    return f"{text}[(...,) + (None,) * ({other}.ndim - {text}.ndim)]"
+
+
+def _same_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> bool:
+    event = hit.event
+    if isinstance(event, Subscript) and len(event.index) == 1:
+        known = (tensor_of(event.receiver), tensor_of(event.index[0]))
+        ranks = [o.ndim if o is not None else None for o in known]
+        if None not in ranks:
+            return ranks[0] == ranks[1]
+    if isinstance(hit.place, cst.Call):
+        return True
+    return _base(mask, hit, editor) == _base(tensor, hit, editor) != ""
+
+
+def _base(node: cst.BaseExpression, hit: Hit, editor: Editor, depth: int = 0) -> str:
+    """The name whose shape ``node`` has; empty when the source does not show it."""
+    if depth > 5:
+        return ""
+    if isinstance(node, cst.Name):
+        value = assigned(node, editor)
+        inner = _base(value, hit, editor, depth + 1) if value is not None else ""
+        return inner or _once(node, editor)
+    if isinstance(node, cst.UnaryOperation):
+        return _base(node.expression, hit, editor, depth + 1)
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        return _joined([node.left, node.comparisons[0].comparator], hit, editor, depth)
+    if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
+        return _joined([node.left, node.right], hit, editor, depth)
+    if isinstance(node, cst.Call) and (called(node) in POINTWISE or called(node) in _LIKE):
+        operands = [a.value for a in node.args[:1]] if is_torch_function(node, editor) else []
+        if isinstance(node.func, cst.Attribute) and not operands:
+            operands = [node.func.value]
+        return _base(operands[0], hit, editor, depth + 1) if operands else ""
+    return ""
+
+
+def _joined(sides: Sequence[cst.BaseExpression], hit: Hit, editor: Editor, depth: int) -> str:
+    """The one shape of two operands, of which one may be a number."""
+    bases = [_base(s, hit, editor, depth + 1) for s in sides if not isinstance(_literal(s), (cst.Integer, cst.Float))]
+    return bases[0] if bases and all(b == bases[0] for b in bases) else ""
+
+
+def _literal(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node.expression if isinstance(node, cst.UnaryOperation) else node
+
+
+def _once(name: cst.Name, editor: Editor) -> str:
+    """A name that its function binds at most once keeps its shape."""
+    function = editor.function_of(name)
+    bound = editor.assignments(function, name.value) if function is not None else []
+    return name.value if len(bound) <= 1 else ""

@@ -1,0 +1,168 @@
+"""Boolean-mask indexing that keeps the full shape: read-modify-write and reductions of what a mask selects."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
+from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.tensors.mask_shape import spread
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_OPERATORS = {
+    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/", cst.PowerAssign: "**"
+}  # fmt: skip
+#: What the places that the mask leaves out hold, so that the reduction does not see them.
+_NEUTRAL = {"sum": "0", "prod": "1", "any": "False", "all": "True"}
+
+
+def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``y[m] = f(x[m])`` and ``y[m] += v`` become ``y.copy_(torch.where(m, f(x), y))``: ``y`` stays the same object."""
+    statement = editor.statement_of(hit.place)
+    if isinstance(statement, cst.Assign):
+        if len(statement.targets) != 1:
+            return Refusal("The statement assigns more than one target.")
+        target: cst.CSTNode = statement.targets[0].target
+    elif isinstance(statement, cst.AugAssign) and type(statement.operator) in _OPERATORS:
+        target = statement.target
+    else:
+        return Refusal("What the mask selects is not written back to where it came from.")
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, (cst.Name, cst.Attribute)):
+        return Refusal("What the mask selects is not written back to where it came from.")
+    mask = _mask(target)
+    place = editor.code(target.value)
+    value = _without_mask(statement.value, mask, editor)
+    if isinstance(statement, cst.AugAssign):
+        value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
+    condition = spread(mask, target.value, hit, editor)
+    text = f"{place}.copy_(torch.where({condition}, {value}, {place}))"
+    edits = (*editor.torch_import(statement), editor.replace(statement, text))
+    return FixPlan(edits, "unsafe", _reason(statement.value))
+
+
+def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x[m].sum()``, ``.mean()``, ``.max()`` of what a mask selects become reductions of the full shape."""
+    selection = hit.place
+    if isinstance(selection, cst.Subscript):
+        tensor, mask = selection.value, _mask(selection)
+    elif isinstance(selection, cst.Call) and called(selection) == "masked_select":
+        tensor, mask = _select_operands(selection, editor)
+    else:
+        return Refusal("This is no selection by a mask.")
+    reads: list[cst.CSTNode] = [selection]
+    name = ""
+    user = editor.parent(selection)
+    if isinstance(user, cst.Assign):
+        reads, name = list(uses(user, editor)), editor.code(user.targets[0].target)
+    reductions = [_reduction(read, editor) for read in reads]
+    if not reductions:
+        return Refusal("What the mask selects is not used.")
+    condition = spread(mask, tensor, hit, editor)
+    edits = [*editor.torch_import(selection)]
+    source = editor.code(tensor)
+    kinds = {called(r) for r in reductions}
+    if name and kinds <= set(_NEUTRAL) and len(kinds) == 1:
+        edits.append(editor.replace(selection, f"torch.where({condition}, {source}, {_NEUTRAL[kinds.pop()]})"))
+    elif name:
+        raise Refuse(f"`{name}` is reduced in more than one way, or not by a sum; write each reduction with the mask")
+    else:
+        edits.append(editor.replace(reductions[0], _reduced(called(reductions[0]), condition, source)))
+    return FixPlan(tuple(edits), "unsafe", "The reduction runs over all elements, with those outside the mask neutral.")
+
+
+def _reduced(name: str, mask: str, tensor: str) -> str:
+    if name in _NEUTRAL:
+        return f"torch.where({mask}, {tensor}, {_NEUTRAL[name]}).{name}()"
+    if name == "mean":
+        return f"(torch.where({mask}, {tensor}, 0).sum() / ({mask}).expand_as({tensor}).sum())"
+    sign = "-" if name in ("max", "amax") else ""
+    return f"torch.where({mask}, {tensor}, {sign}torch.inf).{name}()"
+
+
+def _reduction(read: cst.CSTNode, editor: Editor) -> cst.Call:
+    """The call of ``read.sum()``."""
+    attribute = editor.parent(read)
+    call = editor.parent(attribute) if attribute is not None else None
+    is_method = isinstance(attribute, cst.Attribute) and isinstance(call, cst.Call) and call.func is attribute
+    if not is_method or not isinstance(call, cst.Call) or call.args:
+        raise Refuse("what the mask selects is used as it is, and its size depends on the data")
+    if called(call) not in (*_NEUTRAL, "mean", "max", "min", "amax", "amin"):
+        raise Refuse(f"`{called(call)}` of what a mask selects has no form with the full shape")
+    return call
+
+
+def _mask(node: cst.Subscript) -> cst.BaseExpression:
+    index = node.slice[0].slice
+    if len(node.slice) != 1 or not isinstance(index, cst.Index) or index.star is not None:
+        raise Refuse("the mask is one of several indices")
+    if any(isinstance(n, (cst.NamedExpr, cst.Await, cst.Yield)) for n in walk(index.value)):
+        raise Refuse("the mask assigns, awaits or yields")
+    return index.value
+
+
+def _select_operands(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    values = [a.value for a in call.args]
+    if isinstance(call.func, cst.Attribute) and not is_torch_function(call, editor):
+        values.insert(0, call.func.value)
+    if len(values) != 2:
+        raise Refuse("the call of masked_select does not have the two arguments it needs")
+    return values[0], values[1]
+
+
+def _without_mask(value: cst.BaseExpression, mask: cst.BaseExpression, editor: Editor) -> str:
+    """``value`` over the full shape: ``z[m]`` becomes ``z``. Refuses what is not computed element by element."""
+    drop = _DropMask(mask)
+    changed = value.visit(drop)
+    assert isinstance(changed, cst.BaseExpression)
+    for call in calls(changed):
+        if called(call) not in POINTWISE or not isinstance(call.func, cst.Attribute):
+            raise Refuse(f"`{editor.module.tree.code_for_node(call)}` is not computed element by element")
+    for node in walk(changed):
+        if isinstance(node, (cst.Subscript, cst.MatrixMultiply, cst.BaseComp, cst.Lambda, cst.IfExp, cst.NamedExpr)):
+            raise Refuse("the value is more than arithmetic on what the mask selects")
+    if not drop.count and not isinstance(value, (cst.Integer, cst.Float, cst.UnaryOperation)):
+        raise Refuse(f"`{editor.code(value)}` is not shown to be one number or to be selected by the same mask")
+    loose = names(changed) - drop.tensors - {"torch", "self"}
+    if drop.count and loose - {n for n in loose if _is_number(n, value, editor)}:
+        raise Refuse(f"`{min(loose)}` is not selected by the mask, and not shown to be one number")
+    return editor.module.tree.code_for_node(changed)
+
+
+def _is_number(name: str, near: cst.BaseExpression, editor: Editor) -> bool:
+    """The local ``name`` is a Python number: bound once, to a literal, or an argument with a number as default."""
+    function = editor.function_of(near)
+    bound = editor.assignments(function, name) if function is not None else []
+    return len(bound) == 1 and isinstance(bound[0], cst.Assign) and isinstance(bound[0].value, (cst.Integer, cst.Float))
+
+
+class _DropMask(cst.CSTTransformer):
+    """``z[m]`` becomes ``z`` for one mask ``m``."""
+
+    def __init__(self, mask: cst.BaseExpression) -> None:
+        self.mask = mask
+        self.count = 0
+        self.tensors: set[str] = set()
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        index = original_node.slice[0].slice
+        if len(original_node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(self.mask):
+            self.count += 1
+            self.tensors |= names(original_node.value)
+            return updated_node.value
+        return updated_node
+
+
+def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
+    is_tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)) or node.lpar
+    return text if is_tight else f"({text})"
+
+
+def _reason(value: cst.BaseExpression) -> str:
+    hazards = [called(c) for c in calls(value) if called(c) in HAZARDS]
+    hazards += ["division" for n in walk(value) if isinstance(n, cst.Divide)]
+    text = "The value is computed for all elements and kept where the mask is true."
+    return f"{text} `{hazards[0]}` outside the mask can make gradients NaN." if hazards else text

@@ -1,0 +1,257 @@
+"""Follows a number that becomes a 0-d tensor through the code that uses it, and rewrites the uses that need it.
+
+Arithmetic with another tensor ends the way: its result was a tensor before. Where the number would reach code that
+needs a Python number (an index, a caller, an attribute), ``Refuse`` says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import Conditions, negate
+from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
+from graphdoctor.fixes.analysis.types import Kind, is_tensor_like
+from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.flatten import flatten_branch
+from graphdoctor.fixes.branches.output_blocks import guard_branch
+from graphdoctor.fixes.branches.where import choose_with_where
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+RETURNED = "the caller gets a Python number; return the tensor and convert it outside the compiled code"
+ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
+OTHER = "the number is used where a tensor may mean something else"
+
+#: Functions of ``math`` that torch has under the same name, with the same values.
+_MATH = words("ceil cos cosh exp expm1 floor isfinite isinf isnan log log10 log1p log2 sin sinh sqrt tan tanh trunc")
+#: Functions of torch whose first two arguments may be 0-d tensors.
+_BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne pow remainder sub true_divide where")
+_BOUNDS = words("clamp clamp_max clamp_min clip")
+
+
+class Flow:
+    """Collects the edits of one rewrite; ``base`` tells what the hit knows."""
+
+    def __init__(self, hit: Hit, editor: Editor) -> None:
+        self.hit = hit
+        self.editor = editor
+        self.conditions = Conditions(editor, hit)
+        self.edits: list[Edit] = []
+        self._names: set[str] = set()
+
+    def follow(self, node: cst.BaseExpression, text: str, kind: Kind = "tensor") -> None:
+        """``node``, written as ``text``, is a tensor from now on: go on with the code around it."""
+        if self._in_branch(node):
+            return
+        user = self.editor.parent(node)
+        if isinstance(user, cst.BinaryOperation):
+            self._operand(user, node, text)
+        elif isinstance(user, cst.UnaryOperation):
+            self._unary(user, text, kind)
+        elif isinstance(user, cst.AugAssign) and user.value is node and is_tensor_like(user.target, self.editor):
+            self._replace(node, text)
+        elif isinstance(user, cst.Arg):
+            self._argument(user, node, text, kind)
+        elif isinstance(user, cst.Assign):
+            self._assigned(user, node, text, kind)
+        elif isinstance(user, (cst.Element, cst.ListComp)):
+            self._element(user, node, text)
+        elif isinstance(user, cst.BooleanOperation):
+            raise Refuse("Python's and/or of the number gives one of its operands")
+        elif isinstance(user, cst.Return):
+            raise Refuse(RETURNED)
+        elif isinstance(user, cst.Comparison):
+            self._comparison(user, node, text)
+        elif isinstance(user, (cst.Slice, cst.Index)):
+            raise Refuse(ARGUMENT)
+        else:
+            raise Refuse(OTHER)
+
+    def sequence(self, name_or_list: cst.BaseExpression) -> None:
+        """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself."""
+        user = self.editor.parent(name_or_list)
+        if isinstance(user, cst.Assign):
+            for use in self._uses(user):
+                self.sequence(use)
+        elif isinstance(user, cst.Subscript) and user.value is name_or_list and _is_constant_index(user):
+            self.follow(user, self.editor.code(user))
+        elif isinstance(user, cst.Arg):
+            call = self.editor.parent(user)
+            if not isinstance(call, cst.Call):
+                raise Refuse(OTHER)
+            name = called(call)
+            if isinstance(call.func, cst.Name) and name in ("max", "min", "sum") and len(call.args) == 1:
+                self.follow(call, self.editor.code(call))
+            elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
+                raise Refuse(ARGUMENT)
+        elif isinstance(user, cst.Attribute) and user.attr.value == "append":
+            return
+        else:
+            raise Refuse(OTHER)
+
+    def branch(self, branch: cst.CSTNode) -> None:
+        """A branch on the number becomes a branch on a tensor, and is rewritten as such."""
+        plan: FixPlan | Refusal
+        if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
+            plan = assert_in_graph(branch, self.hit, self.editor)
+        elif isinstance(branch, (cst.If, cst.IfExp)):
+            plan = self._choice(branch)
+        elif isinstance(branch, cst.Assert):
+            plan = constant_message(branch, self.hit, self.editor)
+        else:
+            raise Refuse("the number decides how often a loop runs")
+        if isinstance(plan, Refusal):
+            raise Refuse(f"the number decides a branch; {plan.reason[:1].lower()}{plan.reason[1:].rstrip('.')}")
+        self.edits += [edit for edit in plan.edits if edit not in self.edits]
+
+    def _choice(self, branch: cst.If | cst.IfExp) -> FixPlan | Refusal:
+        """The branch as a choice, left out under compile where it only writes output, or in single statements."""
+        chosen = choose_with_where(branch, self.hit, self.editor)
+        if isinstance(chosen, FixPlan):
+            return chosen
+        with contextlib.suppress(Refuse):
+            plan = guard_branch(branch, self.editor)
+            if isinstance(plan, FixPlan):
+                return plan
+        with contextlib.suppress(Refuse):
+            plan = flatten_branch(branch, self.hit, self.editor)
+            if isinstance(plan, FixPlan):
+                return plan
+        return chosen
+
+    def _in_branch(self, node: cst.BaseExpression) -> bool:
+        branch = branch_of(node, self.editor)
+        if branch is not None:
+            self.branch(branch)
+        return branch is not None
+
+    def _operand(self, user: cst.BinaryOperation, node: cst.BaseExpression, text: str) -> None:
+        other = user.right if user.left is node else user.left
+        if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
+            raise Refuse(OTHER)
+        if is_tensor_like(other, self.editor):
+            self._replace(node, text)
+            return
+        left, right = (text, self.editor.code(other)) if user.left is node else (self.editor.code(other), text)
+        operator = self.editor.module.tree.code_for_node(user.operator)
+        inner = f"{left}{operator}{right}"
+        self.follow(user, f"({inner})" if user.lpar else inner)
+
+    def _unary(self, user: cst.UnaryOperation, text: str, kind: Kind) -> None:
+        if isinstance(user.operator, cst.Not):
+            self.follow(user, negate(text) if kind == "bool" else f"({text} == 0)", "bool")
+        else:
+            self.follow(user, self.editor.module.tree.code_for_node(user.operator) + text)
+
+    def _comparison(self, user: cst.Comparison, node: cst.BaseExpression, text: str) -> None:
+        """``ok = t.item() > 3``: the bool that Python had is a tensor of bools."""
+        no_order = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
+        if len(user.comparisons) > 1 or isinstance(user.comparisons[0].operator, no_order):
+            raise Refuse("the number is compared in more than one way at once")
+        operator = self.editor.module.tree.code_for_node(user.comparisons[0].operator)
+        right = user.comparisons[0].comparator
+        sides = (text, self.editor.code(right)) if user.left is node else (self.editor.code(user.left), text)
+        self.follow(user, f"({sides[0]}{operator}{sides[1]})", "bool")
+
+    def _argument(self, user: cst.Arg, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        call = self.editor.parent(user)
+        if not isinstance(call, cst.Call) or user.star:
+            raise Refuse(ARGUMENT)
+        name, alone = called(call), len(call.args) == 1
+        position = [a.value for a in call.args].index(node)
+        if isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
+            self._builtin(call, name, text, kind)
+        elif root(call.func) == "math" and name in _MATH and alone:
+            self.editor.torch_import(call)
+            self.follow(call, f"torch.{name}({text})", "bool" if name.startswith("is") else "tensor")
+        elif name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:
+            rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
+            self._replace(call, f"{text}.clone()" + (f".to({rest})" if rest else ""))
+        elif name == "append" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
+            self._replace(node, text)
+            self._list_name(call.func.value)
+        elif self._takes_tensor(call, user, position):
+            self._replace(node, text)
+        else:
+            raise Refuse(ARGUMENT)
+
+    def _builtin(self, call: cst.Call, name: str, text: str, kind: Kind) -> None:
+        if name == "float" and len(call.args) == 1:
+            self.follow(call, text)
+        elif name == "int" and len(call.args) == 1:
+            self.follow(call, f"{text}.long()" if kind == "bool" else f"torch.trunc({text})")
+        elif name == "round" and len(call.args) == 1:
+            self.follow(call, f"torch.round({text})")
+        elif name == "round" and isinstance(call.args[1].value, cst.Integer):
+            self.follow(call, f"torch.round({text}, decimals={self.editor.code(call.args[1].value)})")
+        elif name == "abs":
+            self.follow(call, f"{text}.abs()")
+        elif name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
+            literal = [a.value for a in call.args if isinstance(a.value, (cst.Integer, cst.Float))]
+            if len(literal) != 1:
+                raise Refuse(ARGUMENT)
+            bound = "min" if name == "max" else "max"
+            self.follow(call, f"{text}.clamp({bound}={self.editor.code(literal[0])})")
+        else:
+            raise Refuse(ARGUMENT)
+
+    def _takes_tensor(self, call: cst.Call, argument: cst.Arg, position: int) -> bool:
+        """The argument may be a 0-d tensor; of ``clamp`` the only bound, because Dynamo breaks on mixed ones."""
+        name, is_function = called(call), is_torch_function(call, self.editor)
+        if not is_function and not is_tensor_like(call.func, self.editor):
+            return False
+        first = 1 if is_function else 0
+        if name in _BOUNDS:
+            keyword = argument.keyword.value if argument.keyword is not None else "min"
+            return len(call.args) == first + 1 and keyword in ("min", "max")
+        if name == "masked_fill":
+            return position == first + 1
+        return name in _BINARY and argument.keyword is None and position <= first + (name == "where")
+
+    def _assigned(self, user: cst.Assign, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        self._replace(node, text)
+        for use in self._uses(user):
+            self.follow(use, use.value, kind)
+
+    def _element(self, user: cst.Element | cst.ListComp, node: cst.BaseExpression, text: str) -> None:
+        self._replace(node, text)
+        outer: cst.CSTNode | None = user if isinstance(user, cst.ListComp) else self.editor.parent(user)
+        if not isinstance(outer, (cst.ListComp, cst.List, cst.Tuple)):
+            raise Refuse(OTHER)
+        self.sequence(outer)
+
+    def _list_name(self, name: cst.Name) -> None:
+        """The list that a number is appended to: bound once, and used as a list of tensors can be."""
+        function = self.editor.function_of(name)
+        bound = self.editor.assignments(function, name.value) if function is not None else []
+        if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or not isinstance(bound[0].value, cst.List):
+            raise Refuse(f"`{name.value}` is not shown to be a list of this function")
+        if bound[0].value.elements:
+            raise Refuse(f"`{name.value}` holds other values too")
+        if name.value not in self._names:
+            self.sequence(bound[0].value)
+
+    def _uses(self, assign: cst.Assign) -> Sequence[cst.Name]:
+        """The places that read the one name that ``assign`` binds."""
+        found = uses(assign, self.editor)
+        self._names.add(self.editor.code(assign.targets[0].target))
+        return found
+
+    def _replace(self, node: cst.BaseExpression, text: str) -> None:
+        if text != self.editor.code(node):
+            self.edits.append(self.editor.narrowed(node, text))
+
+
+def _is_constant_index(node: cst.Subscript) -> bool:
+    index = node.slice[0].slice
+    if len(node.slice) != 1 or not isinstance(index, cst.Index):
+        return False
+    value = index.value.expression if isinstance(index.value, cst.UnaryOperation) else index.value
+    return isinstance(value, cst.Integer)

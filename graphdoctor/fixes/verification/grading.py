@@ -1,0 +1,122 @@
+"""What verification says of one fix: its grade, whether it is verified and for what, and in sentences what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from graphdoctor.fixes.core.apply import edits_by_path, original_lines
+from graphdoctor.fixes.verification.coverage import has_run, tests
+from graphdoctor.fixes.verification.trials import Trial, Trials, break_places, innermost
+from graphdoctor.model.findings import Finding, Fix, Grade
+from graphdoctor.model.runs import DynamicRun
+from graphdoctor.syntax.branches import BOTH
+
+
+def finding(
+    found: Finding,
+    trial: Trial,
+    trials: Trials,
+    before: Sequence[DynamicRun],
+    dropped: Mapping[Finding, str],
+    minimal: Sequence[Finding] | None,
+) -> Finding:
+    """``found`` with what is known of its fix.
+
+    ``trial`` has all fixes that stood the proof, ``dropped`` says why others did not.
+    """
+    fix = found.fix
+    if fix is None or fix.safety == "manual":
+        return found
+    if found in dropped:
+        return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {dropped[found]}."))
+    if found not in trial.applied or trial.problem or not trial.equal:
+        return found
+    grade = _grade(found, fix, trial, trials.texts)
+    seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
+    sentences = [*_alone(found, trials, before, len(trial.applied))]
+    doubts = [*_doubts(found, trial, trials, before, grade), *gaps]
+    if BOTH in seen.values() and not gaps:
+        sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
+    if doubts and fix.safety != "safe":
+        sentences.append(f"Not verified: {'; '.join(doubts)}.")
+    if minimal is not None and found.status == "confirmed" and found not in minimal:
+        sentences.append("fullgraph=True does not need it.")
+    held = "" if doubts else assumptions(trials)
+    fix = replace(fix, grade=grade, detail=" ".join(sentences), verified=not doubts, assumes=held)
+    return replace(found, fix=fix)
+
+
+def unconfirmed(found: Finding, why: str) -> Finding:
+    """``found`` without the label "verified", and ``why``."""
+    fix = found.fix
+    if fix is None:
+        return found
+    detail = " ".join(filter(None, [fix.detail, f"Not verified: {why}."]))
+    return replace(found, fix=replace(fix, verified=False, assumes="", detail=detail))
+
+
+def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun], grade: Grade) -> Iterable[str]:
+    """Why the runs prove less than that the fix changes nothing: clauses."""
+    if not trials.varied_in_all_modes():
+        yield "the original was not run on varied inputs in each mode"
+    if grade == "setup-required":
+        yield "it compiles with fullgraph=True only, for that switches on settings that record data"
+    elif still_breaks(found, trial, trials.texts):
+        yield "its line still breaks"
+    if not has_run(found, before, trials.seen):
+        yield "its line did not run"
+    known = found.fix.known if found.fix is not None else ()
+    if "compile" in known:
+        yield "what it leaves out under compile may be more than output"
+    if "once" in known:
+        yield "what each call made is made once, and may keep what a call leaves in it"
+    if "eager" in known:
+        yield "eager code compiles too, which sets what torch.compile sets for the whole process"
+    if trial.changes:
+        changes = trials.changes([found]) if trials.has_time() else f"{trial.changes}, which may be this fix"
+        if changes:
+            yield changes
+
+
+def assumptions(trials: Trials) -> str:
+    """For what inputs the runs were identical, as a clause."""
+    dtypes = sorted({dtype for varied in trials.recorded for dtype in varied.dtypes})
+    refused = dict.fromkeys(name for varied in trials.recorded for name in varied.refused)
+    skipped = dict.fromkeys(name for varied in trials.recorded for name in varied.skipped)
+    text = f"inputs of {', '.join(dtypes)}" if dtypes else "the inputs of the sample"
+    if refused:
+        text += f"; not accepted by the original: {', '.join(refused)}"
+    if not any(varied.backward for varied in trials.recorded):
+        text += "; without gradients"
+    if skipped:
+        text += f"; not tried for lack of time: {', '.join(skipped)}"
+    if trials.noise:
+        text += f"; not compared, as two runs of the original differ there: {', '.join(trials.noise)}"
+    return text
+
+
+def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool:
+    """Whether the place of ``found`` breaks with the fixes of ``trial``; lines count as those they come from."""
+    place = found.location
+    edits = edits_by_path(trial.applied).get(place.path, [])
+    lines = original_lines(texts[place.path], edits)
+    breaks = [b for run in trial.runs for b in run.breaks]
+    places = [innermost(b) if found.owner == "third-party" else (b.path, b.line) for b in breaks]
+    broken = {line for path, line in places if path == place.path and line <= len(lines)}
+    return any(place.line <= lines[line - 1] <= place.end_line for line in broken)
+
+
+def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> Grade:
+    """Of what the run did not confirm nothing is known but that results stay, until all compiles."""
+    if found.status != "confirmed":
+        return "general" if trial.fullgraph and not trial.breaks and found.status == "static-only" else fix.grade
+    return "setup-required" if still_breaks(found, trial, texts) else "general"
+
+
+def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:
+    """The count with this fix alone, where that says more than the count with all."""
+    if trials.each and together > 1 and found.status == "confirmed" and trials.has_time():
+        last = before[-1]
+        after = len(trials.attempt([found], last.mode).breaks)
+        yield f"Alone: {after} graph {'break' if after == 1 else 'breaks'}, {len(break_places([last]))} before."

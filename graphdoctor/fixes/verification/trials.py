@@ -1,0 +1,205 @@
+"""Sets of fixes, tried on a copy of the code: what ran, what broke, and whether it is still the same program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from graphdoctor.fixes.core.apply import fixed_texts
+from graphdoctor.fixes.verification.coverage import Seen, lines_of, outcomes
+from graphdoctor.model.findings import Finding, Known
+from graphdoctor.model.runs import Break, DynamicRun, Numerics, Varied
+
+
+class Copies(Protocol):
+    """Runs copies of the code in which some files have other texts (by shown path). Nothing on disk changes."""
+
+    def run(
+        self, texts: Mapping[str, str], mode: str | None = None, known: Sequence[Known] = ()
+    ) -> Sequence[DynamicRun]:
+        """By default, with fullgraph=True, and compared with the eager results of the original; in one mode or all.
+
+        Where differences are ``known``, compared with the eager results of the same code.
+        """
+
+    def fullgraph(self, texts: Mapping[str, str], mode: str | None = None) -> bool | None:
+        """Whether fullgraph=True passes in one mode or all; None when that could not be tried."""
+
+    def record(
+        self, lines: Mapping[str, Sequence[int]], modes: Sequence[str], known: Sequence[Known] = ()
+    ) -> Sequence[Varied]:
+        """Run the original in eager on varied inputs, for ``vary``, and see the outcomes of the tests in ``lines``.
+
+        ``known`` are the differences that any of the fixes announces.
+        """
+
+    def vary(self, texts: Mapping[str, str], known: Sequence[Known] = ()) -> Sequence[Varied]:
+        """Run in eager on varied inputs, one ``Varied`` for each mode that came to its end."""
+
+    def repeat(self) -> Sequence[Varied]:
+        """Run the original once more: what differs from its first run is not compared from now on."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of fixes and what the runs with them showed.
+
+    ``problem`` says what is wrong, ``changes`` what is done in another way than in the original: clauses, or empty.
+    """
+
+    applied: tuple[Finding, ...]
+    runs: tuple[DynamicRun, ...]
+    problem: str
+    changes: str = ""
+
+    @property
+    def breaks(self) -> set[tuple[object, ...]]:
+        """The places that broke."""
+        return break_places(self.runs)
+
+    @property
+    def fullgraph(self) -> bool | None:
+        """False when it fails in one run, True when it passes in all, else None."""
+        every = [run.fullgraph.passes for run in self.runs]
+        if False in every:
+            return False
+        return True if every and None not in every else None
+
+    @property
+    def numerics(self) -> Numerics | None:
+        """The worst of the comparisons; None when a run made none."""
+        every = [run.numerics for run in self.runs]
+        known = [n for n in every if n is not None]
+        if not known or len(known) < len(every):
+            return None
+        return min(known, key=lambda n: (n.equal is not False, n.equal is not None, -(n.max_abs_diff or 0.0)))
+
+    @property
+    def equal(self) -> bool:
+        """The results were compared in every run, and are those of the original."""
+        return self.numerics is not None and self.numerics.equal is True
+
+
+class Trials:
+    """Tries sets of fixes on ``copies``, each once, within ``seconds`` for what is asked with ``has_time``.
+
+    ``each`` asks for more than whether the fixes are right together.
+    """
+
+    def __init__(self, texts: Mapping[str, str], copies: Copies, each: bool, seconds: float) -> None:
+        self.texts = texts
+        self.each = each
+        self._copies = copies
+        self._until = time.monotonic() + seconds
+        self._done: dict[tuple[object, ...], Trial] = {}
+        self._before: Sequence[DynamicRun] = ()
+        self.seen: Seen = {}
+        #: The original on varied inputs, one for each mode.
+        self.recorded: Sequence[Varied] = ()
+        #: What differs between two runs of the original; None until somebody asked.
+        self.noise: tuple[str, ...] | None = None
+
+    def has_time(self) -> bool:
+        """Whether more may be tried that only adds detail."""
+        return time.monotonic() < self._until
+
+    def record(self, findings: Sequence[Finding], before: Sequence[DynamicRun]) -> None:
+        """Run the original on varied inputs, in the modes of ``before``, and see the outcomes of the tested lines."""
+        lines: dict[str, set[int]] = {}
+        for finding in findings:
+            lines.setdefault(finding.location.path, set()).update(lines_of(finding))
+        modes = tuple(run.mode for run in before)
+        sorted_lines = {path: sorted(numbers) for path, numbers in lines.items()}
+        self.recorded = self._copies.record(sorted_lines, modes, known(findings))
+        self.seen = outcomes(self.recorded)
+        self._before = before
+
+    def attempt(self, applied: Sequence[Finding], mode: str | None = None) -> Trial:
+        """What the runs show with these fixes; the varied inputs only where the sample shows nothing wrong.
+
+        With ``mode`` only that one is run, and on no varied inputs: for fixes that are known to be right together.
+        """
+        key = _key(applied, mode)
+        if key not in self._done:
+            texts = fixed_texts(self.texts, applied)
+            runs = tuple(self._copies.run(texts, mode, known(applied)))
+            problem, changes = _problem(runs), ""
+            if mode is None and not problem:
+                problem, changes = self.varied(applied)
+            changes = changes or _lost(runs)
+            self._done[key] = Trial(tuple(applied), runs, problem, changes)
+        return self._done[key]
+
+    def was_tried(self, applied: Sequence[Finding]) -> bool:
+        """Whether ``attempt`` with these fixes costs nothing more."""
+        return _key(applied, None) in self._done
+
+    def changes(self, applied: Sequence[Finding]) -> str:
+        """What the code with these fixes does in another way than the original, as a clause."""
+        return self.varied(applied)[1] or self.attempt(applied, self._before[-1].mode).changes
+
+    def varied_in_all_modes(self) -> bool:
+        """Whether the original ran on varied inputs in each mode, so that a comparison says something."""
+        return {v.mode for v in self.recorded if v.calls} >= {run.mode for run in self._before}
+
+    def varied(self, applied: Sequence[Finding]) -> tuple[str, str]:
+        """What is wrong with these fixes on varied inputs, and what is done in another way: clauses, or empty."""
+        texts, expected = fixed_texts(self.texts, applied), known(applied)
+        if expected and not self.varied_in_all_modes():
+            return "the original was not run on varied inputs in each mode, so nothing shows what else differs", ""
+        found = self._copies.vary(texts, expected)
+        if any(v.differs or v.changes for v in found) and self.noise is None:
+            # Not before: most rewrites are right, and this is one more run of everything.
+            self.noise = tuple(dict.fromkeys(name for v in self._copies.repeat() for name in v.noise))
+            found = self._copies.vary(texts, expected) if self.noise else found
+        missing = [v.mode for v in self.recorded if v.mode not in {v.mode for v in found}]
+        ended = f"the fixed code did not come to its end on varied inputs ({missing[0]} mode)" if missing else ""
+        problem = next((f"{v.differs} ({v.mode} mode)" for v in found if v.differs), ended)
+        return problem, next((v.changes for v in found if v.changes), "")
+
+    def fullgraph(self, applied: Sequence[Finding], mode: str | None = None) -> bool:
+        """Whether these fixes suffice for fullgraph=True, in one mode or all."""
+        return self._copies.fullgraph(fixed_texts(self.texts, applied), mode) is True
+
+
+def known(applied: Iterable[Finding]) -> tuple[Known, ...]:
+    """The differences that these fixes announce, but for those that the values of eager runs do not show."""
+    every = {kind for f in applied if f.fix is not None for kind in f.fix.known}
+    return tuple(sorted(every - {"compile", "eager", "once"}))
+
+
+def break_places(runs: Iterable[DynamicRun]) -> set[tuple[object, ...]]:
+    """The places that broke in ``runs``, each once."""
+    return {_place(b) for run in runs for b in run.breaks}
+
+
+def innermost(brk: Break) -> tuple[str, int]:
+    """The file and line where the traced code broke: inside a package, where ``brk`` counts for the user's line."""
+    return (brk.stack[-1].path, brk.stack[-1].line) if brk.stack else (brk.path, brk.line)
+
+
+def _place(brk: Break) -> tuple[object, ...]:
+    return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
+
+
+def _key(applied: Sequence[Finding], mode: str | None) -> tuple[object, ...]:
+    return (mode, *((f.fingerprint, f.location) for f in applied))
+
+
+def _lost(runs: Sequence[DynamicRun]) -> str:
+    """What only the original does under compile, as a clause."""
+    names = next((run.unwritten for run in runs if run.unwritten), ())
+    return f"under compile {', '.join(names[:3])} is no longer written" if names else ""
+
+
+def _problem(runs: Sequence[DynamicRun]) -> str:
+    """What is wrong with the fixed code, as a clause."""
+    for run in runs:
+        if run.outcome != "ok":
+            return f"the {run.mode} run did not end well ({run.outcome}{': ' + run.detail if run.detail else ''})"
+        if run.numerics is not None and run.numerics.equal is False:
+            where = f": {run.numerics.detail}" if run.numerics.detail else ""
+            return f"the results in {run.mode} mode differ from the original ones{where}"
+    return "" if runs else "nothing ran"

@@ -1,0 +1,213 @@
+"""Proves fixes: the fixed code is run again, and its breaks and results are compared with those of the original.
+
+No torch here: ``Copies`` runs copies of the code, and nothing on disk changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from graphdoctor.fixes.core.apply import select_fixes
+from graphdoctor.fixes.verification import grading
+from graphdoctor.fixes.verification.subsets import needed, working
+from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
+from graphdoctor.model.findings import Finding, Grade
+from graphdoctor.model.labels import label
+from graphdoctor.model.runs import Dropped, DynamicRun, Verification
+
+#: Fixes up to which the minimal set is looked for: each takes one compile of the model.
+MOST_FIXES = 24
+
+
+@dataclass(frozen=True)
+class Verified:
+    """``findings`` with the grades of their fixes, and what the runs with the fixes showed."""
+
+    verification: Verification
+    findings: tuple[Finding, ...]
+
+
+def verify(
+    findings: Sequence[Finding],
+    texts: Mapping[str, str],
+    before: Sequence[DynamicRun],
+    copies: Copies,
+    each: bool = True,
+    seconds: float = 120.0,
+) -> Verified | None:
+    """Run the code with all fixes, safe or not; with ``each`` also with each one alone and those that fullgraph needs.
+
+    Fixes that change results or leave their break in place are dropped. ``texts`` holds the sources by path. After
+    ``seconds`` no further set is tried. None when there is no fix to try.
+    """
+    chosen, overlapping = select_fixes(findings, unsafe=True, owner=None)
+    if not chosen:
+        return None
+    trials = Trials(texts, copies, each, seconds)
+    trials.record(chosen, before)
+    reasons: dict[Finding, str] = {}
+    trial = _right(chosen, trials, reasons, before)
+    trial = _as_proved(trial, trials, reasons)
+    trial = _effective(trial, trials, reasons)
+    if not trial.applied:
+        # Nothing is left to show but the original.
+        trial = Trial((), tuple(before), "")
+    minimal = _minimal(trial, trials) if each else None
+    proved = _together(tuple(grading.finding(f, trial, trials, before, reasons, minimal) for f in findings), trials)
+    verification = Verification(
+        fixes=tuple(f.fingerprint for f in trial.applied),
+        graphs=max((run.graphs for run in trial.runs), default=0),
+        breaks=len(trial.breaks),
+        fullgraph_passes=trial.fullgraph,
+        numerics=trial.numerics,
+        grade=_grade(trial),
+        detail=" ".join(_details(trial, before, reasons, overlapping, minimal, proved)),
+        minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
+        dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
+    )
+    return Verified(verification, proved)
+
+
+def _right(
+    chosen: Sequence[Finding], trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun]
+) -> Trial:
+    """The trial of the fixes that are right together and alone; why the others are not goes to ``reasons``."""
+    everything = trials.attempt(chosen)
+    if not everything.problem and not trials.each:
+        return everything
+    if not everything.problem and len(chosen) > 1:
+        # One compile for each: the mode that has gradients, where there is one.
+        alone = [trials.attempt([f], before[-1].mode) for f in chosen if trials.has_time()]
+        reasons.update({t.applied[0]: f"alone, {t.problem}" for t in alone if t.problem})
+        if not reasons:
+            return everything
+    # The safe ones first, so that of two that do not go together the unsafe one is left out.
+    order = sorted((f for f in chosen if f not in reasons), key=lambda f: f.fix is not None and f.fix.safety != "safe")
+
+    def good(fixes: Sequence[Finding]) -> bool:
+        ordered = _in_order(fixes)
+        return (trials.was_tried(ordered) or trials.has_time()) and not trials.attempt(ordered).problem
+
+    kept = working(order, good)
+    for finding in order:
+        if finding not in kept:
+            may_try = trials.was_tried([finding]) or trials.has_time()
+            alone_problem = trials.attempt([finding]).problem if may_try else "not tried for lack of time"
+            reasons[finding] = alone_problem or "it does not go together with the other fixes"
+    return trials.attempt(_in_order(kept)) if kept else replace(everything, applied=())
+
+
+def _in_order(fixes: Iterable[Finding]) -> list[Finding]:
+    return sorted(fixes, key=lambda f: f.location)
+
+
+def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
+    """``trial`` without the safe fixes of which a run shows that the code does something in another way.
+
+    What one fix announces is not held against the others either, so these are run without it.
+    """
+    if trial.problem or not trial.changes:
+        return trial
+    wrong: dict[Finding, str] = {}
+    for found in trial.applied:
+        is_safe = found.fix is not None and found.fix.safety == "safe"
+        if is_safe or (known(trial.applied) and not known([found])):
+            problem = trials.varied([found])[0]
+            if problem or (is_safe and (problem := trials.changes([found]))):
+                wrong[found] = problem
+    reasons.update(wrong)
+    rest = [f for f in trial.applied if f not in wrong]
+    if not wrong:
+        return trial
+    return trials.attempt(rest) if rest else replace(trial, applied=())
+
+
+def _together(proved: tuple[Finding, ...], trials: Trials) -> tuple[Finding, ...]:
+    """``proved``, where those that are written without being asked for also hold together and without the others."""
+    written, _ = select_fixes(proved, unsafe=False, owner=None)
+    verified = [f for f in written if f.fix is not None and label(f.fix) == "verified"]
+    if not verified:
+        return proved
+    if trials.was_tried(written) or trials.has_time():
+        trial = trials.attempt(written)
+        if not trial.problem and not trial.changes:
+            return proved
+        why = f"with the fixes that are written by default, {trial.problem or trial.changes}"
+    else:
+        why = "there was no time to run it without the unsafe fixes"
+    return tuple(grading.unconfirmed(f, why) if f in verified else f for f in proved)
+
+
+def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
+    """``trial`` without the fixes that leave their break in place and that fullgraph=True does not need either."""
+    if trial.problem or not trial.applied:
+        return trial
+    idle = [f for f in trial.applied if f.status == "confirmed" and grading.still_breaks(f, trial, trials.texts)]
+    idle = [f for f in idle if not trial.fullgraph or trials.fullgraph([g for g in trial.applied if g is not f])]
+    if not idle:
+        return trial
+    rest = [f for f in trial.applied if f not in idle]
+    reasons.update(dict.fromkeys(idle, "it does not lower the number of graph breaks"))
+    return trials.attempt(rest) if rest else replace(trial, applied=())
+
+
+def _minimal(trial: Trial, trials: Trials) -> list[Finding] | None:
+    """The fixes that alone make fullgraph=True pass; None when it fails with all, or it takes too long to find out.
+
+    They are sought in the last mode, which has gradients where one has, and must then hold in all.
+    """
+    if trial.fullgraph is not True or trial.problem or len(trial.applied) > MOST_FIXES:
+        return None
+    confirmed = [f for f in trial.applied if f.status == "confirmed"]
+    mode = trial.runs[-1].mode
+    start = confirmed if trials.fullgraph(confirmed, mode) else list(trial.applied)
+
+    def good(fixes: Sequence[Finding]) -> bool:
+        return trials.has_time() and trials.fullgraph(fixes, mode)
+
+    found = needed(start, good)
+    if len(found) < len(trial.applied) and len(trial.runs) > 1 and not trials.fullgraph(found):
+        return None
+    return found if trials.has_time() else None
+
+
+def _grade(trial: Trial) -> Grade:
+    if trial.problem or not trial.applied or not trial.equal or trial.fullgraph is not True:
+        return "none"
+    return "setup-required" if trial.breaks else "general"
+
+
+def _details(
+    trial: Trial,
+    before: Sequence[DynamicRun],
+    reasons: Mapping[Finding, str],
+    overlapping: Sequence[Finding],
+    minimal: Sequence[Finding] | None,
+    proved: Sequence[Finding],
+) -> Iterable[str]:
+    applied = {f.fingerprint for f in trial.applied}
+    unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
+    after, earlier = len(trial.breaks), len(break_places(before))
+    fixes = _plural(len(trial.applied), "fix", "fixes") + (f" ({unsafe} of them unsafe)" if unsafe else "")
+    if trial.applied:
+        yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
+    else:
+        yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
+    if held := next((f.fix.assumes for f in proved if f.fix is not None and f.fix.assumes), ""):
+        yield f"Verified for {held}."
+    for finding, reason in reasons.items():
+        yield f"Dropped: {_place(finding)}: {reason}."
+    if overlapping:
+        yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
+    if minimal is not None and len(minimal) < len(trial.applied):
+        suffice = _plural(len(minimal), "fix suffices", "fixes suffice")
+        yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}."
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.rule} at {finding.location.path}:{finding.location.line}"
+
+
+def _plural(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

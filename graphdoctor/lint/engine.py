@@ -1,0 +1,360 @@
+"""The static pass over files: parse, interpret, let the rules look at the events, and turn their hits into findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.suggest import suggest
+from graphdoctor.lint.catalog import rules
+from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
+from graphdoctor.model.findings import Finding, ScannedFile, Severity
+from graphdoctor.source import language
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.suppressions import may_silence
+from graphdoctor.static.domain.events import Build, Call, Compile, CompiledCall, Event
+from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at, package_of
+from graphdoctor.static.domain.recorded_values import Recorder
+from graphdoctor.static.interp.interpreter import Budget, EventSink, Interpreter
+from graphdoctor.static.memo.replay import CallCache
+from graphdoctor.static.regions.regions import interpret
+from graphdoctor.static.rule import Hit, Rule
+from graphdoctor.static.usage.events import USAGE
+from graphdoctor.static.usage.modules import Modules
+from graphdoctor.static.usage.script import usage_events
+from graphdoctor.syntax import parse_check
+from graphdoctor.syntax.garbage_collection import collector_paused
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.recursion_limit import deep_recursion
+
+SEVERITIES = get_args(Severity)
+
+_TOO_LARGE = "too large to analyse completely; what was found so far is reported"
+
+#: Events that say something of code outside compiled regions.
+_OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
+
+#: Lines shown around a finding.
+CONTEXT = 3
+
+
+@dataclass(frozen=True)
+class _Place:
+    """All hits of one rule at one node."""
+
+    rule: Rule
+    hits: tuple[Hit, ...]
+
+
+def analyse(
+    files: Sequence[tuple[Path, str]],
+    wanted: Iterable[Rule] | None = None,
+    helper: PathOf = lambda _file: None,
+    target: str | None = None,
+    unsaved: Mapping[Path, str] | None = None,
+    followed: Mapping[str, Path] | None = None,
+) -> StaticResult:
+    """Analyse ``files``, see ``Analysis``; by default all rules are asked."""
+    active = tuple(wanted) if wanted is not None else rules()
+    analysis = Analysis(files, active, helper, target, unsaved, followed)
+    return merged(analysis.file(file, path) for file, path in files)
+
+
+class Analysis:
+    """Analyses files, one by one. What several of them import is read once. A file that fails costs only its findings.
+
+    ``files`` are all that are scanned, pairs of file on disk and path to show. ``helper`` says how to show a file that
+    is not scanned but called from one that is; None keeps its findings out. ``target`` names what the files declare and
+    the user compiles, in place of the regions that the files show. ``unsaved`` holds texts, by resolved path, that
+    stand for what is on disk. ``followed`` are the installed packages that calls are followed into, with the folders
+    that hold them.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[tuple[Path, str]],
+        active: tuple[Rule, ...],
+        helper: PathOf = lambda _file: None,
+        target: str | None = None,
+        unsaved: Mapping[Path, str] | None = None,
+        followed: Mapping[str, Path] | None = None,
+    ) -> None:
+        self._shown = {file.resolve(): path for file, path in files}
+        self._checks = _Checks(active)
+        self._shared = CallCache()
+        self._helper = helper
+        self._target = target
+        self._project = Project(unsaved, followed)
+
+    def file(self, file: Path, path: str) -> FileResult:
+        """Analyse one of the files."""
+        # When the collector is back, the trees are gone, which it would have to go through.
+        with collector_paused():
+            return self._file(file, path)
+
+    def close(self) -> None:
+        """Give back what was read of the modules that files import; nothing is analysed behind that."""
+        self._project.close()
+
+    def _file(self, file: Path, path: str) -> FileResult:
+        project, trouble = self._project, list[str]()
+        try:
+            text, encoding = project.read(file)
+            lines = text.count("\n") + bool(text and not text.endswith("\n"))
+            language.check(str(file), text)
+            tree = parse_check.check(text)
+            if not any(word in text for word in _WORDS):
+                return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
+            source = SourceModule(path, file, text, encoding, tree)
+        except SourceError as error:
+            return FileResult(ScannedFile(path, 0, "failed", str(error)))
+        project.add(source)
+        helpers: dict[str, Path] = {}
+        editors: dict[SourceModule, Editor | None] = {}
+        found = []
+        module = _module(source)
+
+        def path_of(other: Path) -> str | None:
+            shown = self._shown.get(other)
+            if shown is None:
+                shown = self._helper(other)
+                if shown is not None:
+                    helpers[shown] = other
+            return shown
+
+        recorder = Recorder()
+
+        @cache
+        def elsewhere() -> Recorder:
+            return self._record(source)
+
+        with deep_recursion():
+            places, statements, compiles = self._hits(module, recorder, trouble)
+            complete = not trouble
+            for place in places:
+                with _contained(trouble):
+                    here = place.hits[0].event.site.module is source
+                    recorded = (lambda: recorder) if here else elsewhere
+                    finding = _finding(place, path_of, editors, recorded, trouble)
+                    if finding is not None:
+                        found.append(finding)
+        judged = None
+        if complete and may_silence(text):
+            judged = frozenset(source.location(node).line for node in statements)
+        for edited in editors:
+            edited.forget_written()
+        project.forget(source)
+        scanned = ScannedFile(path, lines, "scanned", "; ".join(dict.fromkeys(trouble)) or None)
+        paths = looked_at(project, module)
+        module.break_reference_cycles()
+        return FileResult(scanned, tuple(found), judged, helpers, paths, compiles)
+
+    def _hits(
+        self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
+    ) -> tuple[list[_Place], set[cst.CSTNode], bool]:
+        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled.
+
+        ``recorder`` gets the values of its expressions.
+        """
+        audience = _Audience(self._checks, trouble)
+        interpreter = Interpreter(self._project, audience, _OUTSIDE, self._shared)
+        interpreter.recorder = recorder
+        with _contained(trouble):
+            interpret(interpreter, module, audience.compiles, self._target)
+        with _contained(trouble):
+            for use in usage_events(module.source, Modules(interpreter, module)):
+                audience.receive(use)
+        if interpreter.steps > interpreter.MAX_STEPS:
+            # A call that ran out of steps ends as one of which nothing is known.
+            trouble.append(_TOO_LARGE)
+        # A script may compile a model of another package, which is no region of this file.
+        compiles = bool(interpreter.reached) or "compile" in module.source.text
+        return audience.places(), interpreter.judged, compiles
+
+    def _record(self, source: SourceModule) -> Recorder:
+        """The values of the expressions in what a file calls of others: it is interpreted once more for them.
+
+        Calls into other files may have been replayed, which evaluates nothing.
+        """
+        audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
+        interpreter = Interpreter(self._project, audience, _OUTSIDE)
+        interpreter.recorder = recorder
+        with _contained([]):
+            interpret(interpreter, module, audience.compiles, self._target)
+        module.break_reference_cycles()
+        return recorder
+
+
+def _module(source: SourceModule) -> ModuleInfo:
+    name, _ = package_of(source.file.resolve())
+    package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
+    return ModuleInfo(source, name, package, Scope("module"))
+
+
+#: A file without any of them compiles nothing. A model's base may come from another file, which imports torch.
+_WORDS = ("torch", "lightning", "transformers", "def forward")
+
+#: What a rule does with an event of the class that it looks at.
+_Check = tuple[Rule, Callable[[Any], Any]]
+
+
+class _Checks:
+    """The rules that look at an event, and what they do then."""
+
+    def __init__(self, active: tuple[Rule, ...]) -> None:
+        self._active = active
+        self._known: dict[type[Event] | str, list[_Check]] = {}
+
+    def of(self, kind: type[Event], qualname: str = "") -> list[_Check]:
+        """The checks for an event of this class; for a call those that watch its name."""
+        key = qualname if kind is Call else kind
+        found = self._known.get(key)
+        if found is None:
+            name = kind.__name__.lower()
+            found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
+            if kind is Call:
+                found = [(rule, asked) for rule, check in found if (asked := _watching(rule, check, qualname))]
+            self._known[key] = found
+        return found
+
+
+def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
+    """What ``rule`` does with calls of ``name``; None where it does not watch them."""
+    watches = rule.watches
+    if watches is None:
+        return check
+    try:
+        return check if watches(name) else None
+    except (Exception, SystemExit):
+        # Asked again for each event, it fails where failures of rules are reported.
+        return lambda event: watches(event.qualname)
+
+
+class _Audience(EventSink):
+    """The rules, asked about each event of one file."""
+
+    def __init__(self, checks: _Checks, trouble: list[str]) -> None:
+        super().__init__()
+        self._checks = checks
+        self._trouble = trouble
+        self._broken: set[str] = set()
+        self.hits: list[tuple[Rule, Hit]] = []
+        self.compiles: list[Event] = []
+
+    def subscribes(self, kind: type[Event], qualname: str) -> bool:
+        return kind is Compile or bool(self._checks.of(kind, qualname))
+
+    def receive(self, event: Event) -> bool:
+        ends = False
+        if isinstance(event, Compile):
+            self.others += 1
+            self.compiles.append(event)
+        for rule, check in self._checks.of(type(event), getattr(event, "qualname", "")):
+            try:
+                hit = check(event)
+                if hit is None or rule.code in self._broken:
+                    continue
+                _check(hit)
+            # A project's own rule may even end the process.
+            except (Exception, SystemExit) as error:
+                self.others += 1
+                if rule.code not in self._broken:
+                    self._broken.add(rule.code)
+                    self._trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
+                continue
+            if event.site.untaken:
+                hit = replace(hit, confidence="possible")
+            self.hits.append((rule, hit))
+            ends |= _breaks(rule, hit)
+        return ends
+
+    def places(self) -> list[_Place]:
+        """The hits, by rule and node."""
+        found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
+        for rule, hit in self.hits:
+            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
+        return [_Place(rule, tuple(hits)) for rule, hits in found.values()]
+
+
+def _breaks(rule: Rule, hit: Hit) -> bool:
+    """Whether the graph ends at ``hit``, as far as it is known."""
+    error = (hit.severity or rule.severity) == "error" and hit.confidence != "possible"
+    return error and bool(hit.gb_ids or rule.gb_ids) and hit.event.site.compiled
+
+
+@contextmanager
+def _contained(trouble: list[str]) -> Iterator[None]:
+    """Note what goes wrong inside, a defect of graphdoctor too: it costs neither other files nor what was found."""
+    try:
+        yield
+    except Budget:
+        trouble.append(_TOO_LARGE)
+    except RecursionError:
+        trouble.append("too deeply nested to analyse completely; what was found so far is reported")
+    except Exception as error:
+        trouble.append(f"internal error ({_one_line(error)}); what was found so far is reported")
+
+
+def _check(hit: object) -> None:
+    """Raises TypeError or ValueError where a rule returned what it may not."""
+    if not isinstance(hit, Hit):
+        raise TypeError(f"a check returns a Hit or None, not {type(hit).__name__}")
+    if hit.confidence not in CONFIDENCES or hit.severity not in (None, *SEVERITIES):
+        raise ValueError(f"no confidence {hit.confidence!r} or no severity {hit.severity!r}")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _finding(
+    place: _Place,
+    path_of: PathOf,
+    editors: dict[SourceModule, Editor | None],
+    recorded: Callable[[], Recorder],
+    trouble: list[str],
+) -> Finding | None:
+    """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far."""
+    first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
+    module = first.event.site.module
+    if module not in editors:
+        path = path_of(module.file.resolve())
+        editors[module] = None if path is None else Editor(module, path, recorded)
+    editor = editors[module]
+    if editor is None:
+        return None
+    location = replace(module.location(first.place), path=editor.path)
+    rule = place.rule
+    severity = first.severity or rule.severity
+    if first.confidence == "possible" and severity == "error":
+        severity = "warning"
+    fix = None
+    try:
+        others = [hit for hit in place.hits if hit is not first]
+        fix = suggest(rule, first, editor, others)
+    except Exception as error:
+        trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
+    start = max(location.line - CONTEXT, 1)
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        severity=severity,
+        confidence=first.confidence,
+        location=location,
+        function=first.event.site.function,
+        message=first.message,
+        why=rule.why,
+        suggestion=first.suggestion,
+        gb_ids=first.gb_ids or rule.gb_ids,
+        whole_frame=any(bool(h.event.site.whole_frame) for h in place.hits),
+        fix=fix,
+        snippet=module.lines[start - 1 : location.end_line + CONTEXT],
+        snippet_start=start,
+    )

@@ -1,0 +1,4 @@
+"""The data that passes between the parts: frozen dataclasses, and nothing else.
+
+Imports nothing of graphdoctor.
+"""

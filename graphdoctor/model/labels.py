@@ -1,0 +1,39 @@
+"""What a fix may be called, and which fixes may be written: the one place that decides. See docs/fixes.md."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from graphdoctor.model.findings import Finding, Fix, Owner
+
+#: "safe" is proved from the source, "verified" was run and found identical, "unsafe" may change behaviour. A run showed
+#: of a "refused" fix that it is wrong or does not help; a "manual" one has no edits.
+Label = Literal["safe", "verified", "unsafe", "refused", "manual"]
+
+
+def label(fix: Fix) -> Label:
+    """The label of ``fix``: what is known from the source, and what verification saw."""
+    if fix.safety == "manual":
+        return "manual"
+    if fix.grade == "none":
+        return "refused"
+    if fix.safety == "safe":
+        return "safe"
+    return "verified" if fix.verified else "unsafe"
+
+
+def is_offered(finding: Finding, owner: Owner | None = "own") -> bool:
+    """Whether there is a fix that could be written, with or without ``--unsafe-fixes``.
+
+    Not where the run refuted the finding or the fix, and only in code of ``owner`` (None: in all code).
+    """
+    if finding.fix is None or finding.status == "refuted" or owner not in (None, finding.owner):
+        return False
+    return label(finding.fix) in ("safe", "verified", "unsafe")
+
+
+def may_be_written(finding: Finding, unsafe: bool, owner: Owner | None = "own") -> bool:
+    """Whether the fix of ``finding`` is written: a safe or a verified one; with ``unsafe`` any that is offered."""
+    if finding.fix is None or not is_offered(finding, owner):
+        return False
+    return unsafe or label(finding.fix) != "unsafe"

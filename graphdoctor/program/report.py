@@ -1,0 +1,103 @@
+"""The folder of a recording, and how the program ended -> the diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.program.process import Ended
+from graphdoctor.program.samples import Saved, write_samples
+from graphdoctor.program.verified import verified
+from graphdoctor.scan.options import ScanOptions, settings_for
+from graphdoctor.trace.diagnose import diagnosed, read_processes
+from graphdoctor.trace.files import NoTrace, find
+from graphdoctor.trace.process import Process
+
+_ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
+
+
+class NothingRecorded(Exception):
+    """There is nothing to report on; the text is one line for the user, ``exit_code`` that of the program."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Whether calls that were saved become files, ``sample`` and its like, and whether they prove the fixes."""
+
+    sample: Path | None = None
+    verify: bool = False
+
+
+def report(
+    folder: Path,
+    name: str,
+    ended: Ended,
+    options: ScanOptions,
+    missing: Sequence[int] = (),
+    proof: Proof | None = None,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> Diagnosis:
+    """What the program ``name`` compiled. ``missing`` are the ranks that had not ended.
+
+    Raises NothingRecorded, UsageError for settings that cannot be read, and OSError where no sample can be written.
+    """
+    proof = proof or Proof()
+    try:
+        processes, traces = read_processes(find(folder))
+    except NoTrace:
+        processes, traces = [], ()
+    busy = [process for process in processes if not process.is_idle]
+    if not busy:
+        raise NothingRecorded(_nothing(folder, name, ended, processes), ended.exit_code)
+    saved: tuple[Saved, ...] = ()
+    notes = [*_how_it_ended(name, ended, busy, missing), *_about(busy)]
+    if proof.sample is not None or proof.verify:
+        saved, about = write_samples(proof.sample or folder / "first_call.py", folder, processes)
+        notes += about if proof.sample is not None or not saved else ()
+    progress("reading the files that took part")
+    diagnosis = diagnosed(busy, traces, options, notes)
+    if proof.verify:
+        timeout = settings_for(replace(options, paths=(".",))).timeout
+        diagnosis = verified(diagnosis, saved[0] if saved else None, timeout, progress)
+    if ended.exit_code and diagnosis.summary.verdict == "ready":
+        headline = f"{diagnosis.summary.headline}; but the program {ended.words}"
+        diagnosis = replace(diagnosis, summary=replace(diagnosis.summary, headline=headline))
+    return diagnosis
+
+
+def _nothing(folder: Path, name: str, ended: Ended, processes: Sequence[Process]) -> str:
+    """Why there is no report, and what to do."""
+    if failures := sorted(folder.glob("not_recorded_*.txt")):
+        reason = failures[0].read_text(encoding="utf-8").strip().splitlines()[-1]
+        return f"{name} was not recorded: the recorder does not fit this torch ({reason})"
+    if not any(folder.glob("imported_torch_*")):
+        what = "before it imported torch" if ended.exit_code else "and never imported torch"
+        return f"nothing to report: {name} {ended.words} {what}"
+    called = sorted({str(note.get("class")) for p in processes for note in p.notes.get("graphdoctor_outermost", ())})
+    if called:
+        return f"nothing was compiled: no module of that class was called; {name} calls {', '.join(called)}"
+    what = "before it compiled anything" if ended.exit_code else "and compiled nothing"
+    return f"nothing was compiled: {name} {ended.words} {what}" + ("" if ended.exit_code else f"; {_ASK}")
+
+
+def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Sequence[int]) -> Iterator[str]:
+    if any(process.notes.get("graphdoctor_steps_done") for process in busy):
+        yield f"{name} was ended after the steps that --steps asked for"
+    elif ended.exit_code:
+        yield f"{name} {ended.words}; this is what it had compiled by then"
+    if missing:
+        yield f"ranks that had not ended when this was written: {', '.join(map(str, missing))}"
+
+
+def _about(busy: Sequence[Process]) -> Iterator[str]:
+    compiled = sorted({str(note.get("class")) for p in busy for note in p.notes.get("graphdoctor_compiled", ())})
+    if compiled:
+        yield f"compiled by --compile, with the backend eager: {', '.join(compiled)}"
+    if any(process.notes.get("graphdoctor_compile_given_up") for process in busy):
+        yield "--compile auto stopped where the program compiled something itself"

@@ -1,0 +1,62 @@
+"""Proves the fixes of a program's report on the first call that its recording saved."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from graphdoctor.dynamic.parent import runner
+from graphdoctor.dynamic.parent.protocol import RunRequest
+from graphdoctor.fixes.verification.verify import verify
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.program.samples import Saved
+from graphdoctor.scan.run_request import Copies
+from graphdoctor.source.files import text_of
+
+
+def verified(diagnosis: Diagnosis, saved: Saved | None, timeout: float, progress: runner.Progress) -> Diagnosis:
+    """``diagnosis`` with the grades of its fixes, or with the note that says why there are none."""
+    if saved is None:
+        return _noted(diagnosis, "fixes not verified: no call was saved")
+    if not any(finding.fix and finding.fix.edits for finding in diagnosis.findings):
+        return diagnosis
+    files = _files(diagnosis)
+    with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
+        request = RunRequest(
+            file=saved.file.resolve(),
+            root=Path(diagnosis.root),
+            mode="train" if saved.training else "eval",
+            timeout=timeout,
+            reference=Path(folder),
+            recompiles=False,
+            deeper=False,
+        )
+        with runner.Server() as server:
+            try:
+                runs = runner.run(request, progress, server).runs
+                failed = next((run for run in runs if run.outcome != "ok"), None)
+                if failed is not None:
+                    reason = failed.detail or failed.outcome
+                    return _noted(diagnosis, f"fixes not verified: the saved call of {saved.name} fails: {reason}")
+                texts = {path: text_of(file) for path, file in files.items()}
+                copies = Copies(request, files, progress, server)
+                proof = verify(diagnosis.findings, texts, runs, copies, each=False, seconds=timeout)
+            except runner.NotStarted as error:
+                return _noted(diagnosis, f"fixes not verified: {error}")
+    if proof is None:
+        return diagnosis
+    note = f"fixes verified on the saved first call of {saved.name}"
+    return _noted(replace(diagnosis, findings=proof.findings, verification=proof.verification), note)
+
+
+def _files(diagnosis: Diagnosis) -> Mapping[str, Path]:
+    """The user's files that findings or their fixes are in, by the paths that are shown."""
+    paths = {finding.location.path for finding in diagnosis.findings}
+    paths |= {edit.path for finding in diagnosis.findings if finding.fix for edit in finding.fix.edits}
+    return {path: Path(diagnosis.root, path) for path in sorted(paths)}
+
+
+def _noted(diagnosis: Diagnosis, note: str) -> Diagnosis:
+    return replace(diagnosis, notes=(*diagnosis.notes, note))

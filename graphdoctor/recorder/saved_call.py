@@ -1,0 +1,71 @@
+"""Loads a call that ``graphdoctor run --save-sample`` saved: the file with ``graphdoctor_target()`` calls ``load``."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import linecache
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def load(
+    file: Path, script: Path | None = None, root: Path | None = None, name: str = ""
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function, its arguments and keyword arguments. The file is a pickle: load only those that you saved.
+
+    ``script`` is the program where it defines what was compiled: of it, imports, functions and classes are executed,
+    and nothing else. ``root`` is the folder that its imports start from, ``name`` its dotted name if it was run as a
+    module.
+    """
+    folder = str((root or (script or file).parent).resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    main = _definitions(script.resolve(), name) if script is not None else None
+    with _as_main(main):
+        saved = torch.load(file, map_location="cpu", weights_only=False)
+    if main is not None:
+        vars(main).update(saved["globals"])
+    module, qualified = saved["name"]
+    function = saved["function"] if saved["function"] is not None else _function(module, qualified, main)
+    return function, saved["args"], saved["kwargs"]
+
+
+def _definitions(script: Path, name: str) -> ModuleType:
+    """A module with what ``script`` imports and defines."""
+    # What is verified is a changed text, which is in linecache and not in the file.
+    tree = ast.parse("".join(linecache.getlines(str(script))), str(script))
+    tree.body = [statement for statement in tree.body if isinstance(statement, _DEFINITIONS)]
+    module = ModuleType(name or script.stem)
+    module.__file__ = str(script)
+    module.__package__ = name.rpartition(".")[0]
+    if module.__name__ not in sys.modules:
+        sys.modules[module.__name__] = module
+    exec(compile(tree, str(script), "exec", dont_inherit=True), vars(module))
+    return module
+
+
+@contextlib.contextmanager
+def _as_main(module: ModuleType | None) -> Iterator[None]:
+    """What is pickled of the program itself is called ``__main__`` there."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = module or before
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
+
+
+def _function(module: str, name: str, main: ModuleType | None) -> Any:
+    found: Any = main if module == "__main__" else __import__(module, fromlist=["*"])
+    for part in name.split("."):
+        found = getattr(found, part)
+    # A decorator may have compiled it.
+    return getattr(found, "_torchdynamo_orig_callable", found)

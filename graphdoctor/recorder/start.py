@@ -1,0 +1,63 @@
+"""Starts the recorder as soon as the process has imported torch."""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from graphdoctor.recorder.settings import Settings, load
+
+
+def start() -> None:
+    """Wait for torch, if the environment asks for a recording."""
+    settings = load(os.environ)
+    if settings is not None and "torch" not in sys.modules:
+        sys.meta_path.insert(0, _AfterTorch(settings))
+
+
+class _AfterTorch(importlib.abc.MetaPathFinder):
+    """Finds torch as the other finders do, and calls ``_install`` once it is imported."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of torch, whose loader tells when it is done; None for all else."""
+        if name != "torch":
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        # Many programs only ask whether torch is there, so the finder stays until torch is really imported.
+        if spec is not None and spec.loader is not None:
+            self._watch(spec.loader)
+        return spec
+
+    def _watch(self, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                _install(self._settings)
+
+        loader.exec_module = exec_module
+
+
+def _install(settings: Settings) -> None:
+    """The program goes on whatever happens here; the report says that nothing was recorded."""
+    try:
+        from graphdoctor.recorder.install import install
+
+        install(settings)
+    except Exception:
+        failure = Path(settings.folder, f"not_recorded_{os.getpid()}.txt")
+        failure.write_text(traceback.format_exc(), encoding="utf-8")

@@ -1,0 +1,53 @@
+"""The one place where the recorder touches private parts of torch. Each is optional: without it, less is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any
+
+#: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
+_TRACE = "torch.__trace"
+#: Before torch 2.11 some breaks are traced only while this logger is on (torch/_dynamo/convert_frame.py).
+_FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
+_SINCE = (2, 11)
+
+
+def listen(handler: logging.Handler) -> None:
+    """Give ``handler`` the records of the trace. TORCH_LOGS and TORCH_TRACE of the user keep working."""
+    import torch
+
+    logging.getLogger(_TRACE).addHandler(handler)
+    numbers = torch.__version__.split("+")[0].split(".")[:2]
+    if tuple(int(number) for number in numbers if number.isdigit()) >= _SINCE:
+        return
+    frame_breaks = logging.getLogger(_FRAME_BREAKS)
+    if frame_breaks.getEffectiveLevel() > logging.DEBUG:
+        frame_breaks.setLevel(logging.DEBUG)
+        frame_breaks.propagate = False
+
+
+def watch_lines(traced: dict[str, set[int]]) -> None:
+    """Collect in ``traced``, by file, the lines that Dynamo traces. Costs nothing once the code is compiled."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._guards import TracingContext
+
+        original = TracingContext.set_current_loc
+
+        def set_current_loc(filename: str, lineno: int, *rest: Any, **more: Any) -> None:
+            lines = traced.get(filename)
+            if lines is None:
+                lines = traced[filename] = set()
+            lines.add(lineno)
+            original(filename, lineno, *rest, **more)
+
+        TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]
+
+
+def interned_names() -> dict[str, int]:
+    """The file names that the trace refers to by number."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch._logging.structured import INTERN_TABLE
+
+        return dict(INTERN_TABLE)
+    return {}

@@ -1,0 +1,105 @@
+"""The texts of ``graphdoctor rules`` and ``graphdoctor explain``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.breaks.registry import Registry
+from graphdoctor.report.explain import breaks
+from graphdoctor.report.sections import joined, section, wrap
+from graphdoctor.report.wording import gb_link
+
+if TYPE_CHECKING:
+    from graphdoctor.static.rule import Rule
+
+#: Breaks that only a run saw have this code; it belongs to no rule file.
+RUN_ONLY = "GD000"
+_RUN_ONLY_PAGE = """\
+GD000 [graph-break]
+
+A graph break that happened in the run and that no rule predicted.
+
+What
+  Dynamo stopped tracing at this line, and the static pass had not said so. The finding carries the
+  reason and the graph-break id that Dynamo gave, and the stack of your code that led there.
+
+Fix
+  Read the reason and the hints in the finding, and the page of its graph-break id. A break in a
+  library is removed by another version or another option of it, or by a call that Dynamo knows.
+"""
+#: So have comments that silence nothing.
+UNUSED = "GD002"
+_UNUSED_PAGE = """\
+GD002 [unused-suppression]
+
+A comment that silences findings, on a line where there are none.
+
+What
+  A `# noqa: GD101` or `# graphdoctor: ignore[GD101]` names a rule that finds nothing there, or no
+  rule at all. Reported only where the scan can know: the statement was looked at, the rule was
+  selected, and no run that was left out could find something. Codes of other tools and comments
+  without codes are left alone.
+
+Why
+  Such a comment hides what the rule will find on this line one day.
+
+Fix
+  Remove the code from the comment, or the comment.
+"""
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """One line a rule: code, name, severity, graph-break ids, summary."""
+    rows = [(rule.code, rule.name, rule.severity, rule.torch, " ".join(rule.gb_ids)) for rule in rules]
+    heads = ("CODE", "NAME", "SEVERITY", "TORCH", "GRAPH BREAKS")
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    lines = []
+    for row, summary in zip([heads, *rows], ["SUMMARY", *(rule.summary for rule in rules)], strict=True):
+        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        lines.append("  ".join([*cells, summary]).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def page(rule: Rule, registry: Registry) -> str:
+    """Everything that a rule's file says about it, and the types of its graph breaks."""
+    sections = [
+        f"{rule.code} [{rule.name}]  {rule.severity}, torch {rule.torch}",
+        wrap(rule.summary),
+        section("What", wrap(rule.what, "  ")),
+        section("Why", wrap(rule.why, "  ")),
+        section("Fix", wrap(rule.how, "  ")),
+        *(section("Breaks", textwrap.indent(example.strip("\n"), "    ")) for example in rule.breaks),
+        *(section("Does not break", textwrap.indent(example.strip("\n"), "    ")) for example in rule.clean),
+        section("Graph breaks", "\n".join(_graph_break(gb_id, registry) for gb_id in rule.gb_ids)),
+    ]
+    return joined(sections)
+
+
+def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
+    """The page for ``code``: a rule's code or name, or a graph-break id.
+
+    Raises LookupError with one line for the user when there is no such rule or graph break.
+    """
+    wanted = code.strip()
+    if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
+        return _RUN_ONLY_PAGE
+    if wanted.upper() == UNUSED or wanted.lower() == "unused-suppression":
+        return _UNUSED_PAGE
+    for rule in rules:
+        if wanted.upper() == rule.code or wanted.lower() == rule.name:
+            return page(rule, registry)
+    if re.fullmatch(r"GB\d+", wanted.upper(), re.ASCII):
+        return breaks.page(wanted.upper(), registry, rules)
+    known = [name for rule in rules for name in (rule.code, rule.name)]
+    close = difflib.get_close_matches(wanted, known, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`graphdoctor rules` lists all rules"
+    raise LookupError(f"no rule is called {wanted!r}; {hint}")
+
+
+def _graph_break(gb_id: str, registry: Registry) -> str:
+    entry = registry.get(gb_id)
+    return f"  {gb_id}  {f'{entry.gb_type}  ' if entry else ''}{gb_link(gb_id)}"

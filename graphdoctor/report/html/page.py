@@ -1,0 +1,209 @@
+"""The report as one HTML file: styles and scripts inside, no request to anywhere, readable without JavaScript."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from graphdoctor.diagnosis.roots import roots
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Break
+from graphdoctor.report import module_tree, optional_checks, varied, wording
+from graphdoctor.report.escaping import printable
+from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.first_actions import first_actions
+from graphdoctor.report.html import source_view
+from graphdoctor.report.html.filters import change, groups
+from graphdoctor.report.html.pictures.icicle import icicles
+from graphdoctor.report.html.pictures.strip import strip
+from graphdoctor.report.html.pictures.timeline import timelines
+from graphdoctor.report.html.size_limit import Card, fit
+from graphdoctor.report.measurements import advise
+from graphdoctor.report.numbers import Tone, numbers
+from graphdoctor.report.proof import proof
+from graphdoctor.report.unchecked import unchecked
+
+#: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
+LIMIT = 1_000_000
+
+#: No page shows more findings: as many as it can hold in brief.
+_FINDINGS = 1000
+
+#: Entries of any other list: all that a report mostly has, and fewer where the page would be too large.
+_ROWS = (1000, 100, 10)
+
+_NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """The whole page, at most ``LIMIT`` bytes. Jinja2 escapes every value, once; scripts and styles are ours."""
+    shown = printable(diagnosis)
+    order = _by_importance(shown)[:_FINDINGS]
+    heads = roots(shown.findings)
+    # What has one cause stands together.
+    place = {number: (min(heads[number], number), number) for number in order}
+    anchors = _anchors(shown)
+    cards = {number: _card(shown, number, heads, anchors) for number in sorted(order, key=place.__getitem__)}
+    page = ""
+    for rows in _ROWS:
+        page = _page(shown, rows, {}, 0)
+        if len(page.encode()) < LIMIT / 2:
+            break
+    # The second part is for the filters, whose size depends on the findings, and the sentences on what is left out.
+    fitted = fit(cards, order, LIMIT - len(page.encode()) - 40_000)
+    return _page(shown, rows, fitted.texts, fitted.briefs)
+
+
+def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) -> str:
+    assets = {name: asset(name) for name in ("style.css", "pictures.css", "theme.js", "report.js")}
+    runs = shown.dynamic or ()
+    drawn = timelines(runs)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            diagnosis=shown,
+            rows=rows,
+            cards=[Markup(card) for card in cards.values()],
+            briefs=briefs,
+            groups=groups((shown.findings[number] for number in cards), shown.comparison),
+            assets=assets,
+            policy=policy(assets["style.css"] + assets["pictures.css"], assets["theme.js"], assets["report.js"]),
+            tone=_tone(shown),
+            numbers=numbers(shown),
+            base=_base_values(shown),
+            actions=first_actions(shown),
+            anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
+            proof=proof(shown),
+            strip=strip(shown),
+            timelines=drawn,
+            recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps for run in runs)),
+            sources=source_view.files(shown) if rows == _ROWS[0] else (),
+            types={finding.function.partition(".")[0] for finding in shown.findings if "." in finding.function},
+            clean_next=_next(shown),
+            unchecked=unchecked(shown),
+            stacks=_stacks(shown),
+        )
+    )
+
+
+def _card(shown: Diagnosis, number: int, heads: Mapping[int, int], anchors: Sequence[str]) -> Card:
+    macro: Any = environment().get_template("macros.html").module
+    finding = shown.findings[number]
+    head = shown.findings[heads[number]]
+    under = () if head is finding else (anchors[heads[number]], f"{head.location.path}:{head.location.line}")
+    args = (finding, anchors[number], change(finding, shown.comparison))
+    return Card(str(macro.finding(*args, True, under)), str(macro.finding(*args, False, under)))
+
+
+def _anchors(shown: Diagnosis) -> list[str]:
+    """The fingerprints, which stay where lines move; numbered where findings share one."""
+    found: list[str] = []
+    met: Counter[str] = Counter()
+    for finding in shown.findings:
+        mark = _NO_WORD.sub("", finding.fingerprint)[:64]
+        met[mark] += 1
+        found.append(f"f-{mark}" + (f"-{met[mark]}" if met[mark] > 1 else ""))
+    return found
+
+
+def _by_importance(shown: Diagnosis) -> list[int]:
+    """The findings come ranked; what is new against the base is what the reader of a comparison came for."""
+    new = shown.comparison.new if shown.comparison else ()
+    return sorted(range(len(shown.findings)), key=lambda number: shown.findings[number].fingerprint not in new)
+
+
+def _base_values(shown: Diagnosis) -> dict[str, str]:
+    """The numbers of the base, by label."""
+    if shown.comparison is None:
+        return {}
+    kept = [finding for finding in shown.findings if finding.fingerprint in shown.comparison.unchanged]
+    findings = (*kept, *shown.comparison.fixed)
+    base = replace(shown, summary=shown.comparison.summary, dynamic=shown.comparison.dynamic, findings=findings)
+    return {number.label: number.value for number in numbers(base)}
+
+
+def _stacks(shown: Diagnosis) -> dict[Break, str]:
+    """Each graph break once, with the runs that met it."""
+    met: dict[Break, list[str]] = {}
+    for run in shown.dynamic or ():
+        for entry in run.breaks:
+            met.setdefault(replace(entry, events=0), []).append(wording.run_title(run))
+    return {entry: "; ".join(titles) for entry, titles in met.items()}
+
+
+@cache
+def environment() -> Environment:
+    """The templates of this package, with their filters."""
+    made = Environment(
+        loader=PackageLoader("graphdoctor.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(prose=_prose, clause=_clause, numerics=wording.numerics, deeper=optional_checks.lines)
+    made.globals.update(
+        words=wording,
+        icicles=icicles,
+        varied=varied,
+        advise=advise,
+        source_lines=source_lines,
+        module_rows=module_tree.rows,
+        identity=id,
+    )
+    return made
+
+
+@cache
+def asset(name: str) -> Markup:
+    """A file of ``templates/`` as it stands: ours, so not to be escaped."""
+    loader = environment().loader
+    assert loader is not None
+    return Markup(loader.get_source(environment(), name)[0])
+
+
+def _prose(text: str) -> Markup:
+    """``text`` as ``_clause`` shows it, with a capital letter."""
+    # A first word that is followed by a dot or a bracket is a name: torch.compile stays as it is.
+    return _clause(re.sub(r"^[a-z](?=[a-z]*[ ,])", lambda match: match[0].upper(), text))
+
+
+def _clause(text: str) -> Markup:
+    """``text`` escaped, with what stands between backticks as code."""
+    parts = wording.quoted(text)
+    return Markup().join(Markup("<code>{}</code>").format(part) if is_code else part for part, is_code in parts)
+
+
+def policy(style: Markup, *scripts: Markup) -> str:
+    """A content security policy that lets in these scripts and styles, by their hashes, and nothing else."""
+    allowed = " ".join(_digest(script) for script in scripts)
+    return f"default-src 'none'; style-src {_digest(style)}; script-src {allowed}; img-src data:; base-uri 'none'"
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _next(shown: Diagnosis) -> str:
+    """What a page without anything to mend says."""
+    file = shown.files[0].path if len(shown.files) == 1 else "FILE"
+    command = shlex.join(["graphdoctor", "bench", file])
+    return f"Nothing is in the way of torch.compile. Next: `{command}` measures what it gains."
+
+
+def _tone(diagnosis: Diagnosis) -> Tone:
+    summary = diagnosis.summary
+    if summary.verdict == "ready":
+        return "good"
+    return "neutral" if summary.verdict in ("static-only", "not-run") and not summary.errors else "bad"

@@ -1,0 +1,221 @@
+"""The forward pass as a strip: graphs, cut by graph breaks, in the order of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import Literal
+
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.runs import Break, DynamicRun, Piece
+from graphdoctor.report.wording import named, plural, run_title, share
+
+#: Widths of the drawing, for wide and for narrow screens, in CSS pixels.
+WIDTHS = (1000, 340)
+#: Height of a row, and the top of its boxes; the numbers of the breaks stand above them.
+ROW, TOP, BOX = 74, 26, 40
+_CUT, _GAP = 22, 3
+#: Graphs and cuts of a lane that are drawn.
+_MOST = 40
+
+Kind = Literal["graph", "eager", "cut", "more"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A box or a cut at its place in the drawing; ``text`` stands in the box, or above the cut."""
+
+    kind: Kind
+    x: float
+    y: float
+    width: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The shapes of a lane for one width of the screen."""
+
+    width: int
+    height: float
+    shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The graphs of one run. ``description`` says in words what ``drawings`` show."""
+
+    title: str
+    description: str
+    drawings: tuple[Drawing, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A break by its number in the picture: the code, its place, and the finding that tells more."""
+
+    number: int
+    text: str
+    place: str
+    finding: Finding | None
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Lanes on top of each other, and the breaks that cut them. ``rest`` counts the breaks that are not listed."""
+
+    lanes: tuple[Lane, ...]
+    cuts: tuple[Cut, ...]
+    rest: int = 0
+    #: Whether two graphs stand side by side without a break.
+    returns: bool = False
+    #: Whether it is known between which graphs each break lies.
+    ordered: bool = True
+
+
+def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
+    """The runs that came to an end, those that did the same in one lane, and then the code with the fixes applied.
+
+    None where nothing ran to the end. The first ``most`` breaks are listed.
+    """
+    ran = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
+    if not ran:
+        return None
+    sites = _sites(ran)
+    numbers = {_place(entry): number for number, entry in enumerate(sites, 1)}
+    lanes = [_lane(same, numbers) for same in _alike(ran)]
+    after = diagnosis.verification
+    if after is not None and after.fixes:
+        lanes.append(_fixed(len(after.fixes), after.graphs, after.breaks, after.fullgraph_passes))
+    cuts = tuple(_cut(number, entry, diagnosis.findings) for number, entry in enumerate(sites[:most], 1))
+    beside = any(one.break_at is None and other.break_at is None for run in ran for one, other in pairwise(run.pieces))
+    ordered = all(run.pieces or not run.graphs or not run.breaks for run in ran)
+    return Strip(tuple(lanes), cuts, max(len(sites) - most, 0), beside, ordered)
+
+
+def _place(entry: Break) -> tuple[str, int, int | None]:
+    return entry.path, entry.line, entry.column
+
+
+def _sites(runs: Sequence[DynamicRun]) -> list[Break]:
+    """The breaks of all runs, each once, in the order of execution where it is known."""
+    found: dict[tuple[str, int, int | None], Break] = {}
+    for run in runs:
+        met = [run.breaks[piece.break_at] for piece in run.pieces if _is_cut(piece, run)]  # type: ignore[index]
+        for entry in (*met, *run.breaks):
+            found.setdefault(_place(entry), entry)
+    return list(found.values())
+
+
+def _is_cut(piece: Piece, run: DynamicRun) -> bool:
+    return piece.break_at is not None and 0 <= piece.break_at < len(run.breaks)
+
+
+def _alike(runs: Sequence[DynamicRun]) -> Iterator[list[DynamicRun]]:
+    groups: dict[object, list[DynamicRun]] = {}
+    for run in runs:
+        places = tuple(_place(entry) for entry in run.breaks)
+        groups.setdefault((run.target, run.device, run.graphs, run.pieces, places, run.compiled_share), []).append(run)
+    yield from groups.values()
+
+
+def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[str, int, int | None], int]) -> Lane:
+    run = same[0]
+    items = list(_items(run, numbers))
+    counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
+    if run.compiled_share is not None:
+        counts += f", {share(run.compiled_share)} compiled"
+    title = f"{run_title(run, modes=[each.mode for each in same])}: {counts}"
+    order = ", ".join(f"{'break' if kind == 'cut' else kind} {text}".strip() for kind, text, _ in items)
+    return Lane(title, f"{title}. In the order of execution: {order}", tuple(_drawing(items, w) for w in WIDTHS))
+
+
+#: What is drawn: kind, text, and the operators that the width shows.
+_Item = tuple[Kind, str, int]
+
+
+def _items(run: DynamicRun, numbers: dict[tuple[str, int, int | None], int]) -> Iterator[_Item]:
+    if not run.graphs:
+        yield from (("cut", str(numbers[_place(entry)]), 0) for entry in run.breaks[:_MOST])
+        yield ("eager", "nothing is compiled: all of it runs in eager", 0)
+        return
+    graph, shown = 0, 0
+    previous: str | None = None
+    for piece in run.pieces or (Piece(operators=0),) * run.graphs:
+        if shown == _MOST:
+            yield ("more", f"{run.graphs - graph} more", 0)
+            return
+        if _is_cut(piece, run):
+            text = str(numbers[_place(run.breaks[piece.break_at])])  # type: ignore[index]
+            if text != previous:
+                shown += 1
+                yield ("cut", text, 0)
+            previous = text
+        else:
+            graph, shown, previous = graph + 1, shown + 1, None
+            yield ("graph", str(graph), piece.operators or 0)
+
+
+def _fixed(fixes: int, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
+    passes = {True: ", fullgraph=True passes", False: ", fullgraph=True fails", None: ""}[fullgraph]
+    counts = f"{plural(graphs, 'graph')}, {plural(breaks, 'graph break')}{passes}"
+    title = f"With {plural(fixes, 'fix', 'fixes')} applied to a copy: {counts}"
+    items: list[_Item] = [("graph", str(number), 0) for number in range(1, min(graphs, _MOST) + 1)]
+    if not graphs:
+        items = [("eager", "nothing is compiled: all of it runs in eager", 0)]
+    return Lane(title, title, tuple(_drawing(items, width) for width in WIDTHS))
+
+
+def _drawing(items: Sequence[_Item], width: int) -> Drawing:
+    """The items from left to right in rows; one row is stretched to the whole width."""
+    sizes = [_size(item, width) for item in items]
+    # Without a number above them the boxes need no room for it.
+    top = TOP if any(kind == "cut" for kind, _, _ in items) else 2
+    height = ROW - TOP + top
+    rows: list[list[int]] = [[]]
+    used = 0.0
+    for number, size in enumerate(sizes):
+        if used + size > width and rows[-1]:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(number)
+        used += size
+    shapes: list[Shape] = []
+    for level, row in enumerate(rows):
+        fixed = sum(sizes[n] for n in row if items[n][0] == "cut")
+        stretched = sum(sizes[n] for n in row if items[n][0] != "cut")
+        factor = (width - fixed) / stretched if len(rows) == 1 and stretched else 1.0
+        x = 0.0
+        for number in row:
+            kind, text, _ = items[number]
+            size = sizes[number] if kind == "cut" else sizes[number] * factor
+            gap = 0 if kind == "cut" else _GAP
+            shapes.append(Shape(kind, round(x + gap / 2, 1), level * height + top, round(size - gap, 1), text))
+            x += size
+    return Drawing(width, len(rows) * height - (ROW - TOP - BOX) + 2, tuple(shapes))
+
+
+def _size(item: _Item, width: int) -> float:
+    kind, _, operators = item
+    if kind == "cut":
+        return _CUT
+    if kind == "eager":
+        return width / 3
+    return 60 if kind == "more" else 26 + 9 * sqrt(operators)
+
+
+def _cut(number: int, entry: Break, findings: Sequence[Finding]) -> Cut:
+    finding = _finding(entry, findings)
+    text = (named(finding) or finding.message) if finding is not None else entry.reason
+    return Cut(number, text, f"{entry.path}:{entry.line}", finding)
+
+
+def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
+    here = [
+        f
+        for f in findings
+        if f.location.path == entry.path and f.location.line <= entry.line <= f.location.end_line and f.events
+    ]
+    return min(here, key=lambda f: (f.location.column != entry.column, f.location.line != entry.line), default=None)

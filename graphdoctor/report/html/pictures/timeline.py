@@ -1,0 +1,65 @@
+"""The calls of a sweep in order: which of them compiled, and what had changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import DynamicRun, Sweep
+
+#: Size of a call in the drawing, and the calls in one row.
+CELL, ROW = 40, 58
+_IN_A_ROW = 8
+_MOST = 64
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call at its place; ``label`` is what changed, in short."""
+
+    number: int
+    x: int
+    y: int
+    compiles: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The calls of one sweep. ``changes`` says in words what the compiling calls came with."""
+
+    title: str
+    width: int
+    height: int
+    calls: tuple[Call, ...]
+    changes: tuple[str, ...]
+    detail: str
+
+
+def timelines(runs: Iterable[DynamicRun]) -> tuple[Timeline, ...]:
+    """One for each sweep that recorded its calls; runs that give the same share it."""
+    return tuple(_timeline(sweep) for sweep in dict.fromkeys(s for run in runs for s in run.sweeps if s.steps))
+
+
+def _timeline(sweep: Sweep) -> Timeline:
+    calls = []
+    for number, step in enumerate(sweep.steps[:_MOST]):
+        x, y = number % _IN_A_ROW * CELL, number // _IN_A_ROW * ROW
+        compiled = f"compiles {plural(step.compilations, 'function')}" if step.compilations else "compiles nothing"
+        title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
+        calls.append(Call(number + 1, x, y, step.compilations > 0, title))
+    again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
+    counts = f"{plural(sweep.compilations, 'compilation')} in {plural(sweep.calls, 'call')}"
+    rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
+    return Timeline(
+        f"{sweep.varied}: {counts}",
+        min(len(calls), _IN_A_ROW) * CELL,
+        rows * ROW,
+        tuple(calls),
+        tuple(again) or ("only the first call compiles",),
+        sweep.detail,
+    )

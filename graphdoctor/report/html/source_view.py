@@ -1,0 +1,123 @@
+"""The source as coverage tools show it: which lines are compiled, which run in eager, which were not reached."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.runs import DynamicRun
+
+#: Files, lines of one, and lines around those that have a state or a finding.
+_FILES, _LINES, _CONTEXT = 10, 600, 2
+
+#: How the functions begin that graphdoctor calls itself.
+_HOOKS = "graphdoctor_"
+
+State = Literal["compiled", "eager", "missed", ""]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here."""
+
+    number: int
+    text: str
+    state: State
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, and how many of its lines are in which state."""
+
+    path: str
+    lines: tuple[Line, ...]
+    counts: Mapping[State, int]
+
+
+def files(diagnosis: Diagnosis) -> tuple[File, ...]:
+    """The files with findings of which a run says which lines it reached."""
+    runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
+    shown = [finding for finding in diagnosis.findings if finding.status != "refuted"]
+    found = (_file(path, text, runs, shown) for path, text in diagnosis.texts.items())
+    return tuple(file for file in found if file is not None)[:_FILES]
+
+
+def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding]) -> File | None:
+    reached = frozenset[int]().union(*(run.executed.get(path, frozenset()) for run in runs))
+    here = [finding for finding in findings if finding.location.path == path]
+    if not reached or not here:
+        return None
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    states = _states(tree, path, reached, runs)
+    by_line: dict[int, list[Finding]] = {}
+    for finding in here:
+        by_line.setdefault(finding.location.line, []).append(finding)
+    lines = [
+        Line(number, line, states.get(number, ""), tuple(by_line.get(number, ())))
+        for number, line in enumerate(text.splitlines(), 1)
+    ]
+    counts: dict[State, int] = {}
+    for state in states.values():
+        counts[state] = counts.get(state, 0) + 1
+    return File(path, tuple(_near(lines))[:_LINES], counts)
+
+
+def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[DynamicRun]) -> dict[int, State]:
+    """The state of each statement's first line, in functions that were entered."""
+    broken = {entry.line for run in runs for entry in run.breaks if entry.path == path}
+    # Where a function was dropped as a whole, so were those on the stack, as far as they are in this file.
+    dropped = {entry.line for run in runs for entry in run.breaks if entry.path == path and entry.whole_frame}
+    nothing = all(run.graphs == 0 for run in runs)
+    states: dict[int, State] = {}
+    for function in ast.walk(tree):
+        # The functions that offer a sample run outside the compiled call.
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or function.name.startswith(_HOOKS):
+            continue
+        own = [node.lineno for node in _statements(function)]
+        if reached.isdisjoint(own):
+            continue
+        eager = nothing or not dropped.isdisjoint(range(function.lineno, (function.end_lineno or function.lineno) + 1))
+        for line in own:
+            if line not in reached:
+                states[line] = "missed"
+            else:
+                states[line] = "eager" if eager or line in broken else "compiled"
+    return states
+
+
+def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
+    """The statements of a function without those of functions and classes in it, and without its docstring."""
+    waiting: list[ast.stmt] = list(function.body)
+    if ast.get_docstring(function, clean=False) is not None:
+        waiting = waiting[1:]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                waiting.append(child)
+            elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                waiting.extend(child.body)
+
+
+def _near(lines: list[Line]) -> Iterator[Line]:
+    """The lines with a state or a finding and those around them; a line with the number 0 for each gap."""
+    marked = [place for place, line in enumerate(lines) if line.state or line.findings]
+    shown = {near for place in marked for near in range(place - _CONTEXT, place + _CONTEXT + 1)}
+    gap = False
+    for place, line in enumerate(lines):
+        if place in shown:
+            gap = False
+            yield line
+        elif not gap:
+            gap = True
+            yield Line(0, "", "")

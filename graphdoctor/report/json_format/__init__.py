@@ -1,0 +1,4 @@
+"""The JSON contract: written and read back.
+
+May import ``report`` and ``model``.
+"""

@@ -1,0 +1,35 @@
+"""The fields of a run in the JSON contract that say which parts and layers are at fault."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import DynamicRun
+
+
+def fields(run: DynamicRun) -> dict[str, Any]:
+    """``modules``, ``blocks``, ``readiness``, ``ladder``, ``training`` and ``device_checks``: named as in the model.
+
+    The script of a ladder is a file of its own, so it is left out.
+    """
+    ladder = None if run.ladder is None else {"stages": [_plain(asdict(stage)) for stage in run.ladder.stages]}
+    return {
+        "modules": [_plain(asdict(node)) for node in run.modules],
+        "blocks": [_plain(asdict(group)) for group in run.blocks],
+        "readiness": _plain(asdict(run.readiness)) if run.readiness else None,
+        "ladder": ladder,
+        "training": _plain(asdict(run.training)) if run.training else None,
+        "device_checks": _plain(asdict(run.device_checks)) if run.device_checks else None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """With null for what JSON cannot hold, and for a detail that is empty."""
+    if isinstance(value, dict):
+        return {key: None if key == "detail" and not item else _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

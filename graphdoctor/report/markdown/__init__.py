@@ -1,0 +1,4 @@
+"""The report as GitHub Markdown: comments on pull requests, job summaries, reviews.
+
+May import ``report``, ``diagnosis`` and ``model``.
+"""

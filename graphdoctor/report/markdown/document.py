@@ -1,0 +1,260 @@
+"""The report as GitHub Markdown, for a pull-request comment or a job summary.
+
+GitHub refuses comments of more than 65,536 characters, so what is too long is dropped, least needed first, and the
+report says so: stacks, then diffs, then the findings at the end of the list, then rows of the other lists. What is new
+against the base comes first, so it is dropped last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from graphdoctor.diagnosis.compare import new_findings, new_first
+from graphdoctor.model.findings import Comparison, Diagnosis, Finding
+from graphdoctor.model.labels import is_offered, label
+from graphdoctor.report import optional_checks, varied, wording
+from graphdoctor.report.escaping import printable
+from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.first_actions import first_actions
+from graphdoctor.report.gfm import bullets, code, escape, fence, folded, prose, table, titled
+from graphdoctor.report.markdown import run
+from graphdoctor.report.measurements import advise
+from graphdoctor.report.numbers import numbers
+from graphdoctor.report.problems import problems
+from graphdoctor.report.proof import proof
+
+#: The first line: by it a workflow finds its own comment, to change it instead of writing another.
+MARKER = "<!-- graphdoctor -->"
+
+#: Bytes of UTF-8, so also the most characters.
+LIMIT = 60_000
+
+#: Bytes that a finding takes at the very least: its row and its details without any text.
+_LEAST = 100
+
+#: Findings whose table says by itself what to do first.
+_SCREEN = 10
+
+#: Characters of an explanation; elsewhere a string has 300.
+_PROSE = 1000
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much of a diagnosis is shown; None means all. ``rows`` is of each list that is not of findings."""
+
+    stacks: bool = True
+    diffs: bool = True
+    findings: int | None = None
+    rows: int | None = None
+    #: How many findings there are, where ``findings`` is given.
+    total: int = 0
+
+
+def render(diagnosis: Diagnosis, limit: int = LIMIT) -> str:
+    """The report as Markdown of at most ``limit`` bytes, in which everything shown is whole."""
+    shown = printable(_shortened(new_first(diagnosis), limit))
+    for detail in (Detail(), Detail(stacks=False), Detail(stacks=False, diffs=False)):
+        # Where not all findings were taken over, it is known that they do not fit.
+        if len(shown.findings) == len(diagnosis.findings) and _size(text := _report(shown, detail)) <= limit:
+            return text
+    total = len(diagnosis.findings)
+    # Rows go only where there is too much without any finding: hundreds of notes or unreadable files.
+    rows = next((n for n in (None, 20, 5) if _size(_report(shown, Detail(False, False, 0, n, total))) <= limit), 0)
+    fits = _most(lambda n: _size(_report(shown, Detail(False, False, n, rows, total))) <= limit, len(shown.findings))
+    return _report(shown, Detail(False, False, fits, rows, total))
+
+
+def _shortened(diagnosis: Diagnosis, limit: int) -> Diagnosis:
+    """``diagnosis`` without the findings that no report of ``limit`` bytes can hold."""
+    return replace(diagnosis, findings=diagnosis.findings[: limit // _LEAST + 1])
+
+
+def _most(fits: Callable[[int], bool], most: int) -> int:
+    """The largest number below ``most`` that fits, or 0. Small numbers are tried first, because they cost least."""
+    low, high = 0, 1
+    while high < most and fits(high):
+        low, high = high, high * 2
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "backslashreplace"))
+
+
+def _report(diagnosis: Diagnosis, detail: Detail) -> str:
+    shown = diagnosis.findings if detail.findings is None else diagnosis.findings[: detail.findings]
+    new = {finding.fingerprint for finding in new_findings(diagnosis)}
+    known = "Other findings" if diagnosis.comparison else "Findings"
+    runs = diagnosis.dynamic or ()
+    details = [_finding(finding, detail) for finding in shown if finding.status != "refuted"]
+    measured = [
+        run.runs(runs, detail.rows),
+        titled("Parts of the model", bullets(_rows(map(prose, optional_checks.of_runs(runs)), detail))),
+        run.recompiles(runs, detail.rows),
+        titled("Varied inputs", bullets(_rows(map(prose, varied.sweeps(runs)), detail))),
+        run.verification(diagnosis.verification),
+        _advice(diagnosis) if detail.rows is None else "",
+        run.stacks(runs) if detail.stacks else "",
+    ]
+    blocks = [
+        MARKER,
+        f"## graphdoctor: {escape(title(diagnosis))}",
+        _comparison(diagnosis),
+        _proof(diagnosis),
+        _numbers(diagnosis),
+        _first(diagnosis) if detail.rows != 0 and len(diagnosis.findings) > _SCREEN else "",
+        _findings("New findings", (finding for finding in shown if finding.fingerprint in new)),
+        _findings(known, (finding for finding in shown if finding.fingerprint not in new)),
+        _fixed(diagnosis.comparison, detail),
+        _fold("Source lines, reasons and fixes", details),
+        _fold("What the run measured", measured),
+        titled("Files that could not be read", bullets(_rows(_files(diagnosis, "unreadable-file"), detail))),
+        titled("Files that were not analysed completely", bullets(_rows(_files(diagnosis, "incomplete-file"), detail))),
+        titled("Notes", bullets(_rows(map(escape, diagnosis.notes), detail))),
+        _dropped(diagnosis, detail),
+        _environment(diagnosis),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _rows(rows: Iterable[str], detail: Detail) -> Iterator[str]:
+    return islice(rows, detail.rows)
+
+
+def title(diagnosis: Diagnosis) -> str:
+    """What the change does: ``2 new graph breaks, 1 fixed``; where nothing was compared, the headline."""
+    comparison = diagnosis.comparison
+    if comparison is None:
+        return diagnosis.summary.headline
+    new = new_findings(diagnosis)
+    breaks = sum(finding.severity == "error" and bool(finding.gb_ids) for finding in new)
+    text = wording.plural(breaks, "new graph break") if breaks else "No new graph breaks"
+    if len(new) > breaks:
+        text += f", {wording.plural(len(new) - breaks, 'other new finding')}"
+    return text + (f", {len(comparison.fixed):,} fixed" if comparison.fixed else "")
+
+
+def _comparison(diagnosis: Diagnosis) -> str:
+    if diagnosis.comparison is None:
+        return ""
+    return f"{escape(diagnosis.summary.headline)}. **{escape(wording.compared(diagnosis.comparison))}**"
+
+
+def _proof(diagnosis: Diagnosis) -> str:
+    """What the fixes were seen to do, and the command that applies them."""
+    found = proof(diagnosis)
+    return f"**{escape(found.title)}.** To apply: {code(found.command)}" if found else ""
+
+
+def _fold(name: str, parts: Iterable[str]) -> str:
+    body = "\n\n".join(part for part in parts if part)
+    return folded(name, body) if body else ""
+
+
+def _fixed(comparison: Comparison | None, detail: Detail) -> str:
+    found = comparison.fixed if comparison else ()
+    lines = (f"{code(_place(f))} {escape(f.rule)} {prose(f.message)}" for f in found)
+    return titled("Fixed", bullets(_rows(lines, detail)))
+
+
+def _numbers(diagnosis: Diagnosis) -> str:
+    shown = numbers(diagnosis)
+    values = (f"**{escape(number.value)}**" for number in shown)
+    details = (escape(number.detail) for number in shown)
+    return table((escape(number.label) for number in shown), [values, details])
+
+
+def _first(diagnosis: Diagnosis) -> str:
+    actions = first_actions(diagnosis)
+    lines = [
+        f"{number}. {code(action.place)} {prose(action.title)} ({escape(action.effect)})"
+        for number, action in enumerate(actions, 1)
+    ]
+    return titled("Do these first", "\n".join(lines))
+
+
+def _findings(title: str, findings: Iterable[Finding]) -> str:
+    rows = [
+        (
+            finding.severity,
+            code(_place(finding)),
+            f"{escape(finding.rule)} {escape(finding.name)}",
+            prose(finding.message),
+            escape(_status(finding)),
+        )
+        for finding in findings
+    ]
+    return titled(title, table(("Severity", "Where", "Rule", "What", "Status"), rows))
+
+
+def _finding(finding: Finding, detail: Detail) -> str:
+    title = f"{code(_place(finding))} {escape(finding.rule)} {prose(finding.message)}"
+    source = "\n".join(f"{line.number:>5} | {line.text}".rstrip() for line in source_lines(finding))
+    parts = [
+        fence(source, "python") if source else "",
+        f"**Why:** {prose(finding.why, _PROSE)}" if finding.why else "",
+        f"**Help:** {prose(finding.suggestion, _PROSE)}" if finding.suggestion else "",
+        _fix(finding, detail),
+        *(f"[{escape(gb_id)}]({wording.gb_link(gb_id)})" for gb_id in finding.gb_ids if re.fullmatch(r"GB\d+", gb_id)),
+    ]
+    return folded(title, "\n\n".join(part for part in parts if part))
+
+
+def _fix(finding: Finding, detail: Detail) -> str:
+    fix = finding.fix
+    if fix is None:
+        return ""
+    text = f"**Fix** ({escape(wording.fix_kind(fix))}): {prose(wording.fix_text(fix), _PROSE)}"
+    return (
+        f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}"
+        if detail.diffs and fix.diff and is_offered(finding, owner=None)
+        else text
+    )
+
+
+def _status(finding: Finding) -> str:
+    parts = [wording.STATUS_LABELS[finding.status]]
+    if finding.fix is not None and is_offered(finding, owner=None):
+        parts.append(f"{label(finding.fix)} fix")
+    return ", ".join(parts) + (f"; allowed: {finding.allowed}" if finding.allowed else "")
+
+
+def _place(finding: Finding) -> str:
+    place = finding.location
+    return f"{place.path}:{place.line}:{place.column}"
+
+
+def _advice(diagnosis: Diagnosis) -> str:
+    return titled("Where to put torch.compile", advise.section(diagnosis.advice)) if diagnosis.advice else ""
+
+
+def _files(diagnosis: Diagnosis, kind: str) -> Iterator[str]:
+    for problem in problems(diagnosis):
+        if problem.kind == kind:
+            yield f"{code(problem.path or '')} {escape(problem.text)}"
+
+
+def _dropped(diagnosis: Diagnosis, detail: Detail) -> str:
+    dropped = [name for name, kept in (("stacks", detail.stacks), ("diffs", detail.diffs)) if not kept]
+    if diagnosis.advice is not None and detail.rows is not None:
+        dropped.append("the advice on where to compile")
+    if detail.findings is not None:
+        dropped.append(f"{detail.total - detail.findings} of {detail.total} findings")
+    if detail.rows is not None:
+        dropped.append(f"all but {detail.rows} rows of each other list" if detail.rows else "every other list")
+    return f"_Left out to fit a comment: {', '.join(dropped)}._" if dropped else ""
+
+
+def _environment(diagnosis: Diagnosis) -> str:
+    facts = [f"{key} {value}" for key, value in diagnosis.environment.items() if value]
+    line = ", ".join([f"graphdoctor {diagnosis.tool_version}", *facts])
+    command = f": {code(diagnosis.command)}" if diagnosis.command else ""
+    return f"<sub>{escape(line)}{command}</sub>"

@@ -1,0 +1,4 @@
+"""What ``bench`` and ``advise`` measured, worded for every format.
+
+May import ``model``, ``bench`` and the modules of ``report`` itself.
+"""

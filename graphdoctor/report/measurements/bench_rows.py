@@ -1,0 +1,92 @@
+"""The table of a benchmark as words: what the text, the Markdown and the HTML show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphdoctor.bench.verdict import speedup
+from graphdoctor.model.benchmark import Bench, Result
+from graphdoctor.report.escaping import one_line, visible
+
+HEADINGS = ("strategy", "step", "quartiles", "speed-up", "cold compile", "warm", "graphs", "peak memory", "outputs")
+
+
+_STATUS = {"ok": "", "interrupted": "", "failed": "failed: ", "skipped": "not run: "}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One strategy: ``cells`` under HEADINGS, and in ``note`` why cells are empty or what else there is to say."""
+
+    cells: tuple[str, ...]
+    note: str
+
+
+def rows(bench: Bench) -> list[Row]:
+    """One row for each strategy, in the order of measurement."""
+    return [Row(_cells(bench, result), _note(result)) for result in bench.results]
+
+
+def heading(bench: Bench) -> str:
+    """What was measured and where."""
+    named = [f"{name} {bench.environment[name]}" for name in ("torch", "transformers") if bench.environment.get(name)]
+    device = bench.environment.get("device") or "unknown device"
+    return ", ".join([f"{visible(bench.target)}, {bench.mode} mode", f"backend {bench.backend}", device, *named])
+
+
+def caption(bench: Bench) -> str:
+    """How the columns were measured, in a few sentences."""
+    step = "one call under no_grad" if bench.mode == "eval" else "zero_grad, forward, loss, backward, AdamW step"
+    return (
+        f"A step is {step}. Step times are medians after warm-up; the quartiles tell how they scatter. Cold: the calls "
+        "that compiled, in a new process with empty caches; warm: the same again with the caches on disk. Peak memory "
+        f"is what tensors take during a step above what they hold before it.{_took(bench)}"
+    )
+
+
+def seconds(value: float) -> str:
+    """A duration with a unit that fits it."""
+    if value >= 1:
+        return f"{value:.2f} s"
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
+
+
+def mebibytes(value: int) -> str:
+    """A number of bytes in MiB."""
+    return f"{value / 2**20:.3g} MiB"
+
+
+def _took(bench: Bench) -> str:
+    if not bench.seconds:
+        return ""
+    busy = f"; up to {bench.load:.1f} processes wanted to run (load average)" if bench.load is not None else ""
+    return f" Measured in {bench.seconds:.0f} s{busy}."
+
+
+def _cells(bench: Bench, result: Result) -> tuple[str, ...]:
+    timing, factor = result.timing, speedup(bench, result)
+    return (
+        result.strategy,
+        seconds(timing.median) if timing else "",
+        f"{seconds(timing.low)} to {seconds(timing.high)}" if timing else "",
+        f"{factor:.2f}x" if factor and result.strategy != "eager" else "",
+        seconds(result.cold) if result.cold is not None else "",
+        seconds(result.warm) if result.warm is not None else "",
+        "" if result.compilations is None or result.strategy == "eager" else str(result.compilations),
+        mebibytes(result.peak) if result.peak is not None else "",
+        _outputs(result),
+    )
+
+
+def _outputs(result: Result) -> str:
+    if result.equal is None or result.strategy == "eager":
+        return ""
+    difference = f"{result.difference:.1e}" if result.difference else "0"
+    return f"equal ({difference})" if result.equal else f"differ ({difference})"
+
+
+def _note(result: Result) -> str:
+    said = f"{_STATUS[result.status]}{result.detail}"
+    nothing = "nothing was compiled" if result.strategy != "eager" and result.compilations == 0 else ""
+    numerics = result.numerics if result.strategy != "eager" else ""
+    return one_line(visible("; ".join(part for part in (said, nothing, numerics) if part)))

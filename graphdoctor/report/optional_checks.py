@@ -1,0 +1,130 @@
+"""Which parts and layers of a model are at fault, a training step, the device: one wording for text and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.report import wording
+from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import (
+        Blocks,
+        DeviceChecks,
+        DynamicRun,
+        Hint,
+        Ladder,
+        ModuleVerdict,
+        Readiness,
+        Training,
+    )
+
+#: Submodules of one kind that are named; the JSON has all.
+_NAMED = 5
+
+
+def lines(run: DynamicRun, first: bool = True) -> list[str]:
+    """Sentences about one run, in the order of the fields; what could not be checked is said for the ``first``."""
+    found = [_blocks(group) for group in run.blocks if group.compilations or group.alone is not None]
+    found += _readiness(run.readiness) if run.readiness else []
+    found += _ladder(run.ladder) if run.ladder else []
+    found += _training(run.training) if run.training else []
+    found += _device(run.device_checks) if run.device_checks else []
+    if first and run.device_checks and run.device_checks.unchecked:
+        found.append(f"not checked on {run.device}: {', '.join(run.device_checks.unchecked)}")
+    return found
+
+
+def of_runs(runs: Iterable[DynamicRun]) -> list[str]:
+    """The lines of all runs, each with its run."""
+    return [f"{wording.run_title(run)}: {line}" for number, run in enumerate(runs) for line in lines(run, not number)]
+
+
+def _blocks(group: Blocks) -> str:
+    blocks = f"{len(group.names)} blocks {group.type}"
+    if group.compilations:
+        text = f"{blocks}: {plural(group.compilations, 'compilation')}{_limit(group.at_limit)}"
+    else:
+        text = f"{blocks}: part of their caller's graphs"
+    if group.alone is None:
+        return text
+    return f"{text}; each compiled for itself: {plural(group.alone, 'compilation')}{_limit(bool(group.alone_at_limit))}"
+
+
+def _limit(reached: bool) -> str:
+    return ", then the recompile limit: the other blocks run uncompiled" if reached else ""
+
+
+def _readiness(result: Readiness) -> list[str]:
+    found = []
+    if result.ready:
+        found.append(f"compiles alone with fullgraph=True: {_largest(result.ready)}")
+    # Where the model itself fails, the line on fullgraph=True says it.
+    culprits = [verdict for verdict in result.culprits if verdict.name]
+    for verdict in culprits[:_NAMED]:
+        where = f" at {verdict.path}:{verdict.line}" if verdict.path else ""
+        fails = "not tried" if verdict.ready is None else "does not compile alone"
+        found.append(f"{_module(verdict)} {fails}{where}: {verdict.error}")
+    more = len(culprits) - _NAMED
+    found += (
+        [f"{plural(more, 'more submodule')} that {'does' if more == 1 else 'do'} not compile alone"] if more > 0 else []
+    )
+    return found + ([result.detail] if result.detail else [])
+
+
+def _largest(verdicts: Sequence[ModuleVerdict]) -> str:
+    named = ", ".join(f"{_module(v)} with {plural(v.operators, 'operator')}" for v in verdicts[:_NAMED])
+    return named + (f", and {len(verdicts) - _NAMED} more" if len(verdicts) > _NAMED else "")
+
+
+def _module(verdict: ModuleVerdict) -> str:
+    return f"{verdict.name} ({verdict.type})" if verdict.name else f"the model ({verdict.type})"
+
+
+def _ladder(ladder: Ladder) -> list[str]:
+    passed = [stage.name for stage in ladder.stages if stage.outcome == "ok"]
+    found = [f"backends that work: {', '.join(passed)}"] if passed else []
+    for stage in ladder.stages:
+        where = f" at {stage.path}:{stage.line}" if stage.path else ""
+        if stage.outcome == "failed":
+            found.append(f"backend {stage.name} fails in {stage.layer}{where}: {stage.detail}")
+        elif stage.outcome == "differs":
+            found.append(f"backend {stage.name} gives other outputs than eager, from {stage.layer}: {stage.detail}")
+        elif stage.outcome == "skipped":
+            found.append(f"backend {stage.name} not tried: {stage.detail}")
+    return found
+
+
+def _training(step: Training) -> list[str]:
+    parts = ["forward", "backward by compiled autograd" if step.compiled_autograd else "backward in eager"]
+    parts += [f"step of {step.optimizer}"] if step.optimizer else []
+    title = f"training step ({', '.join(parts)})"
+    if step.outcome != "ok":
+        return [f"{title}: {wording.OUTCOMES[step.outcome]}: {step.detail}"]
+    graphs = ", ".join(f"{plural(number, 'graph')} in {phase}" for phase, number in step.graphs.items() if number)
+    text = f"{title}: {graphs}; parameters and gradients against eager: {wording.numerics(step.numerics)}"
+    return [f"{text}; {step.detail}" if step.detail else text]
+
+
+def _device(checks: DeviceChecks) -> list[str]:
+    found = []
+    if checks.peak_memory_eager is not None and checks.peak_memory_compiled is not None:
+        eager, compiled = (
+            f"{size / 2**20:,.1f} MiB" for size in (checks.peak_memory_eager, checks.peak_memory_compiled)
+        )
+        found.append(f"peak memory of a forward: {eager} in eager, {compiled} compiled")
+    found += _hints("waits for the GPU", checks.synchronisations)
+    found += _hints("CUDA graphs skipped", checks.cudagraph_skips)
+    found += _hints("speed", checks.hints)
+    return found
+
+
+def _hints(title: str, hints: Iterable[Hint]) -> list[str]:
+    found = []
+    for hint in hints:
+        where = f" at {hint.path}:{hint.line}" if hint.path else ""
+        found.append(
+            f"{title}{where}: {hint.text}; {hint.action}" + (f" ({hint.events} times)" if hint.events > 1 else "")
+        )
+    return found

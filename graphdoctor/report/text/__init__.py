@@ -1,0 +1,4 @@
+"""The report for terminals.
+
+May import ``report``, ``diagnosis`` and ``model``.
+"""

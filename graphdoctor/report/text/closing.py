@@ -1,0 +1,61 @@
+"""The last lines of a text report: what its list shows, counted, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.report import wording
+from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Diagnosis, Finding
+
+
+def listed(diagnosis: Diagnosis) -> list[Finding]:
+    """The findings that a text report lists: all but those that the run refuted, the user's own code first."""
+    found = [finding for finding in diagnosis.findings if finding.status != "refuted"]
+    return sorted(found, key=lambda finding: finding.owner != "own")
+
+
+def closing(diagnosis: Diagnosis) -> str:
+    """``Found 5 errors and 1 warning in 3 files. 4 automatic fixes: --diff shows them, --fix applies them.``"""
+    summary = diagnosis.summary
+    if summary.failed == summary.files:
+        return f"Nothing was checked: {plural(summary.failed, 'file')} could not be read."
+    files = plural(summary.files - summary.failed, "file")
+    found = listed(diagnosis)
+    if not found:
+        return f"No findings in {files}."
+    line = f"Found {_counted(found)} in {files}."
+    if summary.fixed:
+        return f"{line} {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
+    if fixes := wording.offered(diagnosis.findings):
+        return f"{line} {fixes}: {_ways(diagnosis)}."
+    return line
+
+
+def _ways(diagnosis: Diagnosis) -> str:
+    """How to get the fixes: by the options of a scan, else by the command for them."""
+    asked = diagnosis.command.split()[1:2]
+    return "`graphdoctor fix FILE` writes" if asked in (["run"], ["trace"]) else "--diff shows, --fix applies"
+
+
+def hidden(diagnosis: Diagnosis) -> Iterator[str]:
+    """What the list leaves out."""
+    refuted = sum(finding.status == "refuted" for finding in diagnosis.findings)
+    if refuted:
+        one = refuted == 1
+        yield (
+            f"{plural(refuted, 'suspected break')} of the static analysis {'is' if one else 'are'} not listed: "
+            f"the {'line' if one else 'lines'} ran and nothing broke (--verbose lists {'it' if one else 'them'})."
+        )
+
+
+def _counted(found: Sequence[Finding]) -> str:
+    """``5 errors, 1 warning and 2 notes``; what there is none of is not named."""
+    numbers = Counter(finding.severity for finding in found)
+    names = {"error": "error", "warning": "warning", "info": "note"}
+    parts = [plural(numbers[severity], noun) for severity, noun in names.items() if numbers[severity]]  # type: ignore[index]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]

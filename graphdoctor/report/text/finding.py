@@ -1,0 +1,118 @@
+"""One finding in the text report, the way compilers show errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from graphdoctor.model.labels import is_offered, label
+from graphdoctor.report import wording
+from graphdoctor.report.escaping import one_line, width
+from graphdoctor.report.excerpt import marked_line
+from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging, wrapped
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Finding
+    from graphdoctor.report.look import Look
+
+_SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
+
+
+class Findings:
+    """Shows one finding after the other. What a rule says of all its findings is said at the first of them."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._paint = Paint(look.color)
+        self._said: set[tuple[str, str]] = set()
+
+    def lines(self, finding: Finding) -> Iterator[str]:
+        """The place and the message, the source line, why it matters, what to do."""
+        yield from self._head(finding)
+        gutter = " " * len(str(finding.location.line))
+        yield from self._source(finding, gutter)
+        if self._look.verbose and finding.status != "static-only":
+            yield from self._remark("run", wording.status(finding), gutter)
+        yield from self._remark("allowed", finding.allowed, gutter)
+        if self._is_new(finding, finding.why):
+            why = finding.why if self._look.verbose else _SENTENCE.split(one_line(finding.why))[0]
+            yield from self._remark("why", why, gutter)
+        yield from self._remedy(finding, gutter)
+
+    def _head(self, finding: Finding) -> list[str]:
+        place = finding.location
+        where = f"{one_line(place.path)}:{place.line}:{place.column}"
+        rule = f"{finding.rule} [{finding.name}]"
+        plain = f"{where}: {finding.severity} {rule} {finding.message}"
+        lines = hanging(plain, 4, self._look.width)
+        # Painted after wrapping, because colours have no width.
+        styles = {where: ("bold",), f" {finding.severity} ": ("bold", SEVERITY_STYLES[finding.severity])}
+        for text, style in styles.items():
+            lines[0] = lines[0].replace(text, self._paint(text, *style), 1)
+        return lines
+
+    def _source(self, finding: Finding, gutter: str) -> Iterator[str]:
+        """The source line, with carets below what the message does not quote."""
+        source = marked_line(finding)
+        if source is None:
+            return
+        style = SEVERITY_STYLES[finding.severity]
+        room = self._look.width - len(gutter) - 3
+        shown = cut(source.text.rstrip(), room)
+        if shown == source.text.rstrip():
+            shown = source.before + self._paint(source.marked, "bold", style) + source.after.rstrip()
+        yield f"{self._paint(f'{finding.location.line} |', 'blue')} {shown}".rstrip()
+        before = width(source.before)
+        if before < room and not _quotes(finding.message, source.marked):
+            carets = "^" * max(min(width(source.marked), room - before), 1)
+            yield f"{self._paint(f'{gutter} |', 'blue')} {' ' * before}{self._paint(carets, 'bold', style)}"
+
+    def _remedy(self, finding: Finding, gutter: str) -> Iterator[str]:
+        fix = finding.fix
+        offered = fix is not None and is_offered(finding, owner=None)
+        new = self._is_new(finding, finding.suggestion)
+        if fix is not None and offered:
+            text = (finding.suggestion if new else f"as for {finding.rule} above") or fix.reason
+            yield from self._remark(f"{label(fix)} fix", text, gutter)
+        elif new:
+            yield from self._remark("help", finding.suggestion, gutter)
+        if fix is None or not self._look.verbose:
+            return
+        yield from self._remark("fix", f"{wording.fix_kind(fix)}. {wording.fix_text(fix)}", gutter)
+        for line in changes(fix.diff) if offered else ():
+            style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+            yield f"{gutter}     {self._paint(line, style)}"
+
+    def _is_new(self, finding: Finding, text: str) -> bool:
+        """Whether no finding of this rule has said ``text``."""
+        if (finding.rule, text) in self._said:
+            return False
+        self._said.add((finding.rule, text))
+        return True
+
+    def _remark(self, name: str, text: str, gutter: str) -> list[str]:
+        """``= why: text``, wrapped and indented under its name; nothing when there is no text."""
+        if not text.strip():
+            return []
+        marked = f"{gutter} {self._paint('=', 'blue')} {self._paint(name, 'bold')}: "
+        first, *rest = wrapped(text, "", len(f"{gutter} = {name}: "), self._look.width)
+        return [marked + first, *(f"{gutter}   {line.strip()}" for line in rest)]
+
+
+def _quotes(message: str, code: str) -> bool:
+    """Whether ``message`` has ``code``, or the beginning of it, between backticks."""
+    flat = one_line(code)
+    quoted = [one_line(part) for part, is_code in wording.quoted(message) if is_code]
+    return any(part == flat or (part.endswith("...") and flat.startswith(part[:-3])) for part in quoted)
+
+
+def changes(diff: str) -> list[str]:
+    """The lines of a unified diff that change, without file names and context; hunks are kept apart by "..."."""
+    lines: list[str] = []
+    for line in diff.splitlines()[2:]:
+        if line.startswith("@@") and lines:
+            lines.append("...")
+        elif line.startswith(("+", "-")):
+            lines.append(line)
+    return lines

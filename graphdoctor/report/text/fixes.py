@@ -1,0 +1,77 @@
+"""What ``graphdoctor fix`` says: each finding by what became of it, written, offered or refused, and the proof."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.labels import is_offered, may_be_written
+from graphdoctor.report import wording
+from graphdoctor.report.escaping import one_line, printable
+from graphdoctor.report.problems import problems
+from graphdoctor.report.wording import plural
+
+COLUMNS = 100
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """The outcome as text, its numbers in the last line."""
+    shown = printable(diagnosis)
+    there = [f for f in shown.findings if f.status != "refuted"]
+    groups = {
+        "Written:": [f for f in there if f.fix is not None and f.fix.written],
+        "Not written:": [f for f in there if _is_left(f) and is_offered(f, owner=None)],
+        "No automatic fix:": [f for f in there if _is_left(f) and not is_offered(f, owner=None)],
+    }
+    blocks = ["\n".join([title, *_lines(group)]) for title, group in groups.items() if group]
+    if shown.verification is not None:
+        result = shown.verification
+        proof = [wording.verification(result), wording.verification_detail(result)]
+        blocks.append("\n".join(["Verification:", *(line for text in proof for line in _wrapped(text, 2))]))
+    troubled = [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in problems(shown)]
+    if troubled:
+        blocks.append("\n".join(troubled))
+    notes = [one_line(note) for note in shown.notes]
+    if notes:
+        blocks.append("\n".join(notes))
+    return "\n\n".join([*blocks, _closing(groups)]) + "\n"
+
+
+def left(diagnosis: Diagnosis) -> list[Finding]:
+    """The findings that are still there."""
+    return [f for f in diagnosis.findings if f.status != "refuted" and _is_left(f)]
+
+
+def _is_left(finding: Finding) -> bool:
+    return finding.fix is None or not finding.fix.written
+
+
+def _lines(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        place = finding.location
+        yield from _wrapped(f"{place.path}:{place.line}: {finding.rule} [{finding.name}] {finding.message}", 2)
+        fix = finding.fix
+        if fix is not None:
+            yield from _wrapped(f"{wording.fix_kind(fix)}. {wording.fix_text(fix)}", 4)
+        elif finding.suggestion:
+            yield from _wrapped(finding.suggestion, 4)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    return textwrap.wrap(
+        one_line(text), COLUMNS, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _closing(groups: dict[str, list[Finding]]) -> str:
+    written, offered, none = groups.values()
+    if not written and not offered and not none:
+        return "Nothing to fix."
+    left = len(offered) + len(none)
+    text = f"{plural(len(written), 'fix', 'fixes')} written, {plural(left, 'finding')} left."
+    unsafe = sum(is_offered(f) and not may_be_written(f, unsafe=False) for f in offered)
+    if unsafe:
+        text += f" {plural(unsafe, 'fix', 'fixes')} may change behaviour: --unsafe-fixes writes them too."
+    return text

@@ -1,0 +1,132 @@
+"""What was measured, in the text report: the runs, recompiles, and the run with the fixes applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from graphdoctor.report import wording
+from graphdoctor.report.text.paint import Paint, item
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.model.runs import DynamicRun, Recompile, Verification
+    from graphdoctor.report.look import Look
+
+
+def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
+    """The runs, the recompiles, and the run with the fixes applied to a copy."""
+    listed = {(f.location.path, f.location.line) for f in diagnosis.findings if f.status != "refuted"}
+    yield from _runs(diagnosis.dynamic or (), look, listed)
+    yield from _recompiles(diagnosis, look)
+    yield from _verification(diagnosis.verification, look)
+
+
+def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]]) -> Iterator[str]:
+    """What each run counted. Runs that say the same share their lines."""
+    from graphdoctor.report import optional_checks
+
+    paint = Paint(look.color)
+    groups: dict[tuple[str, ...], list[DynamicRun]] = {}
+    for run in shown:
+        key = (run.target, run.device, wording.run_counts(run), *_measured(run, listed))
+        groups.setdefault(key, []).append(run)
+    for same in groups.values():
+        run = same[0]
+        title = wording.run_title(run, modes=[each.mode for each in same])
+        first, *rest = item(f"{title}: {wording.run_counts(run)}", 0, look.width)
+        # Painted after wrapping, because colours have no width.
+        yield first.replace(title, paint(title, "bold"), 1)
+        yield from rest
+        for line in _measured(run, listed):
+            yield from item(line, 2, look.width)
+        for each in same if look.verbose or look.tree else ():
+            yield from _parts(each, run is shown[0] and each is run, look)
+        if look.verbose:
+            for line in dict.fromkeys(line for each in same for line in _verbose(each)):
+                yield from item(line, 2, look.width)
+        elif not look.tree:
+            # Which parts compile alone follows from the findings.
+            brief = replace(run, readiness=None, blocks=tuple(group for group in run.blocks if group.at_limit))
+            for line in optional_checks.lines(brief, first=False):
+                yield from item(line, 2, look.width)
+
+
+def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
+    """What a run that went well shows beside its counts."""
+    if run.outcome != "ok":
+        return []
+    found = []
+    # Where it fails at a finding, the finding and the headline say so.
+    at = (run.fullgraph.path or "", run.fullgraph.line or 0)
+    if run.fullgraph.passes is not None and at not in listed:
+        found.append(f"fullgraph=True {wording.fullgraph(run.fullgraph)}")
+    if run.numerics is not None and run.numerics.equal is False:
+        found.append(f"compiled outputs against eager: {wording.numerics(run.numerics)}")
+    return found
+
+
+def _verbose(run: DynamicRun) -> Iterator[str]:
+    """What the tool compared and varied to get there."""
+    from graphdoctor.report import varied
+
+    if run.outcome != "ok":
+        return
+    if run.explain is not None and run.explain.disagrees:
+        yield f"explain disagrees: {run.explain.disagrees}"
+    if run.fullgraph.passes is False:
+        yield f"fullgraph=True {wording.fullgraph(run.fullgraph)}"
+    yield f"compiled outputs against eager: {wording.numerics(run.numerics)}"
+    for entry in run.sweeps:
+        yield varied.sweep(entry)
+
+
+def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
+    """The tree of the model, and what is known of its parts."""
+    from graphdoctor.report import optional_checks
+    from graphdoctor.report.text import tree_lines
+
+    tree = tree_lines.lines(run, look.tree) if first or look.tree else []
+    if tree:
+        yield "  submodules:"
+    for line in tree:
+        yield f"    {line}"
+    for line in optional_checks.lines(run, first):
+        yield from item(line, 2, look.width)
+
+
+def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
+    """Each cause once, with what helps."""
+    paint = Paint(look.color)
+    for recompile, met in wording.recompiles(diagnosis.dynamic or ()).items():
+        place = wording.recompile_place(recompile)
+        title = f"{place}: recompiles" if place else "recompiles"
+        first, *rest = item(f"{title}: {recompile.cause}", 0, look.width)
+        yield first.replace(title, paint(title, "bold"), 1)
+        yield from rest
+        yield from item(_effect(recompile, met, look.verbose), 2, look.width)
+        if look.verbose:
+            from graphdoctor.report import varied
+
+            for line in varied.tried(recompile):
+                yield from item(f"= tried: {line}", 2, look.width)
+
+
+def _effect(recompile: Recompile, met: str, verbose: bool) -> str:
+    effect = wording.recompile_effect(recompile) + (f"; {met}" if verbose else "")
+    fix = wording.remedy(recompile)
+    return f"{effect}; suggested fix: {fix}" if fix else effect
+
+
+def _verification(result: Verification | None, look: Look) -> Iterator[str]:
+    """The run with the fixes applied to a copy."""
+    if result is None:
+        return
+    paint = Paint(look.color)
+    title = "Verified" if result.fixes else "Verification"
+    first, *rest = item(f"{title}: {wording.verification(result, short=not look.verbose)}", 0, look.width)
+    yield first.replace(title, paint(title, "bold", *(["green"] if result.fixes else [])), 1)
+    yield from rest
+    if look.verbose or result.grade != "general" or not result.fixes:
+        yield from item(wording.verification_detail(result), 2, look.width)

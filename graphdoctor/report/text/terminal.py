@@ -1,0 +1,121 @@
+"""The terminal report: the verdict, then each finding at its source line, then what was measured, then the counts."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from graphdoctor.report.escaping import one_line, printable
+from graphdoctor.report.look import PLAIN, Look
+from graphdoctor.report.text import run
+from graphdoctor.report.text.closing import closing, hidden, listed
+from graphdoctor.report.text.finding import Findings
+from graphdoctor.report.text.paint import Paint, blocks, item, wrapped
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Diagnosis, Finding, Summary
+
+
+def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
+    """The report as text; the first line is the headline. Escape sequences only where ``look`` has colour."""
+    shown = printable(diagnosis)
+    return blocks(
+        (
+            headline(shown, look),
+            *_findings(shown, look),
+            _refuted(shown, look),
+            files(shown, look),
+            run.measured(shown, look),
+            _advice(shown, look),
+            notes(shown, look),
+            comparison(shown),
+            ends(shown, look),
+        )
+    )
+
+
+def headline(shown: Diagnosis, look: Look) -> Iterator[str]:
+    """The verdict, in its colour."""
+    paint = Paint(look.color)
+    for line in wrapped(shown.summary.headline, "", 0, look.width):
+        yield paint(line, "bold", _verdict_style(shown.summary))
+
+
+def _verdict_style(summary: Summary) -> str:
+    if summary.verdict == "ready":
+        return "green"
+    unknown = summary.verdict in ("static-only", "not-run")
+    return "cyan" if unknown and not summary.errors else "red"
+
+
+def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
+    """The findings, those in other packages under a title of their own."""
+    show = Findings(look)
+    titled = False
+    for finding in listed(shown):
+        if finding.owner != "own" and not titled:
+            titled = True
+            yield iter([Paint(look.color)("In third-party code:", "bold")])
+        yield show.lines(finding)
+
+
+def _refuted(shown: Diagnosis, look: Look) -> Iterator[str]:
+    if not look.verbose:
+        return
+    findings = [finding for finding in shown.findings if finding.status == "refuted"]
+    if findings:
+        yield Paint(look.color)("Refuted by the run (the line ran, nothing broke):", "bold")
+    for finding in findings:
+        yield from item(line(finding), 2, look.width)
+
+
+def line(finding: Finding) -> str:
+    """``model.py:18:9: error GD101 [print-in-graph] message``."""
+    place = finding.location
+    where = f"{place.path}:{place.line}:{place.column}"
+    return one_line(f"{where}: {finding.severity} {finding.rule} [{finding.name}] {finding.message}")
+
+
+def files(shown: Diagnosis, look: Look) -> Iterator[str]:
+    """What could not be read, and what was read in part."""
+    groups = {
+        "Files that could not be read:": [f for f in shown.files if f.status == "failed"],
+        "Files that were not analysed completely:": [f for f in shown.files if f.status == "scanned" and f.reason],
+    }
+    for title, found in groups.items():
+        if found:
+            yield Paint(look.color)(title, "bold")
+        for file in found:
+            yield from item(f"{file.path}: {file.reason or ''}", 2, look.width)
+
+
+def _advice(shown: Diagnosis, look: Look) -> Iterator[str]:
+    if shown.advice is not None:
+        from graphdoctor.report.measurements import advise
+
+        yield Paint(look.color)("Where to put torch.compile:", "bold")
+        yield textwrap.indent(advise.text(shown.advice, look.width - 2).rstrip(), "  ")
+
+
+def notes(shown: Diagnosis, look: Look) -> Iterator[str]:
+    """What the user should know and no finding says."""
+    paint = Paint(look.color)
+    for note in shown.notes:
+        yield from wrapped(note, f"{paint('note', 'bold')}: ", 6, look.width)
+
+
+def comparison(shown: Diagnosis) -> Iterator[str]:
+    """What is new and fixed against the base."""
+    if shown.comparison is not None:
+        from graphdoctor.report.text import comparison as compared
+
+        yield from compared.lines(shown)
+
+
+def ends(shown: Diagnosis, look: Look) -> Iterator[str]:
+    """The last lines: what is not in the list, and what is."""
+    for text in () if look.verbose else hidden(shown):
+        yield from item(text, 0, look.width)
+    # Programs look for the last line.
+    yield from [closing(shown)] if look.columns is None else item(closing(shown), 0, look.width)

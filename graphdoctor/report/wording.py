@@ -1,0 +1,234 @@
+"""What the fields of a diagnosis are called in every report: one wording for text, Markdown and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from graphdoctor.model.labels import is_offered, label, may_be_written
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Comparison, Finding, Fix
+    from graphdoctor.model.labels import Label
+    from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
+
+OUTCOMES = {
+    "ok": "ran to the end",
+    "raised": "the code raised an exception",
+    "exited": "the code ended the process",
+    "crashed": "the process crashed",
+    "timeout": "stopped at the time limit",
+    "memory": "stopped at the memory limit",
+    "no-target": "nothing to run",
+}
+STATUSES = {
+    "confirmed": "confirmed by the run",
+    "dynamic-only": "found at runtime only",
+    "refuted": "refuted: the line ran and nothing broke",
+    "not-reached": "not reached: the line did not run",
+    "static-only": "found by static analysis, not checked by a run",
+}
+STATUS_LABELS = {
+    "confirmed": "confirmed",
+    "dynamic-only": "runtime only",
+    "refuted": "refuted",
+    "not-reached": "not reached",
+    "static-only": "static only",
+}
+OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch itself"}
+LABELS: dict[Label, str] = {
+    "safe": "safe",
+    "verified": "verified",
+    "unsafe": "unsafe: may change behaviour",
+    "refused": "dropped, not offered",
+    "manual": "by hand, no edit is offered",
+}
+GRADES = {
+    "general": "compiles with the default settings",
+    "setup-required": "compiles with fullgraph=True only",
+    "none": "does not make the code compile",
+    "not-verified": "not verified",
+}
+_SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """``1 graph``, ``2 graphs``, ``1,000 files``; ``many`` is the plural where it does not end in a plain s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def quoted(text: str) -> list[tuple[str, bool]]:
+    """``text`` cut at its backticks; True marks the parts between two of them, which are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        parts[-2:] = ["`".join(parts[-2:])]
+    return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
+
+
+def named(finding: Finding) -> str:
+    """The code that ``finding`` is about, between backticks: the longest in its message that its source lines have.
+
+    Empty where there is none.
+    """
+    source = "".join("".join(finding.snippet).split())
+    parts = [part for part, is_code in quoted(finding.message) if is_code]
+    here = [part for part in parts if "".join(part.removesuffix("...").split()) in source]
+    return max((f"`{part}`" for part in here), key=len, default="")
+
+
+def gb_link(gb_id: str) -> str:
+    """The page of a graph break id on PyTorch's graph-break site; ids look like ``GB0059``."""
+    return f"{_SITE}{gb_id.lower()}.html"
+
+
+def status(finding: Finding) -> str:
+    """``confirmed by the run (GB0059, 3 occurrences)``, and where the code is not the user's, whose it is."""
+    text = STATUSES[finding.status]
+    if finding.events:
+        text += f" ({', '.join([*finding.gb_ids, plural(finding.events, 'occurrence')])})"
+    if finding.whole_frame:
+        text += "; the whole function falls back to eager"
+    if finding.owner != "own":
+        text += f"; in {OWNERS[finding.owner]}"
+    return text
+
+
+def fix_kind(fix: Fix) -> str:
+    """``safe; not verified``, ``verified; compiles with the default settings``."""
+    kind = label(fix)
+    return LABELS[kind] if kind in ("manual", "refused") else f"{LABELS[kind]}; {GRADES[fix.grade]}"
+
+
+def fix_text(fix: Fix) -> str:
+    """Why the fix is what it is, and what verification saw of it; for which inputs, ``verification_detail`` says."""
+    return " ".join(filter(None, [fix.reason, fix.detail]))
+
+
+def share(value: float | None) -> str:
+    """A fraction from 0 to 1 as a percentage; only all of it is 100 %, only nothing is 0 %."""
+    if value is None:
+        return "unknown"
+    percent = round(100 * value)
+    if 0 < value < 1:
+        percent = min(max(percent, 1), 99)
+    return f"{percent} %"
+
+
+def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
+    """``Net, eval mode, on cpu``; with the ``modes`` of several runs that are one to the reader, these."""
+    return f"{run.target}, {' and '.join(modes or (run.mode,))} mode, on {run.device}"
+
+
+def run_counts(run: DynamicRun) -> str:
+    """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run.
+
+    The detail of a run that went well is what stopped the variants behind it.
+    """
+    if run.outcome != "ok":
+        return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))
+    own = sum(entry.owner == "own" for entry in run.breaks)
+    where = f" ({own} in your code)" if own < len(run.breaks) else ""
+    counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}{where}"
+    if run.compiled_share is not None:
+        counts += f", {share(run.compiled_share)} compiled"
+    return counts + (f"; recompiles not counted: {run.detail}" if run.detail else "")
+
+
+def fullgraph(verdict: FullGraph) -> str:
+    """``passes``, ``fails at model.py:4: reason`` or ``not tried``."""
+    if verdict.passes is None:
+        return f"not tried: {verdict.error}" if verdict.error else "not tried"
+    if verdict.passes:
+        return "passes"
+    where = f" at {verdict.path}:{verdict.line}" if verdict.path else ""
+    return f"fails{where}" + (f": {verdict.error}" if verdict.error else "")
+
+
+def numerics(result: Numerics | None) -> str:
+    """Whether the compiled outputs equal the eager ones, and by how much they differ."""
+    if result is None or result.equal is None:
+        detail = result.detail if result else ""
+        return f"not compared: {detail}" if detail else "not compared"
+    facts = [] if result.max_abs_diff is None else [f"largest difference {result.max_abs_diff:.3g}"]
+    facts += [part for part in (result.tolerance and f"tolerance {result.tolerance}", result.detail) if part]
+    return ("equal" if result.equal else "differ") + (f" ({', '.join(facts)})" if facts else "")
+
+
+def recompile_place(recompile: Recompile) -> str:
+    """``model.py:12``, or nothing where Dynamo names no line."""
+    return f"{recompile.path}:{recompile.line}" if recompile.path else ""
+
+
+def recompile_effect(recompile: Recompile) -> str:
+    """``5 compilations of at most 8, 2 with the suggested fix``; the last part only when it was measured.
+
+    At the recompile limit Dynamo gives the function up, so the report says from the third compilation on how far it is.
+    """
+    text = plural(recompile.compilations, "compilation")
+    if recompile.at_limit:
+        text += ", the recompile limit (what differs again runs uncompiled, and raises with fullgraph=True)"
+    elif recompile.limit is not None and recompile.compilations > 2:
+        text += f" of at most {recompile.limit} (the recompile limit)"
+    if recompile.verified_compilations is not None:
+        text += f", {recompile.verified_compilations} with the suggested fix (measured)"
+    return text
+
+
+def remedy(recompile: Recompile) -> str:
+    """What to try against a recompile; nothing when it was measured and saves no compilation."""
+    tried = recompile.verified_compilations
+    helps = tried is None or tried < recompile.compilations
+    return recompile.remedy or "" if helps else ""
+
+
+def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
+    """Each recompile once, with the runs that met it."""
+    met: dict[Recompile, list[str]] = {}
+    for run in runs:
+        for recompile in run.recompiles:
+            met.setdefault(recompile, []).append(run_title(run))
+    return {recompile: "; ".join(titles) for recompile, titles in met.items()}
+
+
+def compared(comparison: Comparison) -> str:
+    """``Against main: 1 new, 2 fixed, 3 unchanged``, and what could not be compared."""
+    counts = f"{len(comparison.new):,} new, {len(comparison.fixed):,} fixed, {len(comparison.unchanged):,} unchanged"
+    missing = comparison.not_compared
+    rest = f", {missing:,} not compared: one side was not run or not read" if missing else ""
+    return f"Against {comparison.base}: {counts}{rest}"
+
+
+def break_title(entry: Break) -> str:
+    """``GB0170 Data-dependent branching``."""
+    return " ".join(part for part in (entry.gb_id, entry.gb_type) if part) or entry.reason
+
+
+def verification(result: Verification, short: bool = False) -> str:
+    """``with 5 fixes applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes, outputs ...: equal``.
+
+    ``short``: how near the outputs are is left out where they are equal.
+    """
+    passes = {True: "passes", False: "fails", None: "was not tried"}[result.fullgraph_passes]
+    counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}, fullgraph=True {passes}"
+    if not result.fixes and not result.dropped:
+        # Somebody else's change.
+        return f"with the change: {counts}, outputs against the original's eager ones: {numerics(result.numerics)}"
+    if not result.fixes:
+        return f"no fix is left, all were dropped; the code as it is: {counts}"
+    lead = f"with {plural(len(result.fixes), 'fix', 'fixes')} applied to a copy: {counts}, "
+    if short and result.numerics is not None and result.numerics.equal:
+        return f"{lead}outputs equal to the original's"
+    return f"{lead}outputs against the original's eager ones: {numerics(result.numerics)}"
+
+
+def verification_detail(result: Verification) -> str:
+    """The grade of the fixes that are left, and what was dropped and why."""
+    return ": ".join(filter(None, [GRADES[result.grade] if result.fixes else "", result.detail]))
+
+
+def offered(findings: Iterable[Finding]) -> str:
+    """``4 automatic fixes (1 only with --unsafe-fixes)``; empty where none is offered."""
+    fixes = [finding for finding in findings if is_offered(finding)]
+    unsafe = sum(not may_be_written(finding, unsafe=False) for finding in fixes)
+    only = f" ({unsafe} only with --unsafe-fixes)" if unsafe else ""
+    return f"{plural(len(fixes), 'automatic fix', 'automatic fixes')}{only}" if fixes else ""

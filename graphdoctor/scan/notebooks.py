@@ -1,0 +1,60 @@
+"""Notebooks in a scan: their cells, the diagnosis with places told by cell, the texts that fixes change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.source.files import decode, is_notebook, text_of
+
+if TYPE_CHECKING:
+    from graphdoctor.scan.options import ScanOptions
+    from graphdoctor.scan.source_texts import Sources
+    from graphdoctor.source.cells import Cells
+
+
+def cells_of(options: ScanOptions, sources: Sources) -> dict[str, Cells]:
+    """The cells of the notebooks among ``sources``, by shown path."""
+    found = sources.cells()
+    if options.stdin is not None and is_notebook(options.stdin_filename or ""):
+        from graphdoctor.source.notebook import Notebook
+
+        found |= {path: Notebook(decode(options.stdin)[0]).cells(path) for path in sources.texts if is_notebook(path)}
+    return found
+
+
+def by_cell(diagnosis: Diagnosis, cells: Mapping[str, Cells], base: Mapping[str, Cells] | None = None) -> Diagnosis:
+    """``diagnosis`` with the places in notebooks told by cell; ``base`` has the cells of what it is compared with."""
+    if not cells and not base:
+        return diagnosis
+    from graphdoctor.diagnosis.cells import in_cells
+
+    comparison = diagnosis.comparison
+    if comparison is None:
+        return in_cells(diagnosis, cells)
+    # What is fixed stands in the cells of the base.
+    fixed = in_cells(comparison.fixed, base or {})
+    placed = in_cells(replace(diagnosis, comparison=replace(comparison, fixed=())), cells)
+    return replace(placed, comparison=placed.comparison and replace(placed.comparison, fixed=fixed))
+
+
+def texts_of(diagnosis: Diagnosis, stdin: bytes) -> dict[str, str]:
+    """The text on the standard input by its path; of a notebook those of its cells."""
+    text, path = decode(stdin)[0], diagnosis.files[0].path
+    if not is_notebook(path):
+        return {path: text}
+    from graphdoctor.source.notebook import Notebook
+
+    return {cell.name: cell.text for cell in Notebook(text).cells(path).cells}
+
+
+def text_at(path: Path) -> str:
+    """The text of a file or of a cell; empty where it cannot be read."""
+    if ".ipynb:cell " not in path.name:
+        return text_of(path)
+    from graphdoctor.source.notebook import text_of_cell
+
+    return text_of_cell(path)

@@ -1,0 +1,147 @@
+"""The rules that a scan asks: those that ship, those of the project, as far as they hold in the torch to be used."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphdoctor.config.permission import refusal
+from graphdoctor.config.project import OLDEST_TORCH
+from graphdoctor.config.suggestions import hint
+from graphdoctor.diagnosis import unused
+from graphdoctor.scan.options import UsageError
+from graphdoctor.source.suppressions import matches
+from graphdoctor.target_torch import specifiers
+from graphdoctor.target_torch.installed import torch_available
+
+if TYPE_CHECKING:
+    from graphdoctor.config.project import Config
+    from graphdoctor.static.rule import Rule
+
+_CODE = re.compile(r'^CODE = "(\w+)"', re.MULTILINE)
+_NAME = re.compile(r'^NAME = "([\w-]+)"', re.MULTILINE)
+_TORCH = re.compile(r'^TORCH = "([^"]+)"', re.MULTILINE)
+_NO_IDS = re.compile(r"^GB_IDS = \(\)$", re.MULTILINE)
+
+#: Codes without a rule: (code, name). A break that no rule expects, a comment that silences nothing.
+RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """``rules`` are all there are, ``active`` those to ask. ``problems``: lines on the rule files that are not used."""
+
+    rules: tuple[Rule, ...]
+    active: tuple[Rule, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the file of a rule says of it. ``at_run``: it has graph-break ids, so that a run gives its code too."""
+
+    code: str
+    name: str
+    at_run: bool
+    torch: str
+
+
+class LazyRuleSet:
+    """The rules for some settings, loaded when they are first asked for; what comments may name is known without."""
+
+    def __init__(self, settings: Config) -> None:
+        self._settings = settings
+
+    @cached_property
+    def loaded(self) -> RuleSet:
+        """The rules; the files in ``Config.rules`` are executed. Raises UsageError for unknown codes."""
+        return ruleset(self._settings)
+
+    @cached_property
+    def _headers(self) -> tuple[Header, ...]:
+        if not self._settings.rules:
+            return shipped()
+        return tuple(Header(rule.code, rule.name, bool(rule.gb_ids), rule.torch) for rule in self.loaded.rules)
+
+    @cached_property
+    def _active(self) -> frozenset[str]:
+        torch = torch_for(self._settings)
+        return frozenset(header.code for header in self._headers if specifiers.allows(header.torch, torch))
+
+    def known(self) -> tuple[unused.Known, ...]:
+        """What a silencing comment may name. The run gives GD000, and whatever has graph-break ids."""
+        own = (unused.Known(header.code, header.name, header.at_run) for header in self._headers)
+        return (unused.Known(*RULELESS[0], at_run=True), *own)
+
+    def is_active(self, code: str) -> bool:
+        """Whether the rule ``code`` was asked; what has no rule always is."""
+        return code in dict(RULELESS) or code in self._active
+
+
+def ruleset(settings: Config) -> RuleSet:
+    """The rules for ``settings``; the files in ``settings.rules`` are executed. Raises UsageError for unknown codes."""
+    from graphdoctor.lint import catalog, own_rules
+
+    shipped = catalog.rules()
+    own = own_rules.load_folders(settings.rules, shipped)
+    rules = (*shipped, *own.rules)
+    problems = (*refusal(settings), *own.problems)
+    _check_codes(settings, [(rule.code, rule.name) for rule in rules], lenient=bool(problems))
+    return RuleSet(rules, catalog.holding(rules, torch_for(settings)), problems)
+
+
+def check_codes(settings: Config) -> None:
+    """Raises UsageError for codes that no rule has, without loading the rules where only those that ship are asked."""
+    if settings.rules:
+        ruleset(settings)
+    elif any(_patterns(settings).values()):
+        names = [(header.code, header.name) for header in shipped()]
+        _check_codes(settings, names, lenient=bool(settings.refused_rules))
+
+
+def shipped() -> tuple[Header, ...]:
+    """The rules that ship, read from their files without importing them."""
+    spec = importlib.util.find_spec("graphdoctor.rules")
+    folders = spec.submodule_search_locations if spec is not None else None
+    texts = [file.read_text(encoding="utf-8") for folder in folders or () for file in sorted(Path(folder).glob("*.py"))]
+    found = [(_CODE.search(text), _NAME.search(text), _NO_IDS.search(text), _TORCH.search(text)) for text in texts]
+    return tuple(
+        Header(code[1], name[1], no_ids is None, torch[1])
+        for code, name, no_ids, torch in found
+        if code is not None and name is not None and torch is not None
+    )
+
+
+def torch_for(settings: Config) -> str:
+    """The version to ask for: of the settings, else the installed one, else the newest that the rules know."""
+    if settings.target_torch is not None:
+        return settings.target_torch
+    installed = torch_available()
+    if installed is not None and specifiers.parse(installed) and specifiers.allows(f">={OLDEST_TORCH}", installed):
+        return installed
+    from graphdoctor.breaks import registry
+
+    return next(iter(registry.bundled().values())).torch
+
+
+def _patterns(settings: Config) -> dict[str, tuple[str, ...]]:
+    keys = ("select", "ignore", "extend_select", "extend_ignore")
+    patterns: dict[str, tuple[str, ...]] = {key: getattr(settings, key) for key in keys}
+    patterns["per_file_ignores"] = tuple(code for _, codes in settings.per_file_ignores for code in codes)
+    return patterns
+
+
+def _check_codes(settings: Config, names: list[tuple[str, str]], lenient: bool) -> None:
+    """``lenient``: codes that are not graphdoctor's may be those of a rule file that was not loaded."""
+    known = [*RULELESS, *names]
+    for key, codes in _patterns(settings).items():
+        for code in codes:
+            if any(matches(*rule, code) for rule in known) or (lenient and not code.upper().startswith("GD")):
+                continue
+            origin = f"{settings.origin[key]}: " if settings.origin.get(key) else ""
+            advice = hint(code, (word for rule in known for word in rule), "`graphdoctor rules` lists them")
+            raise UsageError(f"{origin}{code!r} matches no rule; {advice}")

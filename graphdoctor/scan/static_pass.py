@@ -1,0 +1,153 @@
+"""The static pass of a scan: what is known from an earlier scan is recalled, the rest is analysed by processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphdoctor.interrupt import Interrupts
+from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged
+from graphdoctor.model.findings import ScannedFile
+
+if TYPE_CHECKING:
+    from graphdoctor.lint.engine import Analysis
+    from graphdoctor.scan.cache import Cache
+    from graphdoctor.static.rule import Rule
+
+File = tuple[Path, str]
+
+#: Text for which another process is worth its start: about five seconds of analysis.
+_BYTES_A_PROCESS = 500_000
+#: Behind more files than these, what they imported is given back before the report is made.
+_MANY = 100
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the static pass is asked; the fields are those of ``Analysis``."""
+
+    files: Sequence[File]
+    helper: PathOf = lambda _file: None
+    target: str | None = None
+    unsaved: Mapping[Path, str] = field(default_factory=dict)
+    followed: Mapping[str, Path] = field(default_factory=dict)
+
+    @cached_property
+    def resolved(self) -> dict[Path, Path]:
+        """The files without links in their paths, each asked for once."""
+        return {file: file.resolve() for file, _ in self.files}
+
+    def path_of(self) -> PathOf:
+        """How the scan shows a file; None where its findings are not wanted."""
+        shown = {self.resolved[file]: path for file, path in self.files}
+        return lambda file: shown[file] if file in shown else self.helper(file)
+
+
+def static_pass(
+    work: Work,
+    rules: Callable[[], tuple[Rule, ...]],
+    cache: Cache | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int], None] = lambda _done: None,
+    interrupts: Interrupts | None = None,
+) -> StaticResult:
+    """What the static pass says of the files, whatever the number of processes.
+
+    ``rules`` are loaded only when a file must be analysed. ``jobs`` is the largest number of processes; by default as
+    many as there are processors, where there is that much to do. ``progress`` is told how many files are done. Files
+    that ``interrupts`` left no time for are failed ones.
+    """
+    path_of = work.path_of()
+    known: dict[File, FileResult] = {}
+    # Texts that are not on disk are not what an entry is about, and installed packages change without their files.
+    if cache is not None and not work.unsaved and not work.followed:
+        for one in work.files:
+            found = cache.recall(work.resolved[one[0]], one[1], path_of)
+            if found is not None:
+                known[one] = found
+    else:
+        cache = None
+    missing = [one for one in work.files if one not in known]
+
+    def analyse() -> None:
+        for one, result in _analysed(work, missing, active, jobs):
+            if cache is not None:
+                cache.keep(work.resolved[one[0]], one[1], result, path_of)
+            # Hundreds of names a file, which only the cache asks for.
+            known[one] = replace(result, looked_at=frozenset())
+            progress(len(known))
+        if cache is not None:
+            cache.prune()
+
+    if missing:
+        active = rules()
+        (interrupts or Interrupts()).attempt(analyse)
+        for one in missing:
+            known.setdefault(one, FileResult(ScannedFile(one[1], 0, "failed", "was not read: interrupted")))
+    return merged(known[one] for one in work.files)
+
+
+def _analysed(
+    work: Work, missing: Sequence[File], rules: tuple[Rule, ...], jobs: int | None
+) -> Iterator[tuple[File, FileResult]]:
+    # Imports that a scan of what stayed as it was does without.
+    from graphdoctor.lint.engine import Analysis
+
+    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed)
+    sizes = {one: _size(one[0]) for one in missing}
+    # The large ones first, so that no process is left with one at the end.
+    ordered = sorted(missing, key=lambda one: -sizes[one])
+    wanted = min(jobs or os.cpu_count() or 1, len(missing))
+    if jobs is None:
+        wanted = min(wanted, 1 + sum(sizes.values()) // _BYTES_A_PROCESS)
+    if wanted < 2 or not _can_fork():
+        for one in missing:
+            yield one, analysis.file(*one)
+        if len(missing) > _MANY:
+            # What was read of so many files is a third of what a scan may take.
+            analysis.close()
+        return
+    import multiprocessing
+
+    global _analysis
+    _analysis = analysis
+    try:
+        with multiprocessing.get_context("fork").Pool(wanted, _leave_signals) as pool:
+            yield from pool.imap_unordered(_one, ordered)
+    finally:
+        _analysis = None
+
+
+#: What the processes of a pool analyse with: rules and projects are not pickled, but forked.
+_analysis: Analysis | None = None
+
+
+def _one(one: File) -> tuple[File, FileResult]:
+    assert _analysis is not None
+    return one, _analysis.file(*one)
+
+
+def _leave_signals() -> None:
+    """In a process of the pool: Ctrl-C, which all processes of a terminal get, is the parent's, which ends the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _can_fork() -> bool:
+    """Where the system can, and no other thread holds a lock that the copy would wait for."""
+    import multiprocessing
+    import threading
+
+    return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0

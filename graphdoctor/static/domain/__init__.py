@@ -1,0 +1,4 @@
+"""What the interpreter speaks of: values, the program, events, and tables of facts about torch and Python.
+
+May import ``model``, ``source`` and ``syntax``.
+"""

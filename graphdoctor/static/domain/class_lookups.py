@@ -1,0 +1,46 @@
+"""Records which class attributes a call reads. A summary is valid only where these lookups give the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphdoctor.static.domain.program import ClassInfo
+
+#: A class, and a method of it with arguments and answer.
+Lookup = tuple["ClassInfo", str, tuple[Any, ...], Any]
+
+
+@dataclass
+class LookupLog:
+    """The lookups in classes of recorded calls; None in the log stands for a lookup whose answer is not known."""
+
+    log: list[Lookup | None] | None = None
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record the lookups made inside."""
+        self.log = []
+        try:
+            yield
+        finally:
+            self.log = None
+
+    def position(self) -> int | None:
+        """The length of the log, for ``since``; None where nothing is recorded."""
+        return None if self.log is None else len(self.log)
+
+    def since(self, mark: int | None) -> tuple[Lookup | None, ...] | None:
+        """The lookups since ``mark``, each once."""
+        if self.log is None or mark is None:
+            return None
+        each = {(id(one[0]), one[1], *map(id, one[2])) if one is not None else (): one for one in self.log[mark:]}
+        return tuple(each.values())
+
+    def replay(self, asked: tuple[Lookup | None, ...] | None) -> None:
+        """Record the lookups of a summary that is replayed."""
+        if self.log is not None:
+            self.log += (None,) if asked is None else asked

@@ -1,0 +1,236 @@
+"""What Dynamo would stumble on, as the interpreter meets it. Rules subscribe to these; they do not walk trees.
+
+Every event carries the libcst ``node`` that is the place, and the ``Site`` around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
+
+from graphdoctor.static.domain.fast_frozen import frozen
+from graphdoctor.static.domain.values import Value
+
+if TYPE_CHECKING:
+    from graphdoctor.syntax.module import SourceModule
+
+
+@frozen
+class Site:
+    """Where an event happens."""
+
+    module: SourceModule
+    #: Qualified name of the function, ``Net.forward``.
+    function: str
+    #: The statement that is being executed.
+    statement: cst.CSTNode
+    #: In a for/while loop, or a try, or a user context manager: a break here drops the whole frame (GB7000, GB0066).
+    whole_frame: str
+    #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
+    conditional: bool
+    #: Inside a region that will be compiled. Usage events have False.
+    compiled: bool
+    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
+    untaken: bool = False
+    #: The region is a forward pass of which nothing shows that it is compiled.
+    assumed: bool = False
+    #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
+    guards: tuple[str, ...] = ()
+
+
+@frozen
+class Event:
+    """Base of all events."""
+
+    node: cst.CSTNode
+    site: Site
+
+
+@frozen
+class ArgumentCall:
+    """A call inside the arguments of another one: what is called, and with what."""
+
+    node: cst.Call
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
+@frozen
+class Call(Event):
+    """A call that is not followed into scanned code.
+
+    ``qualname`` is the resolved dotted name of the callee ("torch.nonzero", "time.time", "builtins.print",
+    "logging.getLogger.info" for a logger's method). For a method of a tensor it is "torch.Tensor.<name>", of a numpy
+    array or scalar "numpy.ndarray.<name>", and ``receiver`` is its value.
+    """
+
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    receiver: Value | None = None
+    #: The value of the call is used by the surrounding expression.
+    used: bool = True
+    #: The calls inside its arguments, in the order of evaluation, where its own value is not used.
+    inner: tuple[ArgumentCall, ...] = ()
+
+
+@frozen
+class Truth(Event):
+    """Python asks a value whether it is true. ``node`` is the expression that is asked, ``value`` what it is."""
+
+    value: Value
+    context: Literal["if", "while", "ternary", "and", "or", "not", "comprehension", "assert", "in", "call", "match"]
+    #: For if/while/ternary/assert: the statement or expression that branches.
+    branch: cst.CSTNode | None = None
+
+
+@frozen
+class Assert(Event):
+    """An assert statement; ``node`` is the statement."""
+
+    test: Value
+    message: Value | None
+    #: In the backward of an ``autograd.Function``, or in what that calls.
+    backward: bool = False
+
+
+@frozen
+class Convert(Event):
+    """Tensor data becomes a Python value. ``node`` is the converting expression.
+
+    ``to``: "int", "float", "bool", "complex", "str", "repr", "format", "hash", "index" (slice bound, list index),
+    "range", "repeat" (how often a list is), "size" (an argument that must be a Python number), "math" (a math
+    function), "iterate", "use" (of what was deferred, such as ``len(f"{t}")``).
+    ``how`` names the function or operator ("int", "range", "reshape").
+    """
+
+    value: Value
+    to: str
+    how: str
+
+
+@frozen
+class Subscript(Event):
+    """``receiver[index]`` on tensor data; ``mode`` is load, store, augment (``y[m] += 1``) or delete."""
+
+    receiver: Value
+    index: tuple[Value, ...]
+    mode: Literal["load", "store", "augment", "delete"]
+
+
+@frozen
+class GetAttr(Event):
+    """An attribute of tensor data or of an external object is read (not called)."""
+
+    receiver: Value
+    name: str
+
+
+@frozen
+class SetAttr(Event):
+    """An attribute is written; ``augmented`` for ``self.n += 1``."""
+
+    receiver: Value
+    name: str
+    value: Value
+    augmented: bool
+
+
+@frozen
+class Enter(Event):
+    """A ``with`` item is entered. ``qualname`` as in ``Call`` when it is external, else None."""
+
+    value: Value
+    qualname: str | None
+
+
+@frozen
+class Define(Event):
+    """A class statement inside a compiled function."""
+
+    name: str
+
+
+@frozen
+class Import(Event):
+    """An import statement inside a compiled function; ``optional`` inside a try."""
+
+    names: tuple[str, ...]
+    optional: bool
+
+
+@frozen
+class Compile(Event):
+    """A use of ``torch.compile``: decorator, call or ``module.compile()``. Emitted outside regions too."""
+
+    form: Literal["decorator", "call", "method"]
+    target: Value
+    kwargs: dict[str, Value]
+    #: The result is bound or used. A bare ``torch.compile(model)`` is not.
+    used: bool
+
+
+@frozen
+class CompiledCall(Event):
+    """Code outside regions calls what ``torch.compile`` gave, in a loop."""
+
+    target: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    #: The loops around the call in its function, innermost last.
+    loops: tuple[cst.For | cst.While, ...]
+    #: The data loaders that these loops iterate.
+    loaders: tuple[Build, ...]
+    #: Compiled for sizes that vary.
+    dynamic: bool
+
+
+@frozen
+class Specialise(Event):
+    """What is traced depends on the exact size of a tensor, in code compiled for sizes that vary."""
+
+    how: Literal["range", "compare", "iterate"]
+
+
+@frozen
+class Decide(Event):
+    """What is traced depends on a number that was read from tensor data. ``how`` names what asks for it."""
+
+    how: Literal["if", "range", "set", "repeat", "size"]
+
+
+@frozen
+class Iterate(Event):
+    """A tensor is iterated of which data says how many rows it has."""
+
+    value: Value
+
+
+@frozen
+class Grow(Event):
+    """A list that outlives the call gets another element; ``container`` is the expression that names it."""
+
+    container: cst.BaseExpression
+
+
+@frozen
+class ReadGlobal(Event):
+    """A number bound at module level is read, which another function or a loop binds anew."""
+
+    name: str
+
+
+@frozen
+class Build(Event):
+    """An object of scanned or external code is made outside a region (module level, main, a training script)."""
+
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    #: Attributes written on the object afterwards in the same scope, by name.
+    attributes: tuple[str, ...] = ()
+    #: Keyword names of calls made on the object afterwards in the same scope.
+    called_with: tuple[str, ...] = field(default=())

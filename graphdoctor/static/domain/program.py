@@ -1,0 +1,343 @@
+"""The program under analysis: modules, classes and functions of the scanned code, and where names live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import libcst as cst
+
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import is_file, read
+from graphdoctor.static.domain.class_lookups import LookupLog
+from graphdoctor.static.domain.decorators import NOTHING, Effect, effect
+from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
+from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
+from graphdoctor.static.domain.values import Class, External, Value
+from graphdoctor.syntax import parse_check
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.walk import walk
+
+
+@dataclass(eq=False)
+class Scope:
+    """Names of one module, class body or function call, and the scope around it."""
+
+    kind: str
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Scope | None = None
+    #: Names declared ``global`` or ``nonlocal`` here.
+    outer: set[str] = field(default_factory=set)
+    #: Names of which an attribute was ever narrowed here (``x`` of ``x.mask``): few, so that others are bound quickly.
+    narrowed: set[str] = field(default_factory=set)
+
+    def holder(self, name: str) -> Scope | None:
+        """The scope that ``find`` takes ``name`` from."""
+        scope: Scope | None = self
+        while scope is not None and ((scope is not self and scope.kind == "class") or name not in scope.names):
+            scope = scope.parent
+        return scope
+
+    def find(self, name: str) -> Value | None:
+        """The value of ``name`` here or in the scopes around, as Python looks it up (class bodies are skipped)."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (scope is self or scope.kind != "class") and name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def assign(self, name: str, value: Value) -> None:
+        """Bind ``name``, honouring ``global`` and ``nonlocal``."""
+        scope: Scope | None = self
+        if name in self.outer:
+            scope = self.parent
+            while scope is not None and name not in scope.names and scope.parent is not None:
+                scope = scope.parent
+        (scope or self).names[name] = value
+
+    def forget(self, dotted: str) -> None:
+        """Drop what is known of ``dotted`` and its attributes by narrowing, now that it is bound anew."""
+        if dotted.partition(".")[0] in self.narrowed:
+            for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
+                del self.names[name]
+
+    @property
+    def module(self) -> Scope:
+        """The outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(eq=False)
+class ModuleInfo:
+    """One module of the scanned code. ``name`` is its dotted name, ``package`` what relative imports start from."""
+
+    source: SourceModule
+    name: str
+    package: str
+    scope: Scope
+    #: Files that were looked for when it, or a function of it, imported something.
+    looked_for: set[str] = field(default_factory=set)
+    #: Of the file that is scanned: the scopes of calls in which functions were defined.
+    closures: list[Scope] = field(default_factory=list)
+
+    @cached_property
+    def key(self) -> str:
+        """What tells it from other modules, of which several may have one name."""
+        return str(self.source.file)
+
+    @cached_property
+    def has_generators(self) -> bool:
+        """False where no function of it can be one that makes a generator."""
+        return "yield" in self.source.text
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder that the top-level package lies in."""
+        return package_of(self.source.file.resolve())[1]
+
+    def break_reference_cycles(self) -> None:
+        """Cut the circles in which functions and classes refer to the module, when all is said of it.
+
+        The memory is given back at once then: that a collector finds them costs a tenth of a scan.
+        """
+        for value in self.scope.names.values():
+            if isinstance(value, Class) and value.info.module is self:
+                value.info.attrs.clear()
+                value.info.__dict__.pop("mro", None)
+        for scope in (self.scope, *self.closures):
+            scope.names.clear()
+        self.closures.clear()
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function or lambda of the scanned code."""
+
+    node: cst.FunctionDef | cst.Lambda
+    name: str
+    qualname: str
+    module: ModuleInfo
+    owner: ClassInfo | None
+    #: ``staticmethod``, ``classmethod``, ``property``, ``disable``, ``contextmanager``, ... by resolved name.
+    markers: frozenset[str]
+    defaults: dict[str, Value]
+    #: What annotations say, by their ids, as far as it was asked.
+    promises: dict[int, Value] = field(default_factory=dict)
+
+    @cached_property
+    def generator(self) -> bool:
+        """True when calling it makes a generator."""
+        if isinstance(self.node, cst.Lambda) or not self.module.has_generators:
+            return False
+        source = self.module.source
+        place = source.location(self.node)
+        if not any("yield" in line for line in source.lines[place.line - 1 : place.end_line]):
+            return False
+        inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+        return any(type(child) is cst.Yield for child in walk(self.body, stop=inner))
+
+    @cached_property
+    def effect(self) -> Effect:
+        """What it does where it is a decorator."""
+        return effect(self.node, self.body) if isinstance(self.node, cst.FunctionDef) else NOTHING
+
+    @cached_property
+    def body(self) -> cst.BaseSuite | cst.BaseExpression:
+        """What runs when it is called."""
+        return self.node.body if isinstance(self.node, cst.Lambda) else self.module.source.body(self.node)
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the scanned code. ``bases`` are values: other classes, or ``External``."""
+
+    node: cst.ClassDef
+    name: str
+    qualname: str
+    module: ModuleInfo
+    bases: tuple[Value, ...]
+    attrs: dict[str, Value]
+    #: Annotated names of the body in order: the fields of a dataclass or NamedTuple.
+    fields: tuple[str, ...] = ()
+    dataclass: bool = False
+    asked: LookupLog = field(default_factory=LookupLog)
+
+    @cached_property
+    def mro(self) -> tuple[ClassInfo, ...]:
+        """This class and its bases in the scanned code, depth first."""
+        found: list[ClassInfo] = []
+        stack: list[ClassInfo] = [self]
+        while stack:
+            info = stack.pop(0)
+            if any(info is known for known in found):
+                continue
+            found.append(info)
+            stack = [b.info for b in info.bases if isinstance(b, Class)] + stack
+        return tuple(found)
+
+    @cached_property
+    def externals(self) -> tuple[str, ...]:
+        """Names of the bases outside the scanned code."""
+        return tuple(b.qualname for info in self.mro for b in info.bases if isinstance(b, External))
+
+    def lookup(self, name: str, after: ClassInfo | None = None) -> Value | None:
+        """The class attribute ``name`` in the order of the bases, after ``after`` when given (``super()``)."""
+        found = self._find(name, after)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "lookup", (name, after), found))
+        return found
+
+    def is_one_of(self, names: tuple[object, ...]) -> bool:
+        """Whether its ``__name__`` is one of ``names``."""
+        found = self.name in names
+        if self.asked.log is not None:
+            self.asked.log.append((self, "is_one_of", (names,), found))
+        return found
+
+    def found_in_name(self, pattern: str) -> tuple[str, ...]:
+        """What ``re.findall(pattern, cls.__name__)`` gives."""
+        found = tuple(re.findall(pattern, self.name))
+        if self.asked.log is not None:
+            self.asked.log.append((self, "found_in_name", (pattern,), found))
+        return found
+
+    def promised(self, name: str) -> Value | None:
+        """The class attribute ``name`` of an object of this class or of a subclass: another name or table there.
+
+        A field holds its default, or another number.
+        """
+        found = self._find(name, None)
+        found = None if found is None else widen_strings(found)
+        if found is not None and name in self.fields:
+            found = widen_numbers(found)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "promised", (name,), found))
+        return found
+
+    def _find(self, name: str, after: ClassInfo | None) -> Value | None:
+        passed = after is None
+        for info in self.mro:
+            if passed and name in info.attrs:
+                return info.attrs[name]
+            passed = passed or info is after
+        return None
+
+    def is_a(self, other: ClassInfo) -> bool:
+        """Whether ``other`` is this class or one of its bases."""
+        found = any(info is other for info in self.mro)
+        if self.asked.log is not None:
+            self.asked.log.append((self, "is_a", (other,), found))
+        return found
+
+    @cached_property
+    def is_module(self) -> bool:
+        """True when it derives from nn.Module, as far as the names of its bases tell."""
+        for name in self.externals:
+            last = name.rpartition(".")[2]
+            if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
+                return True
+        return False
+
+    def derives(self, *qualnames: str) -> bool:
+        """True when one of its bases outside the scanned code is named so."""
+        return any(name in qualnames for name in self.externals)
+
+
+class Project:
+    """Finds and parses the modules that scanned files import from the same project.
+
+    ``unsaved`` holds texts that stand for files, by resolved path: what an editor has not written yet. ``followed`` are
+    installed packages that are part of the project by the user's wish, with the folders that hold them.
+    """
+
+    def __init__(self, unsaved: Mapping[Path, str] | None = None, followed: Mapping[str, Path] | None = None) -> None:
+        self._unsaved = unsaved or {}
+        self.followed = followed or {}
+        self._sources: dict[Path, SourceModule | None] = {}
+        self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
+        #: Modules that scanned files import, each interpreted once, by their keys.
+        self.library: dict[str, ModuleInfo] = {}
+        #: What listens to what is asked of their classes.
+        self.lookups = LookupLog()
+
+    def read(self, file: Path) -> tuple[str, str]:
+        """The text of ``file`` and its encoding. Raises SourceError."""
+        text = self._unsaved.get(file.resolve())
+        return (text, "utf-8") if text is not None else read(file)
+
+    def add(self, source: SourceModule) -> None:
+        """Make a file known that is scanned: what it imports may import it."""
+        self._sources[source.file.resolve()] = source
+
+    def forget(self, source: SourceModule) -> None:
+        """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
+        del self._sources[source.file.resolve()]
+
+    def close(self) -> None:
+        """Give back the memory of the modules that were imported."""
+        for module in self.library.values():
+            module.break_reference_cycles()
+        self.library.clear()
+        self._sources.clear()
+
+    def module_file(self, name: str, root: Path) -> tuple[Path | None, tuple[str, ...]]:
+        """The file of the module ``name`` below ``root``, looked for once, and the paths that were looked at."""
+        if (name, root) not in self._files:
+            self._files[name, root] = module_file(name, root), tuple(map(str, candidates(name, root)))
+        return self._files[name, root]
+
+    def source(self, file: Path) -> SourceModule | None:
+        """The parsed ``file``, or None when it does not exist or cannot be parsed."""
+        file = file.resolve()
+        if file not in self._sources:
+            found: SourceModule | None = None
+            if is_file(file):
+                try:
+                    text, encoding = self.read(file)
+                    tree = parse_check.check(text)
+                    found = SourceModule(file.as_posix(), file, text, encoding, tree)
+                except SourceError:
+                    found = None
+            self._sources[file] = found
+        return self._sources[file]
+
+
+def package_of(file: Path) -> tuple[str, Path]:
+    """The dotted name of ``file`` as a module and the folder its top-level package lies in, by ``__init__.py``."""
+    parts = [] if file.stem == "__init__" else [file.stem]
+    folder = file.parent
+    while is_file(folder / "__init__.py"):
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts), folder
+
+
+def candidates(name: str, root: Path) -> tuple[Path, Path]:
+    """The files that the module ``name`` below ``root`` may be, in the order in which Python looks for them."""
+    base = root.joinpath(*name.split("."))
+    return base / "__init__.py", base.with_suffix(".py")
+
+
+def module_file(name: str, root: Path) -> Path | None:
+    """The file of the module ``name`` below ``root``."""
+    return next((file for file in candidates(name, root) if is_file(file)), None)
+
+
+def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:
+    """The full paths of the files, there or not, that what is known of ``module`` depends on."""
+    file = module.source.file.resolve()
+    found = {str(file), *(str(folder / "__init__.py") for folder in file.parents if folder.is_relative_to(module.root))}
+    waiting = [module]
+    while waiting:
+        for path in waiting.pop().looked_for:
+            if path not in found:
+                found.add(path)
+                waiting += [project.library[path]] if path in project.library else []
+    return frozenset(found)

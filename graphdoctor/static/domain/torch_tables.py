@@ -1,0 +1,259 @@
+"""What the static pass knows of torch, numpy and Python: what a call gives back, and which arguments must be numbers.
+
+Checked on torch 2.13.0. What *breaks* is not here: that is the rules' business.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of ``text``."""
+    return frozenset(text.split())
+
+
+#: Attributes that only tensors have: reading one on an unannotated argument is evidence that it is a tensor.
+TENSOR_EVIDENCE = words(
+    """
+    abs add all any amax amin argmax argmin argsort backward bfloat16 bmm chunk clamp clip clone contiguous cpu cuda
+    cumsum detach device dim double dtype exp expand expand_as fill_ flatten flip float gather grad half
+    index_select is_contiguous isnan item log long masked_fill masked_fill_ masked_select matmul max mean min mm mul
+    ndim new_ones new_tensor new_zeros nonzero norm numel permute pow prod relu repeat repeat_interleave
+    requires_grad_ reshape scatter shape sigmoid sin size softmax split sqrt squeeze std sum t tanh tolist topk
+    transpose tril triu type_as unbind unfold unique unsqueeze var view view_as zero_
+    """
+)
+
+#: Tensor attributes that are not tensor data.
+TENSOR_META = {
+    "ndim": "int", "dtype": "dtype", "device": "device", "layout": "object", "requires_grad": "bool",
+    "is_cuda": "bool", "is_cpu": "bool", "is_sparse": "bool", "is_leaf": "bool", "is_meta": "bool",
+    "is_quantized": "bool", "is_complex": "bool", "itemsize": "int", "nbytes": "int", "names": "object",
+    "retains_grad": "bool", "_version": "int", "is_nested": "bool", "name": "object", "size": "int",
+}  # fmt: skip
+
+#: Tensor methods that give a Python value a trace may look at, by its kind.
+META_METHODS = {
+    "dim": "int", "ndimension": "int", "numel": "int", "nelement": "int", "element_size": "int", "get_device": "int",
+    "stride": "int", "storage_offset": "int", "is_contiguous": "bool", "is_floating_point": "bool",
+    "is_complex": "bool", "is_signed": "bool", "is_pinned": "bool", "is_shared": "bool", "is_inference": "bool",
+    "is_set_to": "bool", "is_conj": "bool", "is_same_size": "bool", "has_names": "bool", "__len__": "int",
+    "register_hook": "object", "register_post_accumulate_grad_hook": "object", "untyped_storage": "object",
+    "storage": "object", "data_ptr": "int", "allclose": "bool", "equal": "bool",
+    "is_nonzero": "bool", "__dlpack__": "object", "share_memory_": "object", "backward": "object",
+}  # fmt: skip
+
+#: Functions and methods whose result has dtype bool.
+BOOL_OPS = words(
+    """
+    eq ne lt le gt ge equal_ isnan isinf isfinite isposinf isneginf isreal isclose isin logical_and logical_or
+    logical_not logical_xor logical_and_ logical_or_ logical_not_ greater greater_equal less less_equal not_equal
+    signbit any all bool BoolTensor is_nonzero_
+    """
+)
+
+#: Functions and methods whose result has an integer dtype.
+INT_OPS = words(
+    """
+    argmax argmin argsort nonzero argwhere count_nonzero bincount searchsorted bucketize long int short char byte
+    randperm randint randint_like LongTensor IntTensor tril_indices triu_indices multinomial one_hot
+    """
+)
+
+#: Functions and methods whose result is a float.
+FLOAT_OPS = words(
+    """
+    float double half bfloat16 rand randn rand_like randn_like mean std var softmax log_softmax sigmoid exp sqrt
+    rsqrt log log2 log1p sin cos tanh linspace norm normal dropout linear conv1d conv2d conv3d layer_norm
+    scaled_dot_product_attention gelu relu silu cross_entropy mse_loss interpolate FloatTensor
+    """
+)
+
+#: Functions and methods that keep the dtype of their first operand.
+SAME_DTYPE_OPS = words(
+    """
+    clone detach contiguous reshape view expand expand_as repeat flatten squeeze unsqueeze permute transpose t flip
+    roll unfold gather index_select take narrow select masked_fill masked_select new_zeros new_ones new_full
+    zeros_like ones_like empty_like full_like cpu cuda data T mT abs neg clamp clip max min amax amin
+    sort topk kthvalue triu tril diagonal diag chunk split unbind broadcast_to movedim swapaxes detach_ view_as
+    masked_scatter index_fill index_copy index_put scatter repeat_interleave tile pad atleast_1d atleast_2d atleast_3d
+    nan_to_num fill_ zero_ masked_fill_ index_fill_ index_put_ scatter_
+    """
+)
+
+#: Functions that make one tensor of a list of them.
+JOINS = words("cat concat concatenate stack hstack vstack dstack")
+
+#: Reductions: without a dim argument the result is 0-d.
+REDUCTIONS = words(
+    """
+    sum mean prod max min amax amin any all std var norm argmax argmin median logsumexp count_nonzero nansum nanmean
+    numel trace dot vdot
+    """
+)
+
+#: Functions and methods that give a tuple of tensors, by its length (0: unknown).
+TUPLE_OPS = {
+    "split": 0, "chunk": 0, "unbind": 0, "tensor_split": 0, "hsplit": 0, "vsplit": 0, "dsplit": 0, "meshgrid": 0,
+    "split_with_sizes": 0, "unsafe_split": 0, "unsafe_chunk": 0, "broadcast_tensors": 0, "atleast_1d_": 0,
+    "topk": 2, "sort": 2, "kthvalue": 2, "mode": 2, "median_": 2, "cummax": 2, "cummin": 2, "aminmax": 2, "frexp": 2,
+    "var_mean": 2, "std_mean": 2, "svd": 3, "qr": 2, "eigh": 2, "eig": 2, "slogdet": 2, "lu": 3, "lu_factor": 2,
+    "geqrf": 2, "triangular_solve": 2, "symeig": 2, "lstsq": 4, "multi_head_attention_forward": 2, "unravel_index": 0,
+    "max_pool2d_with_indices": 2,
+}  # fmt: skip
+
+#: Fields of the named tuples that torch gives, by position: `torch.max(x, 1).values`, `torch.linalg.svd(x).S`.
+FIELDS = {
+    "values": 0, "indices": 1, "U": 0, "S": 1, "V": 2, "Vh": 2, "Q": 0, "R": 1, "P": 0, "L": 1,
+    "eigenvalues": 0, "eigenvectors": 1, "sign": 0, "logabsdet": 1, "mantissa": 0, "exponent": 1, "solution": 0,
+    "min": 0, "max": 1,
+}  # fmt: skip
+
+#: Elementwise functions that take Python numbers too: ``torch.div(n, 2)``.
+NUMBER_OPS = words("add sub mul div true_divide floor_divide remainder fmod pow ceil floor round sqrt")
+
+#: Functions and methods that keep the shape of their first operand.
+SAME_SHAPE_OPS = words(
+    """
+    clone detach contiguous to float double half bfloat16 bool long int short byte cpu cuda abs neg exp log log2 log10
+    log1p sqrt rsqrt square reciprocal sin cos tanh sigmoid relu gelu silu softmax log_softmax softplus erf sign floor
+    ceil round trunc isnan isinf isfinite logical_not clamp clip cumsum cumprod argsort roll flip tril triu masked_fill
+    masked_fill_ nan_to_num dropout layer_norm normalize zeros_like ones_like empty_like full_like rand_like randn_like
+    randint_like
+    """
+)
+
+#: The number of rows of what these give depends on data; and what gives one row for each row it is given.
+DATA_SIZED = words("nonzero argwhere unique unique_consecutive bincount masked_select")
+KEEP_ROWS = words("flatten squeeze view reshape ravel sort unbind")
+
+#: Methods that give the dense tensors that a sparse one is made of.
+PARTS_OF_SPARSE = words("indices _indices values _values crow_indices col_indices ccol_indices row_indices")
+
+#: Functions whose arguments are the sizes of what they make, and those whose first argument is.
+SIZED = words("rand randn zeros ones empty")
+SIZED_BY_FIRST = frozenset({"full"})
+#: Functions that make a 1-d tensor.
+ONE_DIMENSIONAL = words("arange linspace logspace randperm hann_window hamming_window ravel")
+
+#: With an explicit dim these give (values, indices).
+PAIR_WITH_DIM = frozenset({"max", "min", "median", "nanmedian"})
+
+#: ``torch.<name>`` that do not give a tensor, by the kind of what they give.
+TORCH_PYTHON = {
+    "is_floating_point": "bool", "is_complex": "bool", "is_grad_enabled": "bool", "is_inference_mode_enabled": "bool",
+    "is_autocast_enabled": "bool", "get_autocast_gpu_dtype": "dtype", "get_autocast_dtype": "dtype", "numel": "int",
+    "get_default_dtype": "dtype", "finfo": "object", "iinfo": "object", "device": "device", "Size": "size",
+    "result_type": "dtype", "promote_types": "dtype", "can_cast": "bool", "broadcast_shapes": "size",
+    "Generator": "object", "typename": "str", "is_storage": "bool", "equal": "bool", "allclose": "bool",
+    "is_nonzero": "bool", "no_grad": "object", "enable_grad": "object", "inference_mode": "object",
+    "set_grad_enabled": "object", "autocast": "object", "manual_seed": "object", "seed": "int", "initial_seed": "int",
+    "get_num_threads": "int", "set_num_threads": "object", "set_default_dtype": "object",
+    "are_deterministic_algorithms_enabled": "bool",
+    "use_deterministic_algorithms": "object", "set_default_device": "object", "get_default_device": "device",
+    "compile": "object", "load": "object", "save": "object", "_assert": "object", "_assert_async": "object",
+    "_check": "object", "_check_is_size": "object", "_check_value": "object", "_check_index": "object",
+    "_check_tensor_all": "object", "_check_type": "object", "set_printoptions": "object", "sym_int": "int",
+    "sym_float": "float", "sym_max": "int", "sym_min": "int", "sym_not": "bool", "sym_sqrt": "float",
+    "is_deterministic_algorithms_warn_only_enabled": "bool", "get_float32_matmul_precision": "str",
+    "set_float32_matmul_precision": "object", "is_autocast_cache_enabled": "bool", "clear_autocast_cache": "object",
+    "is_autocast_cpu_enabled": "bool", "is_distributed": "bool", "get_device_module": "object", "vmap": "object",
+}  # fmt: skip
+
+#: Sub-packages of torch whose functions give tensors; those of any other sub-package give Python objects.
+TENSOR_NAMESPACES = (
+    "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.sparse", "torch.ops", "torch.masked",
+    "torch._C._nn", "torch.nested", "torch.nn.utils.rnn.pad_sequence", "torch.signal",
+    "torch.nn.attention.flex_attention.flex_attention",
+)  # fmt: skip
+
+#: Flags that have one value while Dynamo traces.
+COMPILE_TIME = {
+    "torch.compiler.is_compiling": True, "torch.compiler.is_dynamo_compiling": True, "torch._dynamo.is_compiling": True,
+    "torch._dynamo.external_utils.is_compiling": True, "torch._utils.is_compiling": True,
+    "torch.compiler.is_exporting": False, "torch.jit.is_scripting": False, "torch.jit.is_tracing": False,
+    "torch.onnx.is_in_onnx_export": False, "torch._C._get_tracing_state": None, "typing.TYPE_CHECKING": False,
+    "transformers.utils.is_torchdynamo_compiling": True,
+    "transformers.utils.import_utils.is_torchdynamo_compiling": True,
+    "transformers.utils.import_utils.is_tracing": True, "transformers.utils.is_tracing": True,
+    "transformers.utils.is_jit_tracing": False, "transformers.utils.is_torch_fx_proxy": False,
+}  # fmt: skip
+
+
+#: Functions and methods whose arguments must be Python numbers: positions after the tensor ("*": from there on), names.
+#: A tensor there is read on the host (GB0124, GB0033).
+NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
+    "view": ((0, "*"), ("size",)), "reshape": ((0, "*"), ("shape",)), "expand": ((0, "*"), ("size",)),
+    "repeat": ((0, "*"), ("repeats",)), "tile": ((0, "*"), ("dims",)), "new_zeros": ((0, "*"), ("size",)),
+    "new_ones": ((0, "*"), ("size",)), "new_empty": ((0, "*"), ("size",)), "new_full": ((0,), ("size",)),
+    "narrow": ((1, 2), ("start", "length")), "split": ((0,), ("split_size", "split_size_or_sections")),
+    "split_with_sizes": ((0,), ("split_sizes",)), "chunk": ((0,), ("chunks",)), "topk": ((0,), ("k",)),
+    "kthvalue": ((0,), ("k",)), "tril": ((0,), ("diagonal",)), "triu": ((0,), ("diagonal",)),
+    "roll": ((0,), ("shifts",)), "unflatten": ((1,), ("sizes",)), "tensor_split": ((0,), ("indices_or_sections",)),
+    "diagonal": ((0,), ("offset",)), "add": ((), ("alpha",)), "sub": ((), ("alpha",)), "resize_": ((0, "*"), ()),
+    "unfold": ((1, 2), ("size", "step")), "uniform_": ((0, 1), ("from", "to")), "normal_": ((0, 1), ("mean", "std")),
+    "addcmul": ((), ("value",)), "addcdiv": ((), ("value",)), "bernoulli": ((0,), ("p",)),
+    "clamp": ((), ("min", "max")), "clip": ((), ("min", "max")), "exponential_": ((0,), ("lambd",)),
+    "addmm": ((), ("alpha", "beta")), "baddbmm": ((), ("alpha", "beta")),
+    "as_strided": ((0, 1, 2), ("size", "stride", "storage_offset")), "select": ((1,), ("index",)),
+}  # fmt: skip
+
+#: The same for functions, where position 0 is the first argument.
+NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
+    "zeros": ((0, "*"), ("size",)), "ones": ((0, "*"), ("size",)), "empty": ((0, "*"), ("size",)),
+    "rand": ((0, "*"), ("size",)), "randn": ((0, "*"), ("size",)), "full": ((0,), ("size",)),
+    "arange": ((0, 1, 2), ("start", "end", "step")), "eye": ((0, 1), ("n", "m")), "randint": ((0, 1, 2), ("low",
+    "high", "size")),
+    "randperm": ((0,), ("n",)), "tril_indices": ((0, 1, 2), ("row", "col", "offset")),
+    "triu_indices": ((0, 1, 2), ("row", "col", "offset")), "hann_window": ((0,), ()), "hamming_window": ((0,), ()),
+    "nn.functional.pad": ((1,), ("pad",)), "nn.functional.interpolate": ((1, 2), ("size", "scale_factor")),
+    "nn.functional.dropout": ((1,), ("p",)), "nn.functional.one_hot": ((1,), ("num_classes",)),
+    "nn.functional.adaptive_avg_pool1d": ((1,), ("output_size",)),
+    "nn.functional.adaptive_avg_pool2d": ((1,), ("output_size",)),
+    "nn.functional.leaky_relu": ((1,), ("negative_slope",)), "nn.functional.elu": ((1,), ("alpha",)),
+    "nn.functional.celu": ((1,), ("alpha",)), "nn.functional.hardtanh": ((1, 2), ("min_val", "max_val")),
+    "nn.functional.threshold": ((1, 2), ("threshold", "value")),
+    "nn.functional.softplus": ((1, 2), ("beta", "threshold")), "nn.functional.layer_norm": ((4,), ("eps",)),
+    "nn.functional.group_norm": ((4,), ("eps",)), "nn.functional.batch_norm": ((6, 7), ("momentum", "eps")),
+    "nn.functional.softshrink": ((1,), ("lambd",)), "nn.functional.hardshrink": ((1,), ("lambd",)),
+    "nn.functional.huber_loss": ((), ("delta",)), "nn.functional.smooth_l1_loss": ((), ("beta",)),
+    "nn.functional.margin_ranking_loss": ((3,), ("margin",)), "linspace": ((2,), ("steps",)),
+    "logspace": ((2,), ("steps",)),
+}  # fmt: skip
+
+#: Modules whose call gives a tuple whose first element is a tensor.
+TUPLE_MODULES = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss"})
+
+#: Functions that say that a size of a tensor varies.
+MARKS_DYNAMIC = frozenset((
+    "torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic", "torch._dynamo.mark_unbacked",
+    "torch._dynamo.decorators.mark_dynamic", "torch._dynamo.decorators.mark_unbacked",
+))  # fmt: skip
+
+#: Bases outside the scanned code whose subclasses are modules.
+MODULE_BASE_NAMES = ("Module", "PreTrainedModel", "ModelMixin", "LightningModule", "GradientCheckpointingLayer")
+
+
+@cache
+def is_torch_module(qualname: str) -> bool:
+    """True for a class of torch that is an nn.Module, by where it lives and how it is spelled."""
+    if not qualname.startswith("torch.nn."):
+        return False
+    rest = qualname.removeprefix("torch.nn.").removeprefix("modules.")
+    head, _, name = rest.rpartition(".")
+    return bool(name) and name[0].isupper() and head.split(".")[0] in ("", "modules", "activation", "rnn", "linear",
+    "conv") and name not in (
+        "Parameter", "ParameterList", "ParameterDict", "Buffer", "UninitializedParameter",
+    )  # fmt: skip
+
+
+def dtype_of(name: str) -> str | None:
+    """The dtype family of a torch dtype by name: ``int64`` -> "int"."""
+    if name == "bool":
+        return "bool"
+    if name.startswith(("int", "uint", "long", "short")):
+        return "int"
+    if name.startswith(("float", "bfloat", "double", "half")):
+        return "float"
+    return "complex" if name.startswith(("complex", "cfloat", "cdouble")) else None

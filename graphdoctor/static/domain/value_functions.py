@@ -1,0 +1,206 @@
+"""Functions on abstract values: their alternatives, joining them over paths, narrowing and widening them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, reduce
+
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    OneOf,
+    PythonValue,
+    Seq,
+    Tensor,
+    Value,
+)
+
+
+def kinds(value: Value) -> frozenset[type]:
+    """The classes of the alternatives of ``value``; of a constant that of what it holds."""
+    return frozenset(type(o.value) if type(o) is Const else type(o) for o in options(value))
+
+
+def options(value: Value) -> tuple[Value, ...]:
+    """The alternatives of ``value``: one for everything but ``OneOf``."""
+    return value.options if type(value) is OneOf else (value,)
+
+
+#: Of values with more alternatives nothing is known; functions, classes and objects, one of which is
+#: chosen, may be more.
+_MOST_OPTIONS = 6
+
+
+_MOST_CHOICES = 16
+
+
+def join(*values: Value) -> Value:
+    """The value that is one of ``values``."""
+    first = values[0]
+    seen = list(options(first))
+    for value in values:
+        if value is not first:
+            for option in options(value):
+                if option not in seen:
+                    seen.append(option)
+    if len(seen) == len(options(first)):
+        return first
+    found = [type(option) for option in seen]
+    if found.count(Tensor) > 1:
+        merged = reduce(merge_tensors, [o for o in seen if isinstance(o, Tensor)])
+        seen = [merged] + [o for o in seen if not isinstance(o, Tensor)]
+    if found.count(PythonValue) > 1:
+        seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, PythonValue) else o for o in seen))
+    if found.count(Const) > 3:
+        constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
+        if len(constants) > 3:
+            names = {type(o.value).__name__ for o in constants}
+            seen = [o for o in seen if o not in constants] + [PythonValue(names.pop() if len(names) == 1 else "object")]
+    if len(seen) == 1:
+        return seen[0]
+    if len(seen) > _MOST_OPTIONS:
+        chosen = found.count(Function) + found.count(Class) + found.count(Instance)
+        if len(seen) - chosen > _MOST_OPTIONS or chosen > _MOST_CHOICES:
+            return UNKNOWN
+    return OneOf(tuple(seen))
+
+
+def merge_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """What holds of both."""
+    return Tensor(
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        ndim=a.ndim if a.ndim == b.ndim else None,
+        numpy=a.numpy and b.numpy,
+        is_known=a.is_known and b.is_known,
+        owned=a.owned and b.owned,
+        argument=a.argument and b.argument,
+        sparse=a.sparse and b.sparse,
+        constant=a.constant and b.constant,
+        sizes=a.sizes if a.sizes == b.sizes else None,
+        unbacked=a.unbacked and b.unbacked,
+    )
+
+
+def as_arguments(value: Value) -> Value:
+    """``value`` with the tensors in it as inputs of a graph, not results in it."""
+    if type(value) not in _HOLDERS:
+        return value
+    if isinstance(value, Tensor):
+        return value if value.argument else _as_argument(value)
+    if isinstance(value, OneOf):
+        return join(*[as_arguments(option) for option in value.options])
+    if isinstance(value, Seq):
+        items = None if value.items is None else tuple([as_arguments(item) for item in value.items])
+        return Seq(value.kind, items, as_arguments(value.element))
+    if isinstance(value, Mapping):
+        rest = None if value.rest is None else as_arguments(value.rest)
+        return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)
+    return value
+
+
+@cache
+def _as_argument(tensor: Tensor) -> Tensor:
+    return replace(tensor, argument=True, constant=False)
+
+
+#: What tensors are or are in.
+_HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
+
+
+def widen_strings(value: Value) -> Value:
+    """``value``, but for the names and tables in it just that they are some."""
+    return join(*(_without_text(option) for option in options(value)))
+
+
+def _without_text(value: Value) -> Value:
+    if type(value) is Const and type(value.value) is str:
+        return PythonValue("str")
+    return Mapping((), UNKNOWN) if type(value) is Mapping else value
+
+
+def widen_numbers(value: Value) -> Value:
+    """``value``, but for the numbers and flags in it just that they are some."""
+    return join(*(_without_number(option) for option in options(value)))
+
+
+def _without_number(value: Value) -> Value:
+    if type(value) is Const and type(value.value) in (int, float, bool):
+        return PythonValue(type(value.value).__name__)
+    return value
+
+
+def set_of(kind: str, items: Sequence[Value]) -> Seq:
+    """A set of ``items``: equal constants count once, and of other values it is not known whether they are equal."""
+    if all(isinstance(item, Const) for item in items):
+        return Seq(kind, tuple(dict.fromkeys(items)))
+    return Seq(kind, tuple(items)) if len(items) == 1 else Seq(kind, None, join(*items))
+
+
+def keep(value: Value, test: Callable[[Value], bool]) -> Value:
+    """``value`` narrowed to the alternatives that pass ``test``; unchanged when none does."""
+    kept = [o for o in options(value) if test(o)]
+    return join(*kept) if kept else value
+
+
+def is_tensor(value: Value) -> bool:
+    """True when every alternative is tensor data."""
+    return type(value) is Tensor or all(type(o) is Tensor for o in options(value))
+
+
+def is_read(value: Value) -> bool:
+    """True when every alternative is a number that was read from tensor data."""
+    if type(value) is OneOf:
+        return all(type(o) is PythonValue and o.data_dependent for o in value.options)
+    return type(value) is PythonValue and value.data_dependent
+
+
+def is_sure_tensor(value: Value) -> bool:
+    """True when ``value`` is tensor data and nothing else, and not only by assumption."""
+    return isinstance(value, Tensor) and value.is_known
+
+
+def may_be_tensor(value: Value) -> bool:
+    """True when some alternative is tensor data."""
+    return type(value) is Tensor or (type(value) is OneOf and any(type(o) is Tensor for o in value.options))
+
+
+def tensor_of(value: Value) -> Tensor | None:
+    """The tensor alternative of ``value``, if any."""
+    for option in options(value):
+        if isinstance(option, Tensor):
+            return option
+    return None
+
+
+def walk(value: Value, depth: int = 3) -> Iterator[Value]:
+    """``value`` and what it contains, containers opened to ``depth``."""
+    for option in options(value):
+        yield option
+        if depth <= 0:
+            continue
+        if isinstance(option, Seq):
+            for item in option.items if option.items is not None else (option.element,):
+                yield from walk(item, depth - 1)
+        elif isinstance(option, Mapping):
+            for _, item in option.items:
+                yield from walk(item, depth - 1)
+            if option.rest is not None:
+                yield from walk(option.rest, depth - 1)
+        elif isinstance(option, Instance):
+            for item in list(option.attrs.values()):
+                yield from walk(item, depth - 1)
+
+
+def holds_tensor(value: Value) -> bool:
+    """True when ``value`` is a tensor or a container (or object) that holds one."""
+    return any(isinstance(v, Tensor) for v in walk(value))
+
+
+def mark_assumed(value: Value) -> Value:
+    """``value`` with its tensors marked as assumed rather than known."""
+    return join(*(replace(o, is_known=False) if isinstance(o, Tensor) else o for o in options(value)))

@@ -1,0 +1,276 @@
+"""Abstract values: what the static pass knows of an expression without running it.
+
+The question asked of every value is the one Dynamo asks: is it *tensor data* (its contents are unknown while tracing),
+or something a trace may look at (shapes, dtypes, flags, None, Python numbers, configuration)?
+Unknown stays ``Unknown``, and rules are silent about it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from graphdoctor.static.domain.fast_frozen import frozen
+
+if TYPE_CHECKING:
+    from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
+
+
+class Value:
+    """Base of all abstract values."""
+
+    __slots__ = ()
+
+
+@frozen
+class Unknown(Value):
+    """Nothing is known."""
+
+
+@frozen
+class Tensor(Value):
+    """Tensor data. ``sure`` is False where tensor-ness is assumed (an unannotated argument of ``forward``)."""
+
+    #: "bool", "int", "float" or "complex".
+    dtype: str | None = None
+    ndim: int | None = None
+    #: A numpy array: Dynamo traces it as a tensor (config.trace_numpy).
+    numpy: bool = False
+    is_known: bool = True
+    #: Set where the object is a leaf that the module owns (``nn.Parameter``, a buffer).
+    owned: bool = False
+    #: A function argument, not the result of an operator.
+    argument: bool = False
+    sparse: bool = False
+    #: 0-d and made from Python numbers alone (``torch.tensor(3)``, ``torch.div(n, 2)``): usable as a size.
+    constant: bool = False
+    #: The sizes, where a literal says them: ``torch.rand(4, 8)``.
+    sizes: tuple[int, ...] | None = None
+    #: How many rows it has depends on data, as with what ``nonzero`` gives in compiled code: an unbacked size.
+    unbacked: bool = False
+
+
+@frozen
+class Const(Value):
+    """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis."""
+
+    value: Any
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and type(other.value) is type(self.value) and other.value == self.value
+
+
+@frozen
+class SkippedDefault(Const):
+    """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
+
+    ``origin`` tells the tests apart: what stands behind the first use of such a None is never reached.
+    """
+
+    origin: int = 0
+
+    # It is the same constant as None.
+    __eq__ = Const.__eq__
+    __hash__ = Const.__hash__
+
+
+@frozen
+class PythonValue(Value):
+    """A Python value that is not tensor data and whose value is not known.
+
+    ``kind`` is a type name ("int", "float", "bool", "str", "dtype", "device", "size", "object").
+    ``shape`` is True for numbers that come from a tensor's shape. ``sample`` is what such a number, or a comparison of
+    it, is for the sample that the file declares: other inputs may have other shapes.
+    """
+
+    kind: str = "object"
+    shape: bool = False
+    sample: int | None = None
+    #: For a dtype: "bool", "int", "float" or "complex".
+    family: str | None = None
+    #: A number that compiled code read from tensor data (``item``, ``tolist``), or a list of such numbers: an
+    #: unbacked SymInt or SymFloat, on which no branch can be decided.
+    data_dependent: bool = False
+
+
+@frozen
+class NameOf(PythonValue):
+    """The ``__name__`` of a class of the scanned code. What is asked of it is asked of the class."""
+
+    info: ClassInfo | None = None
+
+
+@frozen
+class LazyText(Value):
+    """Text or a hash made of tensor data: Dynamo makes it when the graph has run, so only storing it is traced."""
+
+    #: "str" or "int".
+    kind: str
+
+
+@frozen
+class Seq(Value):
+    """A list, tuple, set, generator or iterator; ``items`` when each element is known, else ``element`` for all."""
+
+    kind: str
+    items: tuple[Value, ...] | None = None
+    element: Value = field(default_factory=Unknown)
+
+
+@frozen
+class Mapping(Value):
+    """A dict, keyed by constant keys; ``rest`` stands for any other key."""
+
+    items: tuple[tuple[Any, Value], ...] = ()
+    rest: Value | None = None
+
+    def get(self, key: Any) -> Value | None:
+        for name, value in self.items:
+            if type(name) is type(key) and name == key:
+                return value
+        return self.rest
+
+
+@frozen
+class External(Value):
+    """Something imported from outside the scanned code, by dotted name: ``External("torch.nn.functional.relu")``."""
+
+    qualname: str
+
+
+@frozen
+class Promise(Value):
+    """A type of several, as a name keeps it for annotations: ``Scalar = Union[float, Tensor]``; ``value`` is of it."""
+
+    value: Value
+
+
+@frozen
+class Imported(Value):
+    """A name imported from another scanned module, looked up when it is first used: ``from .layers import Block``."""
+
+    module: str
+    name: str
+    #: The dotted name of the module whose import statement it is.
+    importer: str
+
+
+@frozen
+class ExternalObject(Value):
+    """An object made by calling something external that is not a tensor: ``ExternalObject("logging.getLogger")``.
+
+    ``build`` is its number among the objects made outside regions (0: not one of them).
+    """
+
+    qualname: str
+    build: int = 0
+
+
+@frozen
+class Function(Value):
+    """A function of the scanned code; ``bound`` is its ``self``; ``cells`` the scopes it closes over."""
+
+    info: FunctionInfo
+    bound: Value | None = None
+    cells: Any = None
+
+    def __hash__(self) -> int:
+        return hash((id(self.info), id(self.bound)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and other.info is self.info and other.bound is self.bound
+
+    def to(self, receiver: Value) -> Function:
+        """It as a method of ``receiver``."""
+        return Function(self.info, receiver, self.cells)
+
+
+@frozen
+class Class(Value):
+    """A class of the scanned code; not ``exact``: or a subclass of it, as that of a promised object may be."""
+
+    info: ClassInfo
+    exact: bool = True
+
+    def __hash__(self) -> int:
+        return id(self.info)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Class) and other.info is self.info
+
+
+@dataclass(eq=False)
+class Instance(Value):
+    """An object of a class of the scanned code. Compared by identity; ``attrs`` is its heap."""
+
+    info: ClassInfo
+    attrs: dict[str, Value] = field(default_factory=dict)
+    #: Made by an imported module, which other files import too: what one of them stores in it is not kept.
+    shared: bool = False
+    #: Made outside compiled code, and stands for all objects that are made of such arguments: what is stored in one of
+    #: them, others do not have.
+    is_representative: bool = False
+    #: Made in compiled code, so each call has another one.
+    inside: bool = False
+    #: Known by an annotation, or of an imported class, and no module: which names and tables its class holds is not
+    #: taken for a fact.
+    may_be_subclass: bool = False
+
+
+@frozen
+class TorchModule(Value):
+    """An ``nn.Module`` of torch itself: ``TorchModule("torch.nn.Linear")``; containers keep their ``children``."""
+
+    qualname: str
+    children: Value | None = None
+    #: Functions that run after each call.
+    hooks: tuple[Value, ...] = ()
+
+
+@frozen
+class Partial(Value):
+    """``functools.partial``, a bound method of a builtin, or a wrapper: ``function`` with leading arguments."""
+
+    function: Value
+    args: tuple[Value, ...] = ()
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+
+@frozen
+class Method(Value):
+    """A method that is not scanned code: ``tensor.sum``, ``[].append``, ``logger.info``."""
+
+    receiver: Value
+    name: str
+
+
+@frozen
+class Compiled(Value):
+    """What ``torch.compile(target)`` gives: calling it runs ``target`` as a compiled region."""
+
+    target: Value
+
+
+@frozen
+class Super(Value):
+    """``super()``: attributes of ``instance`` looked up after ``after`` in the order of its bases."""
+
+    instance: Value
+    after: ClassInfo
+
+    def __hash__(self) -> int:
+        return hash((id(self.instance), id(self.after)))
+
+
+@frozen
+class OneOf(Value):
+    """One of several values, by the path taken: ``mask`` of ``mask=None``."""
+
+    options: tuple[Value, ...]
+
+
+UNKNOWN = Unknown()
+NONE = Const(None)

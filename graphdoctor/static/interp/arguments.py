@@ -1,0 +1,133 @@
+"""Arguments: what a call passes, and what the parameters of the called function hold then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import FunctionInfo
+from graphdoctor.static.domain.value_functions import is_sure_tensor, join, kinds, may_be_tensor, options, walk
+from graphdoctor.static.domain.values import UNKNOWN, Instance, Mapping, Seq, Tensor, Unknown, Value
+from graphdoctor.static.interp import definitions, expressions, iteration
+from graphdoctor.static.interp.interpreter import Frame, Interpreter
+
+Kwargs = dict[str, Value]
+
+
+def passed(interpreter: Interpreter, node: cst.Call) -> tuple[tuple[Value, ...], Kwargs]:
+    """Positional and keyword argument values; a star whose length is unknown ends the positional ones."""
+    args: list[Value] = []
+    kwargs: Kwargs = {}
+    for arg in node.args:
+        value = expressions.evaluate(interpreter, arg.value)
+        if arg.star == "*":
+            items, element = iteration.elements(interpreter, arg.value, value)
+            args += items if items is not None else [Seq("star", None, element)]
+        elif arg.star == "**":
+            for option in options(value):
+                if isinstance(option, Mapping):
+                    kwargs.update({k: v for k, v in option.items if isinstance(k, str)})
+                    if option.rest is not None:
+                        kwargs["**"] = option.rest
+                else:
+                    kwargs["**"] = UNKNOWN
+        elif arg.keyword is not None:
+            kwargs[arg.keyword.value] = value
+        else:
+            args.append(value)
+    return tuple(args), kwargs
+
+
+def say_nothing(args: Sequence[cst.Arg]) -> bool:
+    """Whether arguments are only names and numbers and what is computed of them: nothing happens when they are read."""
+    return all(_is_plain(arg.value) for arg in args)
+
+
+def _is_plain(node: cst.BaseExpression) -> bool:
+    while type(node) is cst.Attribute:
+        node = node.value
+    if type(node) is cst.BinaryOperation:
+        return _is_plain(node.left) and _is_plain(node.right)
+    return type(node) in (cst.Name, cst.Integer, cst.Float, cst.SimpleString)
+
+
+def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
+    """Parameter values of a call, by Python's rules; what an argument does not say its annotation may."""
+    params = info.node.params
+    names: dict[str, Value] = {}
+    positional = [*params.posonly_params, *params.params]
+    given = list(args)
+    spread: Value | None = None
+    for position, arg in enumerate(given):
+        if isinstance(arg, Seq) and arg.kind == "star":
+            spread, given = arg.element, given[:position]
+            break
+    for position, param in enumerate(positional):
+        name = param.name.value
+        if position < len(given):
+            names[name] = given[position]
+        elif name in kwargs:
+            names[name] = kwargs[name]
+        elif spread is not None:
+            names[name] = spread
+        elif "**" in kwargs:
+            names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
+        else:
+            names[name] = info.defaults.get(name, UNKNOWN)
+    for param in params.kwonly_params:
+        name = param.name.value
+        names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
+    if type(params.star_arg) is cst.Param:
+        extra = given[len(positional) :]
+        known = spread is None
+        names[params.star_arg.name.value] = (
+            Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
+        )
+    if params.star_kwarg is not None:
+        rest = {k: v for k, v in kwargs.items() if k not in names and k != "**"}
+        names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
+    for param in definitions.parameters(params):
+        name = param.name.value
+        if param.annotation is None:
+            continue
+        if isinstance(names[name], Unknown):
+            names[name] = annotated_value(interpreter, info, param.annotation.annotation)
+        elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
+            declared = annotated_value(interpreter, info, param.annotation.annotation)
+            if _rather_declared(names[name], declared):
+                names[name] = declared
+    return names
+
+
+def _rather_declared(value: Value, declared: Value) -> bool:
+    """Whether a callee that asks for a container knows better than a caller whose value may be a tensor.
+
+    What was surely computed as a tensor serves as a list too, but not as a dict.
+    """
+    asked = kinds(declared)
+    if Tensor in asked or not asked & {Seq, Mapping}:
+        return False
+    return Mapping in asked or not any(is_sure_tensor(option) for option in options(value))
+
+
+def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+    """The value an annotation of ``info`` promises, names resolved where the function is defined."""
+    known = info.promises.get(id(node))
+    if known is None:
+        frame = Frame(function=None, module=info.module, scope=info.module.scope, statement=info.node, muted=True)
+        with interpreter.call(frame):
+            known = definitions.annotation(interpreter, node)
+        # A name that is not bound yet may be later.
+        if known is not UNKNOWN and all(type(part) is Instance or not _has_object(part) for part in options(known)):
+            info.promises[id(node)] = known
+    return join(*map(_of_its_own, options(known)))
+
+
+def _has_object(value: Value) -> bool:
+    return any(isinstance(part, Instance) for part in walk(value))
+
+
+def _of_its_own(promised: Value) -> Value:
+    """What is promised; an object may be changed, so each call has its own."""
+    return Instance(promised.info, may_be_subclass=promised.may_be_subclass) if type(promised) is Instance else promised

@@ -1,0 +1,113 @@
+"""Assignments: binding names, attributes, items and what is unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import SetAttr, Subscript
+from graphdoctor.static.domain.value_functions import join, may_be_tensor, options
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Const,
+    External,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Seq,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import attributes, calls, expressions, iteration
+from graphdoctor.static.interp.interpreter import Interpreter
+
+
+def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, augmented: bool = False) -> None:
+    """Bind ``target``, a name, attribute, subscript or a tuple of these, to ``value``."""
+    if type(target) is cst.Name:
+        scope = interpreter.frame.scope
+        scope.forget(target.value)
+        if interpreter.frame.compiled and target.value in scope.outer and target.value in scope.module.names:
+            module = ExternalObject("builtins.globals")
+            interpreter.emit(SetAttr, target, receiver=module, name=target.value, value=value, augmented=augmented)
+        if target.value in scope.outer and (interpreter.frame.conditional or interpreter.frame.trying):
+            # Others still see what it held, if this does not run: a kernel that is loaded where there is a GPU.
+            value = join(scope.find(target.value) or value, value)
+        scope.assign(target.value, value)
+    elif type(target) is cst.Attribute:
+        attributes.write_attribute(
+            interpreter, target, expressions.evaluate(interpreter, target.value), value, augmented=False
+        )
+    elif type(target) is cst.Subscript:
+        _store_item(interpreter, target, value)
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        _unpack(interpreter, target.elements, value)
+    elif type(target) is cst.StarredElement:
+        assign(interpreter, target.value, Seq("list", None, UNKNOWN))
+
+
+def _store_item(interpreter: Interpreter, target: cst.Subscript, value: Value) -> None:
+    receiver = expressions.evaluate(interpreter, target.value)
+    index = expressions.index_values(interpreter, target)
+    if may_be_tensor(receiver):
+        interpreter.emit(Subscript, target, receiver=receiver, index=index, mode="store")
+        return
+    updated: list[Value] = []
+    for option in options(receiver):
+        if isinstance(option, Mapping):
+            updated.append(_with_item(option, index, value))
+        elif isinstance(option, TorchModule) and isinstance(option.children, Mapping):
+            updated.append(replace(option, children=_with_item(option.children, index, value)))
+        elif isinstance(option, Seq):
+            items = option.items if option.items is not None else (option.element,)
+            updated.append(Seq(option.kind, None, join(value, *items)))
+        elif isinstance(option, External):
+            interpreter.emit(Subscript, target, receiver=option, index=index, mode="store")
+            updated.append(option)
+        elif isinstance(option, Instance) and option.info.lookup("__setitem__") is not None:
+            calls.call_method(interpreter, target, option, "__setitem__", (*index, value))
+            updated.append(option)
+        else:
+            updated.append(option)
+    if isinstance(target.value, (cst.Name, cst.Attribute)):
+        put_back(interpreter, target.value, join(*updated))
+
+
+def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapping:
+    if len(index) == 1 and isinstance(index[0], Const):
+        key = index[0].value
+        kept = tuple((k, v) for k, v in mapping.items if k != key)
+        return Mapping((*kept, (key, value)), mapping.rest)
+    return Mapping(mapping.items, value if mapping.rest is None else join(mapping.rest, value))
+
+
+def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value) -> None:
+    """Store a container that was changed in place where it was read from."""
+    if type(target) is cst.Name:
+        scope = interpreter.frame.scope
+        if target.value in scope.names:
+            scope.names[target.value] = value
+    elif type(target) is cst.Attribute:
+        for option in options(expressions.evaluate(interpreter, target.value)):
+            if isinstance(option, Instance) and target.attr.value in option.attrs:
+                option.attrs[target.attr.value] = value
+
+
+def _unpack(interpreter: Interpreter, targets: Sequence[cst.BaseElement], value: Value) -> None:
+    stars = [i for i, t in enumerate(targets) if type(t) is cst.StarredElement]
+    items, element = iteration.elements(interpreter, targets[0].value if targets else None, value, count=len(targets))
+    for position, target in enumerate(targets):
+        if type(target) is cst.StarredElement:
+            if items is not None:
+                rest = items[position : len(items) - (len(targets) - position - 1)]
+                assign(interpreter, target.value, Seq("list", tuple(rest)))
+            else:
+                assign(interpreter, target.value, Seq("list", None, element))
+        elif items is not None and (not stars or position < stars[0]) and position < len(items):
+            assign(interpreter, target.value, items[position])
+        elif items is not None and stars and len(targets) - position <= len(items):
+            assign(interpreter, target.value, items[position - len(targets)])
+        else:
+            assign(interpreter, target.value, element)

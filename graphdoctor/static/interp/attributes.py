@@ -1,0 +1,259 @@
+"""Attributes: reading and writing ``x.name``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import GetAttr, SetAttr
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Imported,
+    Instance,
+    Mapping,
+    Method,
+    NameOf,
+    OneOf,
+    Partial,
+    PythonValue,
+    Seq,
+    SkippedDefault,
+    Super,
+    Tensor,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import calls, imports, operators
+from graphdoctor.static.interp.interpreter import Interpreter
+
+
+def read_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+    """The value of ``receiver.name``."""
+    if not isinstance(receiver, OneOf):
+        return _read(interpreter, node, receiver, name)
+    return join(*(_read(interpreter, node, option, name) for option in receiver.options))
+
+
+def _read(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+    if isinstance(receiver, Tensor):
+        return tensor_attribute(interpreter, node, receiver, name)
+    if isinstance(receiver, SkippedDefault):
+        if interpreter.is_first_use(receiver):
+            interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return UNKNOWN
+    if isinstance(receiver, Instance):
+        return instance_attribute(interpreter, node, receiver, name)
+    if isinstance(receiver, External):
+        return external_attribute(interpreter, receiver, name)
+    if isinstance(receiver, Class):
+        found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
+        if found is None and name == "__name__":
+            return NameOf("str", info=receiver.info) if receiver.exact else PythonValue("str")
+        if found is None:
+            return Method(receiver, name)
+        if isinstance(found, Function) and "classmethod" in found.info.markers:
+            return found.to(receiver)
+        return found
+    if isinstance(receiver, Super):
+        return _super_attribute(receiver, name)
+    if isinstance(receiver, Compiled):
+        return (
+            Compiled(read_attribute(interpreter, node, receiver.target, name))
+            if name in ("forward", "__call__")
+            else read_attribute(interpreter, node, receiver.target, name)
+        )
+    if isinstance(receiver, ExternalObject):
+        if name == "shape":
+            return Seq("size", None, PythonValue("int", shape=True))
+        return Method(receiver, name)
+    if isinstance(receiver, TorchModule):
+        return module_attribute(receiver, name)
+    if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in torch_tables.FIELDS:
+        items, position = receiver.items, torch_tables.FIELDS[name]
+        return receiver.element if items is None else items[position] if position < len(items) else UNKNOWN
+    operators.use(interpreter, node, receiver, name)
+    if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
+        return Method(receiver, name)
+    # Whatever has a device calls it so: moved there, a mask stays a mask.
+    return PythonValue("device") if name == "device" else UNKNOWN
+
+
+def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tensor, name: str) -> Value:
+    """An attribute of tensor data; a bound method where it is one."""
+    if name == "shape":
+        if receiver.sizes is not None:
+            return Seq("size", tuple(PythonValue("int", shape=True, sample=size) for size in receiver.sizes))
+        if receiver.ndim is not None:
+            return Seq("size", (rows_of(receiver), *(PythonValue("int", shape=True),) * receiver.ndim)[: receiver.ndim])
+        return Seq("size", None, PythonValue("int", shape=True))
+    if name == "dtype":
+        return PythonValue("dtype", family=receiver.dtype)
+    if name == "device":
+        return PythonValue("device")
+    if name in ("T", "mT", "H", "mH", "real", "imag", "data", "values_"):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return Tensor(receiver.dtype, receiver.ndim, numpy=receiver.numpy, is_known=receiver.is_known)
+    if name == "grad":
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return join(Tensor("float"), Const(None)) if receiver.owned else UNKNOWN
+    if name == "grad_fn":
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return UNKNOWN
+    if name == "ndim" and receiver.ndim is not None:
+        return Const(receiver.ndim)
+    if name in torch_tables.TENSOR_META and (name != "size" or receiver.numpy):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return PythonValue(torch_tables.TENSOR_META[name])
+    return Method(receiver, name)
+
+
+def rows_of(tensor: Tensor) -> PythonValue:
+    """How many rows ``tensor`` has. Where data says it, that is a number read from data."""
+    sample = tensor.sizes[0] if tensor.sizes else None
+    return PythonValue("int", shape=True, sample=sample, data_dependent=tensor.unbacked)
+
+
+def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
+    """An attribute of an object of scanned code: its own, then its class's, properties called."""
+    found = receiver.attrs.get(name)
+    if found is not None:
+        return found
+    found = receiver.info.promised(name) if receiver.may_be_subclass else receiver.info.lookup(name)
+    if found is not None:
+        results: list[Value] = []
+        for option in options(found):
+            if isinstance(option, Function) and option.info.markers & {"property", "cached_property", "getter"}:
+                if "cached_property" in option.info.markers:
+                    # Of a module in use, and of what it was made with, the first call read it.
+                    used = receiver.info.is_module or receiver.is_representative
+                    with interpreter.path(untaken=used and not interpreter.fresh):
+                        interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
+                results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
+            else:
+                results.append(calls.bind(option, receiver))
+        return join(*results)
+    if name == "__class__":
+        return Class(receiver.info, exact=not receiver.may_be_subclass)
+    if name == "__dict__":
+        return Mapping(tuple(receiver.attrs.items()))
+    if receiver.info.is_module:
+        if name == "training":
+            return PythonValue("bool")
+        if name in MODULE_METHODS:
+            return Method(receiver, name)
+    getter = receiver.info.lookup("__getattr__")
+    if isinstance(getter, Function):
+        return calls.call_function(interpreter, node, getter.to(receiver), (Const(name),), {})
+    if receiver.info.externals:
+        return Method(receiver, name)
+    return UNKNOWN
+
+
+#: Methods every nn.Module has.
+MODULE_METHODS = torch_tables.words(
+    """
+    register_buffer register_parameter parameters named_parameters children named_children modules named_modules
+    buffers named_buffers train eval to cuda cpu half float double bfloat16 requires_grad_ zero_grad apply compile
+    state_dict load_state_dict add_module register_module register_forward_hook register_forward_pre_hook
+    register_full_backward_hook get_parameter get_submodule type share_memory to_empty
+    """
+)
+
+
+def external_attribute(interpreter: Interpreter, receiver: External, name: str) -> Value:
+    """A member of a library (or of another scanned module)."""
+    qualname = f"{receiver.qualname}.{name}"
+    if receiver.qualname.partition(".")[0] not in ("torch", "builtins", "numpy"):
+        module = imports.load_module(interpreter, interpreter.frame.module, receiver.qualname)
+        found = module.scope.names.get(name) if module is not None else None
+        if found is None and module is not None:
+            found = imports.lazy_member(interpreter, module, name)
+        if found is not None:
+            return imports.resolve(interpreter, found) if isinstance(found, Imported) else found
+    if receiver.qualname == "torch" and torch_tables.dtype_of(name) is not None and name not in ("long_", "bool_"):
+        return PythonValue("dtype", family=torch_tables.dtype_of(name))
+    if qualname in torch_tables.COMPILE_TIME and qualname.endswith("TYPE_CHECKING"):
+        return Const(False)
+    if receiver.qualname in ("math", "torch", "numpy") and name in ("pi", "inf", "nan", "e", "tau"):
+        return PythonValue("float")
+    return External(qualname)
+
+
+def module_attribute(receiver: TorchModule, name: str) -> Value:
+    """An attribute of one of torch's own modules."""
+    if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
+        return Tensor("float", owned=True)
+    if name == "training":
+        return PythonValue("bool")
+    if name in (
+        "in_features",
+        "out_features",
+        "num_embeddings",
+        "embedding_dim",
+        "kernel_size",
+        "stride",
+        "eps",
+        "p",
+        "num_heads",
+    ):
+        return PythonValue("object")
+    return Method(receiver, name)
+
+
+def _super_attribute(receiver: Super, name: str) -> Value:
+    instance = receiver.instance
+    info = instance.info if isinstance(instance, (Instance, Class)) else receiver.after
+    found = info.lookup(name, after=receiver.after)
+    if found is None and name == "__call__" and info.is_module:
+        # ``nn.Module.__call__`` runs the forward of the object.
+        found = info.lookup("forward")
+    if found is None:
+        return Method(receiver, name)
+    return join(*(calls.bind(option, instance) for option in options(found)))
+
+
+def write_attribute(
+    interpreter: Interpreter, node: cst.Attribute, receiver: Value, value: Value, augmented: bool
+) -> None:
+    """``receiver.name = value``."""
+    name = node.attr.value
+    for option in options(receiver):
+        interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented)
+        if isinstance(option, ExternalObject):
+            record = interpreter.record(option)
+            if record is not None:
+                record.attributes.add(name)
+        if isinstance(option, Instance):
+            setter = option.info.lookup(f"{name}.setter")
+            if isinstance(setter, Function):
+                calls.call_function(interpreter, node, setter.to(option), (value,), {})
+            if option.shared and interpreter.main is not None:
+                continue
+            before = option.attrs.get(name)
+            if interpreter.frame.compiled and isinstance(value, Seq):
+                interpreter.renewed.add((option, name))
+            # A compiled call runs many times, a branch may not run: what an attribute held before is still possible.
+            keeps = interpreter.frame.compiled or interpreter.frame.conditional
+            if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
+                before, keeps = before or option.info.lookup(name), True
+            option.attrs[name] = join(before, value) if keeps and before is not None else value
+    interpreter.frame.scope.forget(_text(node))
+
+
+def _is_own(interpreter: Interpreter, instance: Instance) -> bool:
+    """Whether a method of ``instance`` is being interpreted."""
+    function = interpreter.frame.function
+    return function is not None and next(iter(interpreter.frame.scope.names.values()), None) is instance
+
+
+def _text(node: cst.BaseExpression) -> str:
+    if type(node) is cst.Attribute:
+        return f"{_text(node.value)}.{node.attr.value}"
+    return node.value if type(node) is cst.Name else "?"

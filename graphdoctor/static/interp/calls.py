@@ -1,0 +1,362 @@
+"""Calls: resolve the callee, follow it into scanned code as Dynamo inlines it, or ask what is known of libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
+from graphdoctor.static.domain.events import ArgumentCall, Build, Call, CompiledCall
+from graphdoctor.static.domain.program import FunctionInfo, Scope
+from graphdoctor.static.domain.value_functions import holds_tensor, join, options
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Method,
+    OneOf,
+    Partial,
+    PythonValue,
+    Seq,
+    Super,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+)
+from graphdoctor.static.interp import arguments, definitions, expressions, objects, statements
+from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
+from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
+from graphdoctor.static.memo.summaries import call_key
+from graphdoctor.syntax.walk import walk
+
+Kwargs = dict[str, Value]
+
+
+def call(interpreter: Interpreter, node: cst.Call) -> Value:
+    """The value of a call expression."""
+    used = interpreter.unused is not node
+    interpreter.unused = None
+    func = node.func
+    if type(func) is cst.Name and func.value == "super" and len(node.args) in (0, 2):
+        return _super(interpreter, node)
+    callee = expressions.evaluate(interpreter, func)
+    if type(func) is cst.Attribute:
+        if type(callee) is Unknown or type(callee) is ExternalObject:
+            callee = duck_typed_modules.called_module(interpreter, node, func) or callee
+        if type(callee) is Unknown:
+            return _call_unknown(interpreter, node, func, used)
+    if not interpreter.frame.compiled and torch_functions.is_layer(callee) and arguments.say_nothing(node.args):
+        return TorchModule(callee.qualname)
+    frame = interpreter.frame
+    if not used:
+        frame.inner = []
+    args, kwargs = arguments.passed(interpreter, node)
+    if used and frame.inner is not None:
+        frame.inner.append(ArgumentCall(node, callee, args, kwargs))
+    if not isinstance(callee, OneOf):
+        result = apply(interpreter, node, callee, args, kwargs, used)
+    else:
+        result = join(*(apply(interpreter, node, option, args, kwargs, used) for option in callee.options))
+    if not used:
+        frame.inner = None
+    return result
+
+
+def _call_unknown(interpreter: Interpreter, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
+    """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
+    args, kwargs = arguments.passed(interpreter, node)
+    interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
+    if func.attr.value == "parameters" and not args:
+        # Only modules are asked for their parameters.
+        return Seq("iterator", None, Tensor("float", owned=True))
+    return UNKNOWN
+
+
+def _super(interpreter: Interpreter, node: cst.Call) -> Value:
+    """``super()``, or ``super(Class, self)``."""
+    function = interpreter.frame.function
+    if node.args:
+        after, receiver = (expressions.evaluate(interpreter, arg.value) for arg in node.args)
+        return Super(receiver, after.info) if isinstance(after, Class) else UNKNOWN
+    if function is not None and function.owner is not None:
+        first = next(iter(definitions.parameters(function.node.params)), None)
+        bound = interpreter.frame.scope.find(first.name.value) if first is not None else None
+        return Super(bound or UNKNOWN, function.owner)
+    return UNKNOWN
+
+
+def apply(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    callee: Value,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool = True,
+) -> Value:
+    """Call ``callee``, one alternative, with values."""
+    if isinstance(callee, Function):
+        return call_function(interpreter, node, callee, args, kwargs)
+    if isinstance(callee, Class):
+        return objects.instantiate(interpreter, node, callee, args, kwargs)
+    if isinstance(callee, Instance):
+        return call_instance(interpreter, node, callee, args, kwargs)
+    if isinstance(callee, Compiled):
+        return call_compiled(interpreter, node, callee, args, kwargs)
+    if isinstance(callee, TorchModule):
+        interpreter.emit(
+            Call, node, qualname=f"{callee.qualname}.forward", args=args, kwargs=kwargs, receiver=callee, used=used
+        )
+        result = torch_functions.call_module(interpreter, node, callee, args, kwargs)
+        return _hooked(interpreter, node, callee, callee.hooks, args, result)
+    if isinstance(callee, External):
+        interpreter.callees[id(node)] = callee.qualname
+        return dispatch.call_external(interpreter, node, callee.qualname, args, kwargs, used)
+    if isinstance(callee, Method):
+        return methods.call_method(interpreter, node, callee.receiver, callee.name, args, kwargs, used)
+    if isinstance(callee, Partial):
+        return apply(interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used)
+    if isinstance(callee, ExternalObject):
+        interpreter.emit(
+            Call, node, qualname=f"{callee.qualname}.__call__", args=args, kwargs=kwargs, receiver=callee, used=used
+        )
+        return dispatch.call_returned(interpreter, node, callee, args, kwargs)
+    return UNKNOWN
+
+
+def call_instance(
+    interpreter: Interpreter, node: cst.CSTNode, callee: Instance, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Call an object: ``forward`` of a module, else ``__call__``."""
+    for name in ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",):
+        if callee.info.lookup(name) is not None:
+            result = call_method(interpreter, node, callee, name, args, kwargs)
+            hooks = callee.attrs.get("#hooks")
+            return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
+    if "#children" in callee.attrs:
+        return torch_functions.call_module(
+            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs["#children"]), args, kwargs
+        )
+    return UNKNOWN
+
+
+def _hooked(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    module: Value,
+    hooks: tuple[Value, ...],
+    args: tuple[Value, ...],
+    result: Value,
+) -> Value:
+    """What a module gives once its forward hooks ran; what a hook returns replaces the result."""
+    for hook in hooks:
+        given = module, Seq("tuple", args), result
+        returned = join(*(apply(interpreter, node, option, given, {}) for option in options(hook)))
+        result = result if returned == NONE else returned
+    return result
+
+
+def call_compiled(
+    interpreter: Interpreter, node: cst.CSTNode, callee: Compiled, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Call a compiled object: what it runs is a region."""
+    frame = interpreter.frame
+    if frame.loops and not frame.compiled:
+        interpreter.emit(
+            CompiledCall,
+            node,
+            target=callee.target,
+            args=args,
+            kwargs=kwargs,
+            loops=frame.loops,
+            loaders=_loaders(interpreter, frame.loops),
+            dynamic=interpreter.dynamic,
+        )
+    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
+    if not frame.compiled:
+        # A loop, an if or a try around the call is not in the graph.
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, "", False, False
+    try:
+        return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
+    finally:
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
+
+
+def _loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) -> tuple[Build, ...]:
+    """The data loaders that ``loops`` iterate, directly or through ``enumerate`` and the like."""
+    found: list[Build] = []
+    for loop in loops:
+        if type(loop) is cst.For:
+            with interpreter.path(muted=True):
+                values = [expressions.evaluate(interpreter, n) for n in walk(loop.iter) if type(n) is cst.Name]
+            built = [interpreter.built(option) for value in values for option in options(value)]
+            found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
+    return tuple(replace(b, args=tuple(_data(interpreter, a) for a in b.args)) for b in found)
+
+
+def _data(interpreter: Interpreter, value: Value) -> Value:
+    """The tensor in a ``TensorDataset``, else ``value``."""
+    made = interpreter.built(value)
+    return made.args[0] if made is not None and made.args and made.qualname.endswith(".TensorDataset") else value
+
+
+def call_method(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Instance,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs | None = None,
+) -> Value:
+    """Call the method ``name`` of an object of scanned code."""
+    own = receiver.attrs.get(name)
+    found = options(own if own is not None else receiver.info.lookup(name) or UNKNOWN)
+    called = found if own is not None else [bind(option, receiver) for option in found]
+    return join(*(apply(interpreter, node, option, args, kwargs or {}) for option in called))
+
+
+def bind(value: Value, receiver: Value) -> Value:
+    """A class attribute seen through an object: functions become bound methods."""
+    if isinstance(value, Function) and value.bound is None:
+        if "staticmethod" in value.info.markers:
+            return value
+        if "classmethod" in value.info.markers:
+            return value.to(Class(receiver.info) if isinstance(receiver, Instance) else receiver)
+        # Any function, also one that a decorator made or that was assigned in the body of the class.
+        return value.to(receiver)
+    if isinstance(value, Compiled):
+        return Compiled(bind(value.target, receiver))
+    return value
+
+
+def call_function(
+    interpreter: Interpreter, node: cst.CSTNode, function: Function, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """Follow a call into a function of the scanned code."""
+    info = function.info
+    if function.bound is not None:
+        args = (function.bound, *args)
+    if "disable" in info.markers and interpreter.frame.compiled:
+        interpreter.emit(
+            Call, node, qualname="torch.compiler.disable.__call__", args=args, kwargs=kwargs, receiver=function
+        )
+        return UNKNOWN
+    frame = interpreter.frame
+    names = arguments.bound(interpreter, info, args, kwargs)
+    if info.markers & OPAQUE:
+        return _opaque_result(interpreter, info, args)
+    if not frame.compiled and not _worth_following(interpreter, info):
+        return ExternalObject(f"{info.module.name}.{info.qualname}")
+    inside = frame.compiled and frame.function is not None
+    if inside and any(type(v) is Tensor and v.sparse for v in names.values()):
+        # The graph ended where it was made sparse, which is said there: others may give the function a dense tensor.
+        names = {k: replace(v, sparse=False) if isinstance(v, Tensor) else v for k, v in names.items()}
+    if info in interpreter.active:
+        # A counter that changes with each level of a recursion would be a new call each time.
+        names = {
+            k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
+        }
+    key = call_key(info, function, names, frame.compiled)
+    known = interpreter.summaries.find(key, frame) if key is not None else None
+    if known is not None:
+        if key in interpreter.restarting:
+            interpreter.start_new_graph()
+        return known
+    restarts, mark = interpreter.graph_ends, interpreter.lookups.position()
+    depth = sum(1 for active in interpreter.active if active is info)
+    if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
+        return UNKNOWN
+    if frame.compiled:
+        interpreter.reach(info, names)
+    try:
+        result = _follow(interpreter, function, names)
+    except Budget:
+        if len(interpreter.frames) > 1:
+            return UNKNOWN
+        raise
+    if key is not None:
+        interpreter.summaries.keep(key, frame, result, mark)
+        if interpreter.graph_ends != restarts:
+            interpreter.restarting.add(key)
+    return result
+
+
+def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
+    """What a call gives: what it gave another file, else what interpreting the body gives."""
+    call = interpreter.shared.begin(interpreter, function, names)
+    if call is None:
+        return _interpret(interpreter, function, names)
+    replayed = call.replayed()
+    if replayed is not None:
+        return replayed
+    with interpreter.lookups.recording():
+        result = _interpret(interpreter, function, names)
+        call.keep(result)
+    return result
+
+
+def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Value:
+    """Interpret the body of a function whose parameters hold ``names``."""
+    info, frame = function.info, interpreter.frame
+    inner = Frame(
+        function=info,
+        module=info.module,
+        scope=Scope("function", names, function.cells),
+        statement=info.node,
+        whole_frame=frame.whole_frame,
+        conditional=frame.conditional,
+        untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
+        muted=frame.muted,
+        trying=frame.trying,
+        compiled=frame.compiled,
+    )
+    interpreter.active.append(info)
+    try:
+        with interpreter.call(inner):
+            return run_body(interpreter, inner, info)
+    finally:
+        interpreter.active.pop()
+
+
+#: Decorators after which Dynamo puts the call in the graph without looking inside.
+OPAQUE = frozenset((
+    "custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake",
+    "assume_constant_result",
+))  # fmt: skip
+
+
+def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
+    returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
+    if returns is not None:
+        return arguments.annotated_value(interpreter, info, returns.annotation)
+    return Tensor() if any(holds_tensor(a) for a in args) else UNKNOWN
+
+
+def _worth_following(interpreter: Interpreter, info: FunctionInfo) -> bool:
+    """Outside regions calls are followed for what they build: in the scanned file, and constructors anywhere."""
+    return info.module is interpreter.main or info.name in ("__init__", "__post_init__")
+
+
+def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
+    """Interpret a function body in ``frame`` and join what it returns."""
+    if isinstance(info.node, cst.Lambda):
+        return expressions.evaluate(interpreter, info.node.body)
+    falls = statements.run_block(interpreter, info.module.source.body(info.node))
+    if "contextmanager" in info.markers:
+        return ExternalObject("contextlib.contextmanager")
+    if info.generator:
+        return Seq("generator", None, join(*frame.yields) if frame.yields else UNKNOWN)
+    results = frame.returns + ([NONE] if falls else [])
+    if not results:
+        return NONE
+    result = join(*results)
+    if isinstance(result, Unknown) and info.node.returns is not None:
+        return definitions.annotation(interpreter, info.node.returns.annotation)
+    return result

@@ -1,0 +1,248 @@
+"""Compound statements: which paths are taken, and what is known on each."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import Define, Enter
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import UNKNOWN, Class, External, ExternalObject, Instance, Seq, Value
+from graphdoctor.static.interp import (
+    assignments,
+    calls,
+    conditions,
+    definitions,
+    expressions,
+    first_call,
+    loops,
+    match_statements,
+    statements,
+)
+from graphdoctor.static.interp.interpreter import Interpreter, Names, merge
+from graphdoctor.syntax.walk import walk
+
+
+def only_raises(block: cst.BaseSuite | None) -> bool:
+    """True when every path through the block ends in a raise: it runs only when the program fails."""
+    if block is None or not block.body:
+        return False
+    last = block.body[-1]
+    if type(last) is cst.SimpleStatementLine:
+        return type(last.body[-1]) is cst.Raise
+    if type(last) is cst.Raise:
+        return True
+    if type(last) is cst.If:
+        other = last.orelse
+        if type(other) is cst.Else:
+            return only_raises(last.body) and only_raises(other.body)
+        return type(other) is cst.If and only_raises(last.body) and only_raises(cst.IndentedBlock(body=[other]))
+    return False
+
+
+def _if(interpreter: Interpreter, node: cst.If) -> bool:
+    verdict, sample = conditions.ask(interpreter, node.test, "if", node)
+    before = interpreter.snapshot()
+    ends: list[Names] = []
+    if verdict is not False:
+        with interpreter.path(
+            conditional=verdict is None,
+            untaken=sample is False or first_call.runs_once(interpreter, node),
+            muted=verdict is None and only_raises(node.body),
+        ):
+            conditions.narrow(interpreter, node.test, positive=True)
+            if statements.run_block(interpreter, node.body):
+                ends.append(interpreter.frame.scope.names)
+    interpreter.restore(before)
+    body = node.orelse.body if type(node.orelse) is cst.Else else None
+    if verdict is False:
+        conditions.keep_missing(interpreter, node.test)
+    if verdict is not True:
+        with interpreter.path(
+            conditional=verdict is None, untaken=sample is True, muted=verdict is None and only_raises(body)
+        ):
+            conditions.narrow(interpreter, node.test, positive=False)
+            if type(node.orelse) is cst.If:
+                frame = interpreter.frame
+                frame.statement = node.orelse
+                falls = _if(interpreter, node.orelse)
+                frame.statement = node
+            else:
+                falls = body is None or statements.run_block(interpreter, body)
+            if falls:
+                ends.append(interpreter.frame.scope.names)
+    if not ends:
+        return False
+    interpreter.restore(merge(*ends))
+    if verdict is None and sample is not None and _leaves(node.body if sample else body):
+        interpreter.frame.untaken = True
+    return True
+
+
+def _leaves(block: cst.BaseSuite | None) -> bool:
+    """True when the block ends the function."""
+    last = block.body[-1] if block is not None and block.body else None
+    return type(last) is cst.SimpleStatementLine and type(last.body[-1]) in (cst.Return, cst.Raise)
+
+
+def _try(interpreter: Interpreter, node: cst.Try) -> bool:
+    before = interpreter.snapshot()
+    frame = interpreter.frame
+    outer, frame.failure = frame.failure, None
+    decided, frame.conditional = frame.conditional, False
+    with interpreter.path(whole_frame=True, trying=True):
+        falls = statements.run_block(interpreter, node.body)
+    frame.conditional = decided
+    failure, frame.failure = frame.failure, outer
+    after = interpreter.snapshot()
+    ends: list[Names] = []
+    if falls:
+        falls = node.orelse is None or statements.run_block(interpreter, node.orelse.body)
+        if falls:
+            ends.append(interpreter.snapshot())
+    for handler in () if _cannot_fail(interpreter, node.body) else node.handlers:
+        interpreter.restore(merge(before, after))
+        taken = failure is not None and _catches(interpreter, handler, failure)
+        if taken:
+            failure = None
+        with interpreter.path(muted=not taken, conditional=True, whole_frame=taken):
+            if handler.name is not None:
+                assignments.assign(interpreter, handler.name.name, UNKNOWN)
+            if statements.run_block(interpreter, handler.body):
+                ends.append(interpreter.snapshot())
+    interpreter.restore(merge(*ends) if ends else after)
+    if node.finalbody is not None:
+        with interpreter.path(whole_frame=True):
+            if not statements.run_block(interpreter, node.finalbody.body):
+                return False
+    return bool(ends)
+
+
+def _cannot_fail(interpreter: Interpreter, body: cst.BaseSuite) -> bool:
+    """True when all that a ``try`` calls is ``is_compiling()`` or the like: its handlers are for other versions."""
+    made = [node for node in walk(body) if type(node) is cst.Call]
+    return bool(made) and all(interpreter.callees.get(id(node)) in torch_tables.COMPILE_TIME for node in made)
+
+
+def fail(interpreter: Interpreter, error: Value) -> None:
+    """Note that the innermost ``try`` of this frame surely meets ``error``, an exception class."""
+    frame = interpreter.frame
+    if frame.trying and not frame.conditional and frame.failure is None:
+        frame.failure = error
+
+
+def _catches(interpreter: Interpreter, handler: cst.ExceptHandler | cst.ExceptStarHandler, error: Value) -> bool:
+    """Whether ``handler`` surely takes exceptions of the class ``error``."""
+    if handler.type is None:
+        return True
+    with interpreter.path(muted=True):
+        wanted = expressions.evaluate(interpreter, handler.type)
+    classes = wanted.items if isinstance(wanted, Seq) and wanted.items is not None else (wanted,)
+    caught = [_exception(c) for c in classes if isinstance(c, External)]
+    raised = [_exception(e) for e in _lineage(error)]
+    return error in classes or any(r is not None and c is not None and issubclass(r, c) for r in raised for c in caught)
+
+
+def _lineage(error: Value) -> list[Value]:
+    return [error, *(External(name) for name in error.info.externals)] if isinstance(error, Class) else [error]
+
+
+def _exception(value: Value) -> type[BaseException] | None:
+    """The builtin exception class that ``value`` names."""
+    name = value.qualname.removeprefix("builtins.") if isinstance(value, External) else ""
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def _with(interpreter: Interpreter, node: cst.With) -> bool:
+    own = False
+    for item in node.items:
+        value = expressions.evaluate(interpreter, item.item)
+        qualname = interpreter.callees.get(id(item.item))
+        interpreter.emit(Enter, item.item, value=value, qualname=qualname)
+        entered: Value = UNKNOWN
+        for option in options(value):
+            if isinstance(option, Instance) and option.info.lookup("__enter__") is not None:
+                own = True
+                entered = calls.call_method(interpreter, item.item, option, "__enter__", ())
+            elif isinstance(option, ExternalObject):
+                entered = option
+                own = own or option.qualname == "contextlib.contextmanager"
+        if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
+            assignments.assign(interpreter, item.asname.name, entered)
+    with interpreter.path(whole_frame=own):
+        return statements.run_block(interpreter, node.body)
+
+
+def _match(interpreter: Interpreter, node: cst.Match) -> bool:
+    subject = expressions.evaluate(interpreter, node.subject)
+    name = conditions.dotted(node.subject)
+    ends: list[Names] = []
+    left: Names | None = interpreter.snapshot()
+    surely = True
+    for case in node.cases:
+        assert left is not None
+        interpreter.restore(dict(left))
+        with interpreter.path(conditional=not surely):
+            taken = match_statements.verdict(interpreter, node, case.pattern, subject)
+        if taken is False:
+            continue
+        before = interpreter.snapshot()
+        with interpreter.path(conditional=not surely or taken is None):
+            within = match_statements.within(interpreter, case.pattern, subject)
+            _know(interpreter, name, within, subject)
+            match_statements.bind(interpreter, case.pattern, within)
+            guard = conditions.ask(interpreter, case.guard, "if", case).verdict if case.guard is not None else True
+            if guard is not False:
+                decided = taken is True and guard is True
+                with interpreter.path(conditional=guard is None, muted=not decided and only_raises(case.body)):
+                    if case.guard is not None:
+                        conditions.narrow(interpreter, case.guard, positive=True)
+                    if statements.run_block(interpreter, case.body):
+                        ends.append(interpreter.snapshot())
+        if taken is True and guard is True:
+            left = None
+            break
+        surely = surely and guard is False
+        interpreter.restore(before)
+        if case.guard is None:
+            rest = match_statements.without(interpreter, case.pattern, subject)
+            _know(interpreter, name, rest, subject)
+            subject = rest
+        left = interpreter.snapshot()
+    if left is not None:
+        ends.append(left)
+    if not ends:
+        return False
+    interpreter.restore(merge(*ends))
+    return True
+
+
+def _know(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
+    """Note what a pattern says of the subject, where that is a name or an attribute."""
+    if name is not None and narrowed is not subject:
+        conditions.note(interpreter, name, narrowed)
+
+
+def _function(interpreter: Interpreter, node: cst.FunctionDef) -> bool:
+    interpreter.frame.scope.assign(node.name.value, definitions.define_function(interpreter, node))
+    return True
+
+
+def _class(interpreter: Interpreter, node: cst.ClassDef) -> bool:
+    if interpreter.frame.function is not None:
+        interpreter.emit(Define, node, name=node.name.value)
+    interpreter.frame.scope.assign(node.name.value, definitions.define_class(interpreter, node))
+    return True
+
+
+#: What runs each compound statement; each returns True when control can go on behind it.
+COMPOUND: dict[type, Callable[[Interpreter, Any], bool]] = {
+    cst.If: _if, cst.For: loops.run_for, cst.While: loops.run_while, cst.Try: _try,
+    cst.TryStar: _try, cst.With: _with,
+    cst.FunctionDef: _function, cst.ClassDef: _class, cst.Match: _match,
+}  # fmt: skip

@@ -1,0 +1,274 @@
+"""Conditions: what a test decides while tracing, and what is known on each side of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.value_functions import join, keep, options
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    OneOf,
+    PythonValue,
+    Seq,
+    SkippedDefault,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+)
+from graphdoctor.static.interp import expressions, predicates
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.syntax.walk import walk
+
+
+class Answer(NamedTuple):
+    """What a test gives: ``verdict`` for every trace, ``sample`` for the shapes of the sample that the file declares.
+
+    None where that is not decided.
+    """
+
+    verdict: bool | None
+    sample: bool | None
+
+
+def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> Answer:
+    """Whether ``test`` is true. Emits ``Truth``."""
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        return Answer(
+            *(None if said is None else not said for said in ask(interpreter, test.expression, context, branch))
+        )
+    if type(test) is cst.BooleanOperation:
+        is_and = type(test.operator) is cst.And
+        left = ask(interpreter, test.left, context, branch)
+        if left.verdict is (not is_and):
+            return left
+        before = interpreter.snapshot()
+        with interpreter.path(conditional=left.verdict is None):
+            narrow(interpreter, test.left, positive=is_and)
+            right = ask(interpreter, test.right, context, branch)
+        interpreter.restore(before)
+        return Answer(*(_both(one, other, is_and) for one, other in zip(left, right, strict=True)))
+    value = expressions.evaluate(interpreter, test)
+    verdict = expressions.truth(interpreter, test, value, context, branch)
+    return Answer(verdict, sample_of(value) if verdict is None else verdict)
+
+
+def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
+    """``left and right``, or ``left or right``, where None is not known."""
+    if (not is_and) in (left, right):
+        return not is_and
+    return None if None in (left, right) else is_and
+
+
+def sample_of(value: Value) -> bool | None:
+    """Whether ``value`` is true for the sample that the file declares; None where that is not known."""
+    verdicts = {_sampled(option) for option in options(value)}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _sampled(value: Value) -> bool | None:
+    if isinstance(value, Const):
+        return bool(value.value)
+    return bool(value.sample) if isinstance(value, PythonValue) and value.sample is not None else None
+
+
+def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
+    """Refine names (and dotted attributes) by what ``test`` being ``positive`` says of them."""
+    # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
+    if type(test) in (cst.Name, cst.Attribute):
+        if positive:
+            _refine(interpreter, test, lambda v: v != Const(None) and v != Const(False))
+    elif type(test) is cst.UnaryOperation:
+        if type(test.operator) is cst.Not:
+            narrow(interpreter, test.expression, not positive)
+    elif type(test) is cst.BooleanOperation:
+        if (type(test.operator) is cst.And) == positive:
+            narrow(interpreter, test.left, positive)
+            narrow(interpreter, test.right, positive)
+    elif type(test) is cst.Comparison and len(test.comparisons) == 1:
+        part = test.comparisons[0]
+        operator = type(part.operator)
+        if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
+            none = (operator in (cst.Is, cst.Equal)) == positive
+            _refine(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
+    elif type(test) is cst.Call:
+        _narrow_call(interpreter, test, positive)
+    elif type(test) is cst.NamedExpr:
+        narrow(interpreter, test.target, positive)
+
+
+def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> None:
+    """Refine the arguments of ``isinstance``, of ``torch.is_tensor``, and of a function that returns such a test."""
+    if not test.args or any(dotted(arg.value) is None or arg.star or arg.keyword for arg in test.args[:1]):
+        return
+    with interpreter.path(muted=True):
+        asked = expressions.evaluate(interpreter, test.func)
+    first = test.args[0].value
+    if asked == External("builtins.isinstance") and len(test.args) == 2:
+        _refine_class(interpreter, first, expressions.evaluate(interpreter, test.args[1].value), positive)
+    elif asked == External("torch.is_tensor"):
+        _refine_class(interpreter, first, External("torch.Tensor"), positive)
+    elif isinstance(asked, Function) and len(test.args) == 1:
+        predicates.narrow(interpreter, asked, first, positive)
+
+
+def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Value, positive: bool) -> None:
+    """Refine ``node`` by whether it is an instance of ``wanted``. What was only assumed to be a tensor is none then."""
+    name = dotted(node)
+    if name is None:
+        return
+    value = expressions.evaluate(interpreter, node)
+    kept = [o for o in options(value) if fits(_known(o), wanted) is not (not positive)]
+    if not kept:
+        kept = (
+            [UNKNOWN] if any(isinstance(o, Tensor) and not o.is_known for o in options(value)) else list(options(value))
+        )
+    if len(kept) != len(options(value)) or kept == [UNKNOWN] != [value]:
+        note(interpreter, name, join(*kept))
+
+
+def _known(value: Value) -> Value:
+    return replace(value, is_known=True) if isinstance(value, Tensor) and not value.is_known else value
+
+
+def keep_missing(interpreter: Interpreter, test: cst.BaseExpression) -> None:
+    """Behind ``if x is None and not is_compiling(): ...``, a trace goes on with the None that eager code replaces."""
+    if type(test) is not cst.BooleanOperation or type(test.operator) is not cst.And:
+        return
+    for side, other in ((test.left, test.right), (test.right, test.left)):
+        if not _asks_for_compile(interpreter, other):
+            continue
+        if type(side) is not cst.Comparison or len(side.comparisons) != 1 or type(side.left) is not cst.Name:
+            continue
+        part = side.comparisons[0]
+        value = interpreter.frame.scope.names.get(side.left.value)
+        if type(part.operator) is cst.Is and _is_none(part.comparator) and value is not None:
+            kept = [SkippedDefault(None, id(test)) if option == Const(None) else option for option in options(value)]
+            interpreter.frame.scope.names[side.left.value] = join(*kept)
+
+
+def _asks_for_compile(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """True when ``test`` calls ``is_compiling()`` or the like."""
+    return any(interpreter.callees.get(id(node)) in torch_tables.COMPILE_TIME for node in walk(test))
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return type(node) is cst.Name and node.value == "None"
+
+
+def _may_be_none(value: Value) -> bool:
+    return value == Const(None) or isinstance(value, (Unknown, PythonValue))
+
+
+def _refine(
+    interpreter: Interpreter, node: cst.BaseExpression, test: Callable[[Value], bool], none: bool = False
+) -> None:
+    if type(node) is cst.NamedExpr:
+        node = node.target
+    name = dotted(node)
+    if name is None:
+        return
+    value = expressions.evaluate(interpreter, node)
+    narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
+    if narrowed is not value:
+        note(interpreter, name, narrowed)
+
+
+def note(interpreter: Interpreter, name: str, value: Value) -> None:
+    """Take ``value`` for what ``name``, which may be dotted, holds here."""
+    interpreter.frame.scope.names[name] = value
+    base, dot, _ = name.partition(".")
+    if dot:
+        interpreter.frame.scope.narrowed.add(base)
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """``a.b.c`` as text for a chain of names, else None."""
+    if type(node) is cst.Name:
+        return node.value
+    if type(node) is cst.Attribute:
+        base = dotted(node.value)
+        return None if base is None else f"{base}.{node.attr.value}"
+    return None
+
+
+def fits(value: Value, wanted: Value) -> bool | None:
+    """``isinstance(value, wanted)`` as far as it is known."""
+    if isinstance(wanted, Seq) and wanted.items is not None:
+        verdicts = [fits(value, w) for w in wanted.items]
+        return True if True in verdicts else None if None in verdicts else False
+    if isinstance(value, Unknown) or isinstance(wanted, Unknown):
+        return None
+    if isinstance(wanted, OneOf):
+        agreed = {fits(value, option) for option in wanted.options}
+        return agreed.pop() if len(agreed) == 1 else None
+    if isinstance(wanted, External):
+        return _fits_external(value, wanted.qualname)
+    if isinstance(wanted, Class):
+        if isinstance(value, Instance):
+            return value.info.is_a(wanted.info)
+        if isinstance(value, Tensor):
+            return None if not value.is_known or wanted.info.derives("torch.Tensor") else False
+        return False if isinstance(value, (Const, Seq, Mapping)) else None
+    return None
+
+
+#: builtin types by the Python kinds they accept
+_KINDS = {
+    "int": {"int", "bool"}, "float": {"float"}, "bool": {"bool"}, "str": {"str"}, "bytes": {"bytes"},
+    "complex": {"complex"}, "NoneType": {"NoneType"},
+}  # fmt: skip
+
+
+def _fits_external(value: Value, qualname: str) -> bool | None:
+    name = qualname.rpartition(".")[2]
+    if isinstance(value, Const) and value.value is None:
+        return name in ("NoneType", "object")
+    if isinstance(value, Tensor):
+        if name in ("ndarray", "generic"):
+            return value.numpy if value.is_known else None
+        if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
+            return True if value.is_known and name == "Tensor" else None
+        if qualname.startswith("builtins.") and value.is_known:
+            return False
+        return None
+    if qualname.startswith("builtins."):
+        kind = (
+            type(value.value).__name__
+            if isinstance(value, Const)
+            else value.kind
+            if isinstance(value, PythonValue)
+            else None
+        )
+        if name in _KINDS and kind is not None:
+            return None if kind == "object" else kind in _KINDS[name]
+        if name in ("list", "tuple", "set", "dict", "frozenset"):
+            if isinstance(value, Seq):
+                return value.kind == name or (name == "tuple" and value.kind == "size")
+            if isinstance(value, Mapping):
+                return name == "dict"
+            if isinstance(value, (Const, Instance, Function, TorchModule)) or kind not in (None, "object"):
+                return False
+        return None
+    if name in ("Tensor", "Parameter"):
+        return False if isinstance(value, (Const, Seq, Mapping, Instance, TorchModule, Function)) else None
+    if qualname == "torch.nn.Module" or qualname == "torch.nn.modules.module.Module":
+        if isinstance(value, Instance):
+            return value.info.is_module
+        return isinstance(value, TorchModule) or None
+    if isinstance(value, TorchModule):
+        return True if value.qualname == qualname else value.qualname.rpartition(".")[2] == name
+    if isinstance(value, Const):
+        return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None
+    return None

@@ -1,0 +1,417 @@
+"""Expressions: the abstract value of each, and the events met on the way."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
+from graphdoctor.static.domain.program import Scope
+from graphdoctor.static.domain.value_functions import (
+    holds_tensor,
+    is_read,
+    is_sure_tensor,
+    join,
+    may_be_tensor,
+    options,
+    set_of,
+)
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Imported,
+    Instance,
+    LazyText,
+    Mapping,
+    PythonValue,
+    Seq,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import (
+    assignments,
+    attributes,
+    calls,
+    conditions,
+    definitions,
+    imports,
+    iteration,
+    operators,
+    subscripts,
+)
+from graphdoctor.static.interp.interpreter import Budget, Interpreter
+from graphdoctor.static.library_models import strings
+from graphdoctor.syntax.literals import value_of
+
+
+def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
+    """The abstract value of ``node``."""
+    interpreter.steps += 1
+    if interpreter.steps > interpreter.MAX_STEPS:
+        raise Budget
+    value = HANDLERS[type(node)](interpreter, node)
+    if interpreter.recorder is not None:
+        interpreter.recorder.note(node, value)
+    return value
+
+
+def truth(
+    interpreter: Interpreter, node: cst.BaseExpression, value: Value, context: str, branch: cst.CSTNode | None = None
+) -> bool | None:
+    """Ask ``value`` whether it is true. Emits ``Truth`` when it may be tensor data."""
+
+    if may_be_tensor(value):
+        interpreter.emit(Truth, node, value=value, context=context, branch=branch)
+    elif context != "assert" and is_read(value):
+        # An assert is checked when the graph runs.
+        interpreter.emit(Decide, node, how="if")
+    verdicts: set[bool | None] = set()
+    for option in options(value):
+        if isinstance(option, Const):
+            verdicts.add(bool(option.value))
+        elif (isinstance(option, Seq) and option.items is not None) or (
+            isinstance(option, Mapping) and option.rest is None
+        ):
+            verdicts.add(bool(option.items))
+        elif isinstance(option, Instance) and option.info.lookup("__bool__") is not None:
+            result = calls.call_method(interpreter, node, option, "__bool__", ())
+            verdicts.add(bool(result.value) if isinstance(result, Const) else None)
+        elif isinstance(option, (Function, Class, TorchModule)):
+            verdicts.add(True)
+        else:
+            verdicts.add(None)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+_WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
+#: What a name stands for that nothing binds.
+_UNBOUND: dict[str, Value] = {name: External(f"builtins.{name}") for name in dir(builtins)} | {
+    "__name__": PythonValue("str")
+}
+
+
+def _name(interpreter: Interpreter, node: cst.Name) -> Value:
+    name = node.value
+    if name in _WORDS:
+        return _WORDS[name]
+    frame = interpreter.frame
+    found = frame.scope.find(name)
+    if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
+        _read_global(interpreter, node, found)
+    if found is not None:
+        return imports.resolve(interpreter, found) if type(found) is Imported else found
+    return _UNBOUND.get(name, UNKNOWN)
+
+
+def _read_global(interpreter: Interpreter, node: cst.Name, value: Value | None) -> None:
+    here = interpreter.main is not None and interpreter.frame.scope.module is interpreter.main.scope
+    number = (isinstance(value, Const) and type(value.value) in (int, float)) or isinstance(value, PythonValue)
+    if here and number and node.value not in interpreter.frame.scope.outer:
+        interpreter.emit(ReadGlobal, node, name=node.value)
+
+
+def _constant(_interpreter: Interpreter, node: Any) -> Value:
+    return _const(node.value)
+
+
+@lru_cache(maxsize=10_000)
+def _const(text: str) -> Const:
+    return Const(value_of(text))
+
+
+def _concatenated(interpreter: Interpreter, node: cst.ConcatenatedString) -> Value:
+    left, right = evaluate(interpreter, node.left), evaluate(interpreter, node.right)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return Const(left.value + right.value) if type(left.value) is type(right.value) else PythonValue("str")
+    return PythonValue("str")
+
+
+def _formatted(interpreter: Interpreter, node: cst.FormattedString) -> Value:
+    deferred = False
+    parts: list[Value] = []
+    for part in node.parts:
+        if type(part) is cst.FormattedStringExpression:
+            for inner in part.format_spec or ():
+                if type(inner) is cst.FormattedStringExpression:
+                    evaluate(interpreter, inner.expression)
+            value = evaluate(interpreter, part.expression)
+            deferred = deferred or is_sure_tensor(value) or isinstance(value, LazyText)
+            if holds_tensor(value) and part.conversion is not None:
+                interpreter.emit(Convert, part.expression, value=value, to="repr", how=f"!{part.conversion}")
+            plain = part.conversion is None and not part.format_spec
+            parts.append(value if plain else PythonValue("str"))
+        elif type(part) is cst.FormattedStringText:
+            parts.append(Const(part.value))
+    return LazyText("str") if deferred else strings.joined(Const(""), parts)
+
+
+def _tuple(interpreter: Interpreter, node: cst.Tuple | cst.List | cst.Set) -> Value:
+    kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
+    items: list[Value] = []
+    known = True
+    for element in node.elements:
+        value = evaluate(interpreter, element.value)
+        if type(element) is cst.StarredElement:
+            spread = [o for o in options(value) if isinstance(o, Seq)]
+            if len(spread) == 1 and spread[0].items is not None:
+                items += spread[0].items
+            else:
+                known = False
+                items.append(spread[0].element if spread else UNKNOWN)
+        else:
+            items.append(value)
+    if known and kind == "set":
+        return set_of(kind, items)
+    return Seq(kind, tuple(items)) if known else Seq(kind, None, join(*items))
+
+
+def _dict(interpreter: Interpreter, node: cst.Dict) -> Value:
+    items: dict[Any, Value] = {}
+    rest: Value | None = None
+    for element in node.elements:
+        value = evaluate(interpreter, element.value)
+        if type(element) is cst.DictElement:
+            key = evaluate(interpreter, element.key)
+            if isinstance(key, Const):
+                items[key.value] = value
+            else:
+                rest = value if rest is None else join(rest, value)
+        else:
+            for option in options(value):
+                if isinstance(option, Mapping) and option.rest is None:
+                    items.update(option.items)
+                else:
+                    rest = option.rest if isinstance(option, Mapping) and option.rest is not None else UNKNOWN
+    return Mapping(tuple(items.items()), rest)
+
+
+def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
+
+    is_and = type(node.operator) is cst.And
+    left = evaluate(interpreter, node.left)
+    verdict = truth(interpreter, node.left, left, "and" if is_and else "or", node)
+    if verdict is (not is_and):
+        return left
+    before = interpreter.snapshot()
+    with interpreter.path(conditional=verdict is None):
+        conditions.narrow(interpreter, node.left, positive=is_and)
+        right = evaluate(interpreter, node.right)
+    interpreter.restore(before)
+    return right if verdict is is_and else join(*_decisive(left, is_and), right)
+
+
+def _decisive(left: Value, is_and: bool) -> list[Value]:
+    """What the left operand of ``and`` or ``or`` is where the right one is not asked: false, or true."""
+    found: list[Value] = []
+    for option in options(left):
+        if (
+            type(option) is PythonValue
+            and option.kind == "bool"
+            and not option.data_dependent
+            and option.sample is None
+        ):
+            found.append(Const(not is_and))
+        elif type(option) is not Const or bool(option.value) is not is_and:
+            found.append(option)
+    return found
+
+
+def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
+
+    verdict, sample = conditions.ask(interpreter, node.test, "ternary", node)
+    before = interpreter.snapshot()
+    arms: list[Value] = []
+    for positive, arm in ((True, node.body), (False, node.orelse)):
+        if verdict is not (not positive):
+            with interpreter.path(conditional=verdict is None, untaken=sample is (not positive)):
+                conditions.narrow(interpreter, node.test, positive)
+                arms.append(evaluate(interpreter, arm))
+            interpreter.restore(dict(before))
+    return join(*arms)
+
+
+def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
+
+    value = evaluate(interpreter, node.expression)
+    if type(node.operator) is cst.Not:
+        verdict = truth(interpreter, node.expression, value, "not", node)
+        if verdict is None:
+            sample = conditions.sample_of(value)
+            return PythonValue("bool", sample=None if sample is None else int(not sample))
+        return Const(not verdict)
+    return operators.negate(node, value)
+
+
+def _binary(interpreter: Interpreter, node: cst.BinaryOperation) -> Value:
+
+    left, right = evaluate(interpreter, node.left), evaluate(interpreter, node.right)
+    return operators.binary(interpreter, node, type(node.operator).__name__, left, right)
+
+
+def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
+
+    left = evaluate(interpreter, node.left)
+    result: Value = UNKNOWN
+    for position, part in enumerate(node.comparisons):
+        right = evaluate(interpreter, part.comparator)
+        result = operators.compare(interpreter, node, type(part.operator).__name__, left, right)
+        if position + 1 < len(node.comparisons):
+            # ``a < b < c`` asks ``a < b`` whether it is true.
+            truth(interpreter, node, result, "and", node)
+        left = right
+    return result
+
+
+def _attribute(interpreter: Interpreter, node: cst.Attribute) -> Value:
+
+    scope = interpreter.frame.scope
+    name = conditions.dotted(node) if scope.narrowed else None
+    if name is not None:
+        refined = scope.names.get(name)
+        if refined is not None:
+            return refined
+    return attributes.read_attribute(interpreter, node, evaluate(interpreter, node.value), node.attr.value)
+
+
+def index_values(interpreter: Interpreter, node: cst.Subscript) -> tuple[Value, ...]:
+    """The values between the brackets; a slice is ``ExternalObject("builtins.slice")``."""
+    found: list[Value] = []
+    for element in node.slice:
+        part = element.slice
+        if type(part) is cst.Index:
+            value = evaluate(interpreter, part.value)
+            if part.star is None and isinstance(value, Seq) and value.kind == "tuple" and value.items is not None:
+                found += value.items
+            else:
+                found.append(value)
+        elif type(part) is cst.Slice:
+            for bound in (part.lower, part.upper, part.step):
+                if bound is not None:
+                    limit = evaluate(interpreter, bound)
+                    if may_be_tensor(limit):
+                        interpreter.emit(Convert, bound, value=limit, to="index", how="slice")
+            found.append(ExternalObject("builtins.slice"))
+    return tuple(found)
+
+
+def _subscript(interpreter: Interpreter, node: cst.Subscript) -> Value:
+
+    receiver = evaluate(interpreter, node.value)
+    return subscripts.read_item(interpreter, node, receiver, index_values(interpreter, node))
+
+
+def _call(interpreter: Interpreter, node: cst.Call) -> Value:
+
+    return calls.call(interpreter, node)
+
+
+def _lambda(interpreter: Interpreter, node: cst.Lambda) -> Value:
+    return definitions.define_lambda(interpreter, node)
+
+
+def _named(interpreter: Interpreter, node: cst.NamedExpr) -> Value:
+    value = evaluate(interpreter, node.value)
+    if type(node.target) is cst.Name:
+        interpreter.frame.scope.assign(node.target.value, value)
+    return value
+
+
+class _Comprehension:
+    """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
+
+    def __init__(
+        self, interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
+    ) -> None:
+        self.interpreter = interpreter
+        self.node = node
+        self.collected: list[Value] = []
+        self.exact = True
+
+    def clause(self, part: cst.CompFor) -> None:
+        """Interpret a ``for``, and the clauses inside it."""
+        interpreter = self.interpreter
+        items, element = iteration.elements(interpreter, part.iter, evaluate(interpreter, part.iter))
+        if items is None or len(items) > 8:
+            self.exact = False
+            rounds: tuple[Value, ...] = (element,)
+        else:
+            rounds = tuple(items)
+        for value in rounds:
+            assignments.assign(interpreter, part.target, value)
+            verdicts = []
+            for test in part.ifs:
+                verdicts.append(conditions.ask(interpreter, test.test, "comprehension", self.node).verdict)
+                conditions.narrow(interpreter, test.test, positive=True)
+            if False in verdicts:
+                continue
+            self.exact = self.exact and None not in verdicts
+            if part.inner_for_in is not None:
+                self.clause(part.inner_for_in)
+            elif isinstance(self.node, cst.DictComp):
+                key = evaluate(interpreter, self.node.key)
+                self.collected.append(Seq("tuple", (key, evaluate(interpreter, self.node.value))))
+            else:
+                self.collected.append(evaluate(interpreter, self.node.elt))
+
+
+def _comprehension(
+    interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
+) -> Value:
+    frame = interpreter.frame
+    outer = frame.scope
+    frame.scope = Scope("function", {}, outer)
+    made = _Comprehension(interpreter, node)
+    try:
+        made.clause(node.for_in)
+    finally:
+        frame.scope = outer
+    collected, exact = made.collected, made.exact
+    kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
+    if type(node) is cst.DictComp:
+        pairs = [c.items for c in collected if isinstance(c, Seq) and c.items]
+        if exact and all(isinstance(k, Const) for k, _ in pairs):
+            return Mapping(tuple((k.value, v) for k, v in pairs if isinstance(k, Const)))
+        return Mapping((), join(*(v for _, v in pairs)) if pairs else UNKNOWN)
+    if exact and kind != "set":
+        return Seq(kind, tuple(collected))
+    return Seq(kind, None, join(*collected) if collected else UNKNOWN)
+
+
+def _yield(interpreter: Interpreter, node: cst.Yield) -> Value:
+    if isinstance(node.value, cst.From):
+        items, element = iteration.elements(interpreter, node.value.item, evaluate(interpreter, node.value.item))
+        interpreter.frame.yields += items if items is not None else [element]
+    else:
+        interpreter.frame.yields.append(evaluate(interpreter, node.value) if node.value is not None else NONE)
+    return UNKNOWN
+
+
+def _await(interpreter: Interpreter, node: cst.Await) -> Value:
+    return evaluate(interpreter, node.expression)
+
+
+class _Handlers(dict[type, Callable[[Interpreter, Any], Value]]):
+    def __missing__(self, kind: type) -> Callable[[Interpreter, Any], Value]:
+        return lambda _interpreter, _node: UNKNOWN
+
+
+HANDLERS = _Handlers({
+    cst.Name: _name, cst.Integer: _constant, cst.Float: _constant, cst.SimpleString: _constant,
+    cst.Imaginary: _constant,
+    cst.ConcatenatedString: _concatenated, cst.FormattedString: _formatted, cst.Tuple: _tuple, cst.List: _tuple,
+    cst.Set: _tuple, cst.Dict: _dict, cst.BooleanOperation: _boolean, cst.IfExp: _ternary,
+    cst.UnaryOperation: _unary, cst.BinaryOperation: _binary, cst.Comparison: _comparison,
+    cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call, cst.Lambda: _lambda,
+    cst.NamedExpr: _named, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
+    cst.GeneratorExp: _comprehension, cst.DictComp: _comprehension, cst.Yield: _yield, cst.Await: _await,
+    cst.Ellipsis: lambda _interpreter, _node: Const(...),
+})  # fmt: skip

@@ -1,0 +1,177 @@
+"""Import statements: names of other scanned modules, or of libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+from libcst import helpers
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.lazy_exports import promised
+from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.domain.values import Const, External, Imported, Value
+from graphdoctor.static.interp import statements
+from graphdoctor.static.interp.interpreter import Frame, Interpreter
+
+
+def import_names(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> tuple[str, ...]:
+    """The dotted names that the statement imports."""
+    if isinstance(node, cst.Import):
+        return tuple(helpers.get_full_name_for_node(alias.name) or "" for alias in node.names)
+    base = _base(interpreter, node)
+    if isinstance(node.names, cst.ImportStar):
+        return (f"{base}.*",)
+    return tuple(f"{base}.{helpers.get_full_name_for_node(alias.name)}" for alias in node.names)
+
+
+def _base(interpreter: Interpreter, node: cst.ImportFrom) -> str:
+    name = helpers.get_full_name_for_node(node.module) if node.module is not None else ""
+    if not node.relative:
+        return name or ""
+    package = interpreter.frame.module.package.split(".")
+    above = package[: len(package) - (len(node.relative) - 1)]
+    return ".".join([*above, name] if name else above)
+
+
+def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> None:
+    """Bind the imported names."""
+    scope = interpreter.frame.scope
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            dotted = helpers.get_full_name_for_node(alias.name) or ""
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                scope.assign(alias.asname.name.value, named(dotted))
+            else:
+                top = dotted.partition(".")[0]
+                scope.assign(top, named(top))
+        return
+    base = _base(interpreter, node)
+    if isinstance(node.names, cst.ImportStar):
+        module = load_module(interpreter, interpreter.frame.module, base)
+        for name, value in module.scope.names.items() if module is not None else ():
+            if not name.startswith("_"):
+                scope.assign(name, value)
+        return
+    for alias in node.names:
+        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+        bound = (
+            alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
+        )
+        scope.assign(bound, member(interpreter, base, name))
+
+
+def named(dotted: str) -> Value:
+    """The value of a module named ``dotted``."""
+    return External(dotted)
+
+
+def member(interpreter: Interpreter, base: str, name: str) -> Value:
+    """``from base import name``: of a scanned module it is looked up on first use, since most names never are."""
+    if f"{base}.{name}" == "typing.TYPE_CHECKING":
+        return Const(False)
+    here = interpreter.frame.module
+    if module_path(interpreter, here, base) is None:
+        return External(f"{base}.{name}" if base else name)
+    return Imported(base, name, here.key)
+
+
+def resolve(interpreter: Interpreter, pending: Imported) -> Value:
+    """The value that an imported name stands for."""
+    importer = interpreter.importer(pending.importer)
+    qualname = f"{pending.module}.{pending.name}"
+    if importer is None or qualname in torch_tables.COMPILE_TIME:
+        return External(qualname)
+    module = load_module(interpreter, importer, pending.module)
+    found = module.scope.names.get(pending.name) if module is not None else None
+    if isinstance(found, Imported) and found != pending:
+        return resolve(interpreter, found)
+    if found is not None:
+        return found
+    lazy = lazy_member(interpreter, module, pending.name) if module is not None else None
+    return External(qualname) if lazy is None else lazy
+
+
+def lazy_member(interpreter: Interpreter, module: ModuleInfo, name: str) -> Value | None:
+    """``name`` of a followed package that makes its names when they are asked for."""
+    root = interpreter.project.followed.get(module.name.partition(".")[0])
+    return None if root is None else _promised(interpreter, module, name, root)
+
+
+def decorator(interpreter: Interpreter, named: Value) -> Value:
+    """What the decorator ``named`` is, also where a package of the project makes its names when they are asked for.
+
+    Only decorators are looked up so: all that such packages promise would be most of the project.
+    """
+    base, _, name = named.qualname.rpartition(".") if isinstance(named, External) else ("", "", "")
+    module = load_module(interpreter, interpreter.frame.module, base) if base else None
+    found = None if module is None else _promised(interpreter, module, name, module.root)
+    return named if found is None else found
+
+
+def _promised(interpreter: Interpreter, module: ModuleInfo, name: str, root: Path) -> Value | None:
+    place = promised(module.source.file, module.name, root).get(name)
+    return resolve(interpreter, Imported(*place, module.key)) if place is not None else None
+
+
+def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
+    """The file of the module ``dotted`` if it is followed, or belongs to the same project as ``here``."""
+    top = dotted.partition(".")[0]
+    if top in interpreter.project.followed:
+        return _found(interpreter, here, dotted, interpreter.project.followed[top])
+    if here.package and top != here.package.partition(".")[0]:
+        return None
+    if not here.package and here.root.name in ("site-packages", "dist-packages"):
+        # A module that is installed as one file: what lies beside it are other people's packages.
+        return None
+    return _found(interpreter, here, dotted, here.root) or _found_around(interpreter, here, dotted)
+
+
+def _found_around(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
+    """The file of ``dotted`` in a package around ``here``, whose own folder lacks an ``__init__.py``."""
+    top = dotted.partition(".")[0]
+    around = [folder for folder in here.root.parents if folder.name == top] if not here.package else []
+    return next((file for folder in around if (file := _found(interpreter, here, dotted, folder.parent))), None)
+
+
+def _found(interpreter: Interpreter, here: ModuleInfo, dotted: str, root: Path) -> Path | None:
+    file, paths = interpreter.project.module_file(dotted, root)
+    here.looked_for.update(paths)
+    return file
+
+
+def load_module(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> ModuleInfo | None:
+    """The module ``dotted`` of the scanned project; None when it is not part of the project.
+
+    It is interpreted once for all files that import it, by an interpreter of its own: what that says of it is the same
+    for all, and is not a finding of any.
+    """
+    if here is interpreter.main and dotted == here.name:
+        return here
+    file = module_path(interpreter, here, dotted)
+    if file is None:
+        return None
+    known = interpreter.project.library.get(str(file))
+    if known is not None:
+        return known
+    source = interpreter.project.source(file)
+    if source is None:
+        return None
+    package = dotted if source.file.name == "__init__.py" else dotted.rpartition(".")[0]
+    module = ModuleInfo(source, dotted, package, Scope("module"))
+    interpreter.project.library[str(file)] = module
+    library_interpreter = interpreter.library_interpreter
+    # A budget for each module, not for all of them.
+    library_interpreter.steps = 0
+    run_module(library_interpreter, module)
+    return module
+
+
+def run_module(interpreter: Interpreter, module: ModuleInfo) -> ModuleInfo:
+    """Interpret the top level of ``module``."""
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
+    with interpreter.call(frame):
+        for statement in module.source.top.body:
+            # One by one: what stands behind a raise or an exit at the top level is still there to be imported.
+            statements.run_statements(interpreter, [statement])
+    return module

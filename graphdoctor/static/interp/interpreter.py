@@ -1,0 +1,371 @@
+"""The state of the abstract interpreter: frames, the call stack, summaries of calls and the events emitted so far."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import ArgumentCall, Build, Call, Compile, Event, Site
+from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.domain.recorded_values import Recorder
+from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
+from graphdoctor.static.domain.values import Const, ExternalObject, Instance, SkippedDefault, Value
+from graphdoctor.static.memo.replay import CallCache, CallSummaries
+from graphdoctor.static.memo.summaries import Summaries
+
+Names = dict[str, Value]
+
+
+class Budget(Exception):
+    """The file needs more steps than a scan may take; what was found so far stands."""
+
+
+@dataclass(eq=False)
+class BuildRecord:
+    """An object of a library made outside regions, and what is done with it afterwards."""
+
+    node: cst.CSTNode
+    site: Site
+    qualname: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    attributes: set[str] = field(default_factory=set)
+    called_with: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Frame:
+    """One call being interpreted."""
+
+    function: FunctionInfo | None
+    module: ModuleInfo
+    scope: Scope
+    statement: cst.CSTNode
+    returns: list[Value] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
+    exits: list[Names] = field(default_factory=list)
+    #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
+    whole_frame: str = ""
+    conditional: bool = False
+    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
+    untaken: bool = False
+    #: On a path that only ends in a raise, or in an except handler: taken when things go wrong, so nothing is said.
+    muted: bool = False
+    #: Inside a ``try``.
+    trying: bool = False
+    #: The loops of this function that are being interpreted.
+    loops: tuple[cst.For | cst.While, ...] = ()
+    #: The exception that the ``try`` being interpreted surely meets.
+    failure: Value | None = None
+    compiled: bool = False
+    #: Where it stood at the last event; most statements have several.
+    site: Site | None = None
+    #: The calls inside the arguments of the call whose value nobody uses, while it is interpreted.
+    inner: list[ArgumentCall] | None = None
+
+    @property
+    def name(self) -> str:
+        """Qualified name of the function, ``<module>`` at module level."""
+        return self.function.qualname if self.function is not None else "<module>"
+
+
+class _Path:
+    """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
+
+    __slots__ = ("before", "flags", "frame")
+
+    def __init__(self, frame: Frame, *flags: bool) -> None:
+        self.frame = frame
+        self.flags = flags
+
+    def __enter__(self) -> None:
+        frame = self.frame
+        self.before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
+        conditional, untaken, muted, whole_frame, trying = self.flags
+        frame.conditional |= conditional
+        frame.untaken |= untaken
+        frame.muted |= muted
+        if whole_frame:
+            frame.whole_frame = frame.name
+        frame.trying |= trying
+
+    def __exit__(self, *error: object) -> None:
+        frame = self.frame
+        frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = self.before
+
+
+_SAME = nullcontext()
+
+
+class _Call:
+    """A frame while it is interpreted."""
+
+    __slots__ = ("frame", "interpreter")
+
+    def __init__(self, interpreter: Interpreter, frame: Frame) -> None:
+        self.interpreter = interpreter
+        self.frame = frame
+
+    def __enter__(self) -> None:
+        self.interpreter.frames.append(self.frame)
+        self.interpreter.frame = self.frame
+
+    def __exit__(self, *error: object) -> None:
+        frames = self.interpreter.frames
+        frames.pop()
+        if frames:
+            self.interpreter.frame = frames[-1]
+
+
+class EventSink:
+    """Receives the events of an interpreter; this base class ignores them."""
+
+    def __init__(self) -> None:
+        #: What was made of events, and how often anything else was noted.
+        self.hits: list[Any] = []
+        self.others = 0
+
+    def subscribes(self, _kind: type[Event], _qualname: str) -> bool:
+        """Whether it would do anything about an event of this class, a call of this name."""
+        return False
+
+    def receive(self, _event: Event) -> bool:
+        """Receive an event; whether the graph ends there."""
+        return False
+
+
+class Interpreter:
+    """Interprets one file; a new one per scanned file, so that nothing of it outlives the file.
+
+    Modules that files import outlive them, in ``project.library``.
+    """
+
+    #: Deeper calls than this are not followed.
+    MAX_DEPTH = 40
+    #: Evaluated expressions per file before the interpreter gives up on new calls.
+    MAX_STEPS = 1_500_000
+
+    def __init__(
+        self,
+        project: Project,
+        sink: EventSink,
+        outside: frozenset[type[Event]] | None = None,
+        shared: CallCache | None = None,
+    ) -> None:
+        self.project = project
+        self.sink = sink
+        #: The kinds of events that the sink subscribes to outside compiled regions; None for all.
+        self.outside = outside
+        self.frames: list[Frame] = []
+        #: The innermost of them, the call being interpreted.
+        self.frame: Frame
+        #: Summaries of calls into other modules, from all files, and the log of their lookups in classes.
+        self.shared = shared if shared is not None else CallCache()
+        #: Summaries of constructors of imported modules, for objects of classes of the scanned file.
+        self.outcomes: CallSummaries = {}
+        self.lookups = project.lookups
+        self.summaries = Summaries(self.lookups)
+        #: How often the graph ended so far, and what is known of calls in which it does.
+        self.graph_ends = 0
+        self.restarting: set[Hashable] = set()
+        self.active: list[Any] = []
+        self.steps = 0
+        #: The module of the file that is scanned; the others are what it imports. None for a library interpreter.
+        self.main: ModuleInfo | None = None
+        #: Functions that ran inside a compiled region, by id, and the kinds of values that their parameters had.
+        self.reached: dict[int, dict[str, set[type]]] = {}
+        #: Methods that did so, with the class of their object, both by id: a method that a class inherits may call what
+        #: the class overrides.
+        self.reached_for: set[tuple[int, int]] = set()
+        #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
+        #: functions.
+        self.judged: set[cst.CSTNode] = set()
+        #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
+        self.callees: dict[int, str] = {}
+        self.used_defaults: set[int] = set()
+        #: The file declares a sample: what is called is a new object.
+        self.fresh = False
+        #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
+        self.assumed = False
+        #: Attributes that compiled code binds to a list of its own: each call has another one.
+        self.renewed: set[tuple[Instance, str]] = set()
+        #: Something in the file is compiled for sizes that vary.
+        self.dynamic = False
+        #: Names of the scanned module that functions or loops bind anew.
+        self.rebound: frozenset[str] = frozenset()
+        #: Objects of libraries made outside regions; ``ExternalObject.build`` counts from 1.
+        self.builds: list[BuildRecord] = []
+        #: Their numbers, by the id of the node.
+        self.build_numbers: dict[int, int] = {}
+        #: The expression whose value nobody uses (an expression statement).
+        self.unused: cst.CSTNode | None = None
+        #: Keeps the values of expressions where a fix needs them.
+        self.recorder: Recorder | None = None
+
+    @property
+    def library_interpreter(self) -> Interpreter:
+        """What interprets the modules that are imported: nothing that they do is an event of the scanned file."""
+        return self if self.main is None else self._library_interpreter
+
+    @cached_property
+    def _library_interpreter(self) -> Interpreter:
+        return Interpreter(self.project, EventSink(), frozenset())
+
+    def importer(self, key: str) -> ModuleInfo | None:
+        """The module with this key."""
+        if self.main is not None and self.main.key == key:
+            return self.main
+        return self.project.library.get(key)
+
+    def emit(self, kind: type[Event], node: cst.CSTNode, **fields: Any) -> None:
+        """Hand an event at ``node`` to the sink, unless it is on a path that only leads to an error."""
+        if kind is Compile and fields["kwargs"].get("dynamic") == Const(True):
+            self.dynamic = True
+        frame = self.frame
+        if frame.muted or not (frame.compiled or self.outside is None or kind in self.outside):
+            return
+        if not self.sink.subscribes(kind, fields.get("qualname", "")):
+            return
+        if kind is Call and frame.inner and not fields["used"]:
+            fields["inner"] = tuple(frame.inner)
+        if self.sink.receive(kind(node=node, site=self.site(), **fields)):
+            self.start_new_graph()
+
+    def judge(self, statement: cst.CSTNode) -> None:
+        """Note that the rules see what happens in ``statement``."""
+        frame = self.frame
+        if frame.module is self.main and not frame.muted and (frame.compiled or frame.function is None):
+            self.judged.add(statement)
+
+    def site(self) -> Site:
+        """Where the interpreter stands."""
+        frame, known = self.frame, self.frame.site
+        if (
+            known is None
+            or known.statement is not frame.statement
+            or known.whole_frame != frame.whole_frame
+            or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
+        ):
+            frame.site = known = Site(
+                module=frame.module.source,
+                function=frame.name,
+                statement=frame.statement,
+                whole_frame=frame.whole_frame,
+                conditional=frame.conditional,
+                compiled=frame.compiled,
+                untaken=frame.untaken,
+                assumed=self.assumed,
+            )
+        return known
+
+    def build(
+        self, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> ExternalObject:
+        """The object that a library call makes. Outside regions it is remembered what is done with it."""
+        if self.frame.compiled or self.frame.muted or self.frame.module is not self.main:
+            return ExternalObject(qualname)
+        known = self.build_numbers.setdefault(id(node), len(self.builds) + 1)
+        if known > len(self.builds):
+            self.builds.append(BuildRecord(node, self.site(), qualname, args, kwargs))
+        return ExternalObject(qualname, known)
+
+    def is_first_use(self, value: SkippedDefault) -> bool:
+        """Whether a None left over from one test is used for the first time; behind that the trace does not go on."""
+        if self.frame.muted or not self.frame.compiled:
+            return False
+        first = value.origin not in self.used_defaults
+        self.used_defaults.add(value.origin)
+        return first
+
+    def built(self, value: Value) -> Build | None:
+        """The making of an object of a library, as far as it was seen."""
+        if not isinstance(value, ExternalObject) or not value.build:
+            return None
+        made = self.builds[value.build - 1]
+        return Build(made.node, made.site, made.qualname, made.args, made.kwargs)
+
+    def record(self, value: ExternalObject) -> BuildRecord | None:
+        """What is known of an object made outside regions."""
+        return self.builds[value.build - 1] if value.build else None
+
+    def finish(self) -> None:
+        """Emit ``Build`` for the objects made outside regions, now that it is known what became of them."""
+        for made in self.builds:
+            self.sink.receive(
+                Build(
+                    node=made.node,
+                    site=made.site,
+                    qualname=made.qualname,
+                    args=made.args,
+                    kwargs=made.kwargs,
+                    attributes=tuple(sorted(made.attributes)),
+                    called_with=tuple(sorted(made.called_with)),
+                )
+            )
+
+    def reach(self, info: FunctionInfo, names: Names) -> None:
+        """Note that a function runs inside a compiled region with these arguments."""
+        known = self.reached.setdefault(id(info), {})
+        receiver = next(iter(names.values()), None) if info.owner is not None else None
+        if isinstance(receiver, Instance):
+            self.reached_for.add((id(info), id(receiver.info)))
+        if info.module is self.main:
+            for name, value in names.items():
+                known.setdefault(name, set()).update(kinds(value))
+
+    def start_new_graph(self) -> None:
+        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
+        self.graph_ends += 1
+
+    def continue_in_new_graph(self, before: int) -> None:
+        """Make what the function holds inputs of the next graph, if one ended since ``restarts`` was ``before``."""
+        if self.graph_ends != before and self.frame.compiled:
+            names = self.frame.scope.names
+            names.update({name: as_arguments(value) for name, value in names.items()})
+
+    def path(
+        self,
+        *,
+        conditional: bool = False,
+        untaken: bool = False,
+        muted: bool = False,
+        whole_frame: bool = False,
+        trying: bool = False,
+    ) -> _Path | nullcontext[None]:
+        """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
+        if not (conditional or untaken or muted or whole_frame or trying):
+            return _SAME
+        return _Path(self.frame, conditional, untaken, muted, whole_frame, trying)
+
+    def call(self, frame: Frame) -> _Call:
+        """What is interpreted inside runs in ``frame``."""
+        return _Call(self, frame)
+
+    def snapshot(self) -> Names:
+        """A copy of the local names."""
+        return dict(self.frame.scope.names)
+
+    def restore(self, names: Names) -> None:
+        """Put local names back to a snapshot."""
+        self.frame.scope.names = names
+
+
+def merge(*states: Names) -> Names:
+    """Local names after paths that end in ``states``. A name bound on some paths only keeps the values it has there."""
+    if len(states) == 1:
+        return states[0]
+    merged: Names = {}
+    for state in states:
+        for name, value in state.items():
+            known = merged.get(name)
+            merged[name] = value if known is None or known is value else join(known, value)
+    # A refinement ("self.mask" is not None) holds only where every path has it.
+    for name in [n for n in merged if "." in n and not all(n in state for state in states)]:
+        del merged[name]
+    return merged or {}

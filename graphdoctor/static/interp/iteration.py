@@ -1,0 +1,80 @@
+"""Iteration: what a ``for`` or an unpacking gets out of a value."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Iterate
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Const,
+    Instance,
+    Mapping,
+    PythonValue,
+    Seq,
+    Tensor,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import calls
+from graphdoctor.static.interp.interpreter import Interpreter
+
+#: The items when all are known (else None), and one value that stands for any item.
+Items = tuple[list[Value] | None, Value]
+
+
+def elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, count: int | None = None) -> Items:
+    """What iterating ``value`` gives; ``count`` is how many an unpacking asks for."""
+    found = [_elements(interpreter, node, option, count) for option in options(value)]
+    if len(found) == 1:
+        return found[0]
+    lengths = {len(items) if items is not None else -1 for items, _ in found}
+    if len(lengths) == 1 and -1 not in lengths:
+        rows = [items for items, _ in found if items is not None]
+        return [join(*column) for column in zip(*rows, strict=True)], join(*(e for _, e in found))
+    return None, join(*(e for _, e in found))
+
+
+def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, count: int | None) -> Items:
+    if isinstance(value, Seq):
+        if value.items is not None:
+            return list(value.items), join(*value.items) if value.items else UNKNOWN
+        if count is not None:
+            return [value.element] * count, value.element
+        return None, value.element
+    if isinstance(value, Mapping):
+        keys: list[Value] = [Const(k) for k, _ in value.items]
+        return (keys, join(*keys) if keys else UNKNOWN) if value.rest is None else (None, PythonValue("str"))
+    if isinstance(value, Tensor):
+        if value.unbacked and node is not None and count is None:
+            interpreter.emit(Iterate, node, value=value)
+        row = Tensor(
+            value.dtype,
+            None if value.ndim is None else max(value.ndim - 1, 0),
+            numpy=value.numpy,
+            is_known=value.is_known,
+        )
+        return None if count is None else [row] * count, row
+    if isinstance(value, TorchModule) and value.children is not None:
+        children = value.children
+        if isinstance(children, Seq):
+            return _elements(interpreter, node, children, count)
+        return _elements(interpreter, node, children, count)
+    if isinstance(value, Instance):
+        if value.info.lookup("__iter__") is not None and node is not None:
+            return elements(interpreter, None, calls.call_method(interpreter, node, value, "__iter__", ()))
+        inner = value.attrs.get("#children")
+        if inner is not None:
+            return _elements(interpreter, node, inner, count)
+        if value.info.fields and value.info.derives("typing.NamedTuple", "collections.namedtuple"):
+            fields = [value.attrs.get(f, UNKNOWN) for f in value.info.fields]
+            return fields, join(*fields)
+    if isinstance(value, PythonValue) and value.kind == "size":
+        return None, PythonValue("int", shape=True)
+    if isinstance(value, Const) and isinstance(value.value, str):
+        return None, PythonValue("str")
+    if isinstance(value, PythonValue) and value.data_dependent:
+        return None if count is None else [value] * count, value
+    # What is unpacked has that many elements, whatever it is.
+    return None if count is None else [UNKNOWN] * count, UNKNOWN

@@ -1,0 +1,101 @@
+"""Loops: the body runs once for each known item, else once more where a second round starts with other values."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Specialise
+from graphdoctor.static.domain.value_functions import as_arguments
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+from graphdoctor.static.interp import assignments, conditions, expressions, iteration, statements
+from graphdoctor.static.interp.interpreter import Interpreter, Names, merge
+from graphdoctor.syntax.walk import walk
+
+
+def run_for(interpreter: Interpreter, node: cst.For) -> bool:
+    """Interpret a ``for`` loop."""
+    restarts = interpreter.graph_ends
+    over = expressions.evaluate(interpreter, node.iter)
+    if interpreter.dynamic and isinstance(over, Tensor):
+        interpreter.emit(Specialise, node.iter, how="iterate")
+    items, element = iteration.elements(interpreter, node.iter, over)
+    interpreter.continue_in_new_graph(restarts)
+    if items is not None and not items:
+        return node.orelse is None or statements.run_block(interpreter, node.orelse.body)
+    if items is not None and len(items) <= 8:
+        return _loop(interpreter, node, list(items), sure=True)
+    return _loop(interpreter, node, [element, element])
+
+
+def run_while(interpreter: Interpreter, node: cst.While) -> bool:
+    """Interpret a ``while`` loop."""
+    falls = _loop(interpreter, node, [None])
+    endless = type(node.test) is cst.Name and node.test.value == "True"
+    return falls and not (endless and not _has_break(node.body))
+
+
+def _has_break(block: cst.BaseSuite) -> bool:
+    inner = (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)
+    return any(type(node) is cst.Break for node in walk(block, stop=inner))
+
+
+def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value | None], sure: bool = False) -> bool:
+    """Run the body once per entry of ``bind`` (None: twice, for what one round leaves for the next).
+
+    ``sure`` where each round surely runs, unless one before it ended the loop.
+    """
+    frame = interpreter.frame
+    saved, frame.exits = frame.exits, []
+    outer, frame.loops = frame.loops, (*frame.loops, node)
+    rounds = bind if bind != [None] else [None, None]
+    started: tuple[Value | None, Names] | None = None
+    with interpreter.path(whole_frame=True):
+        for value in rounds:
+            before = interpreter.snapshot()
+            if started is not None and value == started[0] and _would_repeat(node, before, started[1]):
+                continue
+            started = value, before
+            if type(node) is cst.For and value is not None:
+                assignments.assign(interpreter, node.target, value)
+            if type(node) is cst.While:
+                conditions.ask(interpreter, node.test, "while", node)
+                conditions.narrow(interpreter, node.test, positive=True)
+            falls = statements.run_block(interpreter, node.body)
+            ends = [interpreter.snapshot()] if falls else []
+            if not sure or not (ends or frame.exits):
+                ends.append(before)
+            interpreter.restore(merge(*ends, *frame.exits))
+            frame.exits = []
+    frame.exits, frame.loops = saved, outer
+    if node.orelse is not None:
+        return statements.run_block(interpreter, node.orelse.body)
+    return True
+
+
+def _would_repeat(node: cst.For | cst.While, now: Names, before: Names) -> bool:
+    """Whether a round that starts with the names ``now`` would do what the one did that started with ``before``."""
+    # That a tensor is no longer an argument of the function is no reason to go round again.
+    if not all(v is now.get(n) or as_arguments(v) == as_arguments(now.get(n, UNKNOWN)) for n, v in before.items()):
+        return False
+    new = now.keys() - before.keys()
+    return not new or new.isdisjoint(_read_first(node))
+
+
+def _read_first(node: cst.For | cst.While) -> set[str]:
+    """Names that a round may read before it binds them."""
+    bound = _names(node.target) if isinstance(node, cst.For) else set[str]()
+    read = _names(node.test) if isinstance(node, cst.While) else set[str]()
+    for statement in node.body.body:
+        only = statement.body[0] if type(statement) is cst.SimpleStatementLine and len(statement.body) == 1 else None
+        if type(only) is cst.Assign:
+            read |= _names(only.value) - bound
+            for target in only.targets:
+                if type(target.target) in (cst.Name, cst.Tuple):
+                    bound |= _names(target.target)
+        else:
+            read |= _names(statement) - bound
+    return read
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {child.value for child in walk(node) if type(child) is cst.Name}

@@ -1,0 +1,62 @@
+"""Objects of classes of the scanned code: what their constructors make of the arguments."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.program import ClassInfo
+from graphdoctor.static.domain.values import UNKNOWN, Class, Function, Instance, PythonValue, Seq, Value
+from graphdoctor.static.interp import calls
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.memo.summaries import object_key
+
+
+def instantiate(
+    interpreter: Interpreter, node: cst.CSTNode, value: Class, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    """Make an object of a class of scanned code: run ``__init__`` outside the compiled region."""
+    info = value.info
+    if info.derives("enum.Enum", "enum.IntEnum", "enum.StrEnum"):
+        return PythonValue("object")
+    key = None if interpreter.frame.compiled else object_key(info, args, kwargs)
+    known = interpreter.summaries.find(key, interpreter.frame) if key is not None else None
+    if known is not None:
+        return known
+    foreign = info.module is not interpreter.main and not info.is_module
+    inside = interpreter.frame.compiled
+    instance = Instance(
+        info, shared=interpreter.main is None, is_representative=key is not None, inside=inside, may_be_subclass=foreign
+    )
+    if key is not None:
+        interpreter.summaries.keep(key, interpreter.frame, instance)
+    init = None if _made_by_dataclass(info) else info.lookup("__init__")
+    if isinstance(init, Function):
+        calls.call_function(interpreter, node, init.to(instance), args, kwargs)
+    elif info.fields:
+        for position, name in enumerate(info.fields):
+            given = args[position] if position < len(args) else kwargs.get(name)
+            default = info.lookup(name)
+            instance.attrs[name] = given if given is not None else default if default is not None else UNKNOWN
+        post = info.lookup("__post_init__")
+        # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
+        if isinstance(post, Function) and post.info.module is info.module:
+            calls.call_function(interpreter, node, post.to(instance), (), {})
+    if info.is_module and interpreter.frame.compiled:
+        interpreter.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
+    _children(info, instance, args)
+    return instance
+
+
+def _made_by_dataclass(info: ClassInfo) -> bool:
+    """Whether ``__init__`` is what the dataclass decorator makes: it hides one that a base defines."""
+    nearest = next((known for known in info.mro if known.dataclass or "__init__" in known.attrs), None)
+    return nearest is not None and "__init__" not in nearest.attrs
+
+
+def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> None:
+    """Subclasses of ModuleList and Sequential hold children like their base."""
+    for name in info.externals:
+        last = name.rpartition(".")[2]
+        if last in ("ModuleList", "Sequential") and "#children" not in instance.attrs:
+            instance.attrs["#children"] = args[0] if args and last == "ModuleList" else Seq("list", args)

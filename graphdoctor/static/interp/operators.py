@@ -1,0 +1,380 @@
+"""Arithmetic and comparison operators on abstract values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Convert, Decide, Specialise, Truth
+from graphdoctor.static.domain.value_functions import holds_tensor, is_read, join, may_be_tensor, options, tensor_of
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Const,
+    Instance,
+    LazyText,
+    Mapping,
+    NameOf,
+    PythonValue,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
+from graphdoctor.static.interp import calls, expressions
+from graphdoctor.static.interp.interpreter import Interpreter
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
+    "FloorDivide": operator.floordiv, "Modulo": operator.mod, "Power": operator.pow, "BitAnd": operator.and_,
+    "BitOr": operator.or_, "BitXor": operator.xor, "LeftShift": operator.lshift, "RightShift": operator.rshift,
+}  # fmt: skip
+
+DUNDERS = {
+    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "truediv", "FloorDivide": "floordiv",
+    "Modulo": "mod", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor",
+}  # fmt: skip
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Equal": operator.eq, "NotEqual": operator.ne, "LessThan": operator.lt, "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt, "GreaterThanEqual": operator.ge,
+}  # fmt: skip
+
+_SAFE = (bool, int, float, str, type(None))
+
+
+def tensor_result(left: Tensor | None, right: Tensor | None, dtype: str | None) -> Tensor:
+    """The tensor an elementwise operator gives."""
+    both = [t for t in (left, right) if t is not None]
+    ndims = [t.ndim for t in both]
+    ndim = None if None in ndims else max(n for n in ndims if n is not None)
+    return Tensor(
+        dtype=dtype,
+        ndim=ndim,
+        numpy=all(t.numpy for t in both),
+        is_known=any(t.is_known for t in both),
+        constant=all(t.constant for t in both),
+        sizes=both[0].sizes if len({t.sizes for t in both}) == 1 else None,
+    )
+
+
+def use(interpreter: Interpreter, node: cst.CSTNode, value: Value, how: str) -> None:
+    """Emit ``Convert`` where ``value`` is text or a hash of tensor data, which is now needed."""
+    if isinstance(value, LazyText):
+        interpreter.emit(Convert, node, value=value, to="use", how=how)
+
+
+def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
+    """What ``item``, ``int`` or the like reads from the tensor ``value``.
+
+    A flag has two values at most, and numpy's numbers end the graph in any case: of these no more is said.
+    """
+    tensor = tensor_of(value)
+    symbol = interpreter.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
+    return PythonValue(kind, data_dependent=symbol and kind in ("int", "float", "number"))
+
+
+def binary(interpreter: Interpreter, node: cst.CSTNode, name: str, left: Value, right: Value) -> Value:
+    """``left <name> right`` for the libcst operator class ``name``."""
+    use(interpreter, node, left, name)
+    use(interpreter, node, right, name)
+    results: list[Value] = []
+    for a in options(left):
+        for b in options(right):
+            results.append(_binary(interpreter, node, name, a, b))
+            if len(results) > 16:
+                return join(*results)
+    return join(*results)
+
+
+def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Const) and isinstance(a.value, (str, bytes)) and name == "Modulo":
+        if holds_tensor(b):
+            interpreter.emit(Convert, node, value=b, to="format", how="%")
+        return PythonValue("str")
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return _dunder(interpreter, node, name, a, b)
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        if name == "Multiply" and _is_display(node):
+            return _repeated(interpreter, node, a, b)
+        left = a if isinstance(a, Tensor) else None
+        right = b if isinstance(b, Tensor) else None
+        return tensor_result(left, right, _dtype(name, a, b))
+    if isinstance(a, Const) and isinstance(b, Const):
+        return _fold(name, a.value, b.value)
+    read = is_read(a) or is_read(b)
+    if read and name == "Multiply" and (isinstance(a, Seq) or isinstance(b, Seq)):
+        interpreter.emit(Decide, node, how="repeat")
+    if isinstance(a, Seq):
+        return _sequence(name, a, b)
+    if isinstance(b, Seq) and name == "Multiply":
+        return _sequence(name, b, a)
+    if isinstance(a, Mapping) and isinstance(b, Mapping) and name == "BitOr":
+        merged = dict(a.items) | dict(b.items)
+        return Mapping(tuple(merged.items()), a.rest if b.rest is None else b.rest)
+    if read:
+        return PythonValue("number", data_dependent=True)
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return UNKNOWN
+    kinds = {_kind(a), _kind(b)}
+    if "str" in kinds:
+        return PythonValue("str")
+    if kinds <= {"int", "bool", "float"}:
+        floating = "float" in kinds or name == "Divide"
+        shape = _from_shape(a) or _from_shape(b)
+        return PythonValue(
+            "float" if floating else "int", shape=shape, sample=None if floating else _sampled(name, a, b)
+        )
+    return PythonValue("object") if "object" not in kinds else UNKNOWN
+
+
+def _fold(name: str, a: Any, b: Any) -> Value:
+    if isinstance(a, _SAFE) and isinstance(b, _SAFE) and name in ARITHMETIC:
+        if name in ("Power", "LeftShift", "Multiply") and not (_small(a) and _small(b)):
+            return PythonValue(type(a).__name__)
+        try:
+            return Const(ARITHMETIC[name](a, b))
+        except (ArithmeticError, TypeError, ValueError):
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _small(value: Any) -> bool:
+    return not isinstance(value, str) and (isinstance(value, float) or value is None or abs(value) < 10_000)
+
+
+def _sequence(name: str, a: Seq, b: Value) -> Value:
+    if name == "Add" and isinstance(b, Seq):
+        if a.items is not None and b.items is not None and len(a.items) + len(b.items) <= 64:
+            return Seq(a.kind, a.items + b.items)
+        parts = (a.items or (a.element,)) + (b.items or (b.element,))
+        return Seq(a.kind, None, join(*parts))
+    if name == "Multiply":
+        if a.items is not None and isinstance(b, Const) and isinstance(b.value, int) and len(a.items) * b.value <= 64:
+            return Seq(a.kind, a.items * b.value)
+        return Seq(a.kind, None, join(*a.items) if a.items else a.element)
+    items = a.items or (a.element,)
+    if name == "Add" and any(map(may_be_tensor, items)) and not all(map(may_be_tensor, items)):
+        # Of ``(tensor, sizes) + unknown`` it is not known any more which is where.
+        return Seq(a.kind, None, UNKNOWN)
+    return Seq(a.kind, None, join(*items))
+
+
+def _is_display(node: cst.CSTNode) -> bool:
+    """Whether an operand is written as a list: what else may be one may be a tensor, too."""
+    return type(node) is cst.BinaryOperation and any(type(o) in (cst.List, cst.Tuple) for o in (node.left, node.right))
+
+
+def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -> Value:
+    """``[x] * tensor``: as often as the tensor says; numpy multiplies each element."""
+    sequence, count = (a, b) if isinstance(a, Seq) else (b, a)
+    if not isinstance(sequence, Seq) or not isinstance(count, Tensor) or count.numpy:
+        return Tensor(numpy=True)
+    interpreter.emit(Convert, node, value=count, to="repeat", how="*")
+    return _sequence("Multiply", sequence, PythonValue("int"))
+
+
+def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
+    method = DUNDERS.get(name)
+    if method is not None:
+        if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
+            return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
+        if isinstance(b, Instance) and b.info.lookup(f"__r{method}__") is not None:
+            return calls.call_method(interpreter, node, b, f"__r{method}__", (a,))
+    return UNKNOWN
+
+
+def _sampled(name: str, a: Value, b: Value) -> int | None:
+    """What an operator gives for the sample of the file; None where that is not known."""
+    numbers = [v.value if isinstance(v, Const) else v.sample if isinstance(v, PythonValue) else None for v in (a, b)]
+    if not all(isinstance(n, int) for n in numbers):
+        return None
+    found = (_fold if name in ARITHMETIC else _ordered)(name, *numbers)
+    return int(found.value) if isinstance(found, Const) and isinstance(found.value, int) else None
+
+
+def _ordered(name: str, a: Any, b: Any) -> Value:
+    try:
+        return Const(bool(COMPARISONS[name](a, b)))
+    except TypeError:
+        return UNKNOWN
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Const):
+        return type(value.value).__name__
+    return value.kind if isinstance(value, PythonValue) else "object"
+
+
+def _from_shape(value: Value) -> bool:
+    return isinstance(value, PythonValue) and value.shape
+
+
+def _dtype(name: str, a: Value, b: Value) -> str | None:
+    dtypes = [v.dtype if isinstance(v, Tensor) else _kind(v) for v in (a, b)]
+    if name in ("BitAnd", "BitOr", "BitXor"):
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            # What is combined with a mask is a mask: nobody mixes them with integers.
+            return "bool" if "bool" in dtypes else None
+        return "bool" if all(d == "bool" for d in dtypes) else "int" if set(dtypes) <= {"int", "bool"} else None
+    if name == "Divide":
+        return "float"
+    if "float" in dtypes:
+        return "float"
+    if set(dtypes) <= {"int", "bool"} and "int" in dtypes:
+        return "int"
+    if name in ("Add", "Multiply") and dtypes == ["bool", "bool"]:
+        return "bool"
+    return "float" if set(dtypes) <= {"float", "int", "bool"} and "float" in dtypes else None
+
+
+def negate(node: cst.UnaryOperation, value: Value) -> Value:
+    """``-x``, ``+x``, ``~x``."""
+    results: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Tensor):
+            dtype = option.dtype
+            results.append(Tensor(dtype, option.ndim, numpy=option.numpy, is_known=option.is_known))
+        elif isinstance(option, Const) and isinstance(option.value, (int, float)):
+            minus = isinstance(node.operator, cst.Minus)
+            results.append(Const(-option.value) if minus else option if not minus else UNKNOWN)
+        else:
+            results.append(option if isinstance(option, PythonValue) else UNKNOWN)
+    return join(*results)
+
+
+def compare(interpreter: Interpreter, node: cst.Comparison, name: str, left: Value, right: Value) -> Value:
+    """``left <name> right`` for the libcst comparison class ``name``."""
+    if name in ("Is", "IsNot"):
+        return _identity(left, right, name == "Is")
+    if name in ("In", "NotIn"):
+        use(interpreter, node, right, "in")
+        return _contains(interpreter, node, left, right)
+    use(interpreter, node, left, "==")
+    use(interpreter, node, right, "==")
+    if interpreter.dynamic and name in ("Equal", "NotEqual") and _size_and_number(left, right):
+        interpreter.emit(Specialise, node, how="compare")
+    results: list[Value] = []
+    for a in options(left):
+        for b in options(right):
+            results.append(_compare(interpreter, node, name, a, b))
+    return join(*results)
+
+
+def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        other = b if isinstance(a, Tensor) else a
+        if isinstance(other, (Mapping, Instance)) or _kind(other) in ("str", "dtype", "device"):
+            return PythonValue("bool")
+        if other == Const(None):
+            # Who compares with a field that is None by default sets it: ``ids == config.image_token``.
+            literal = any(isinstance(n, cst.Name) and n.value == "None" for n in _operands(node))
+            return PythonValue("bool") if literal else Tensor("bool", is_known=False)
+        return tensor_result(a if isinstance(a, Tensor) else None, b if isinstance(b, Tensor) else None, "bool")
+    if isinstance(a, Instance) or isinstance(b, Instance):
+        return _rich(interpreter, node, name, a, b)
+    if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
+        return _ordered(name, a.value, b.value)
+    if isinstance(a, Seq) and isinstance(b, Seq):
+        tensor = _first_compared(a, b)
+        if tensor is not None:
+            interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
+    if (is_read(a) or is_read(b)) and {_kind(a), _kind(b)}.isdisjoint(("NoneType", "str")):
+        return PythonValue("bool", data_dependent=True)
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return UNKNOWN
+    return PythonValue("bool", sample=_sampled(name, a, b))
+
+
+def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:
+    return (node.left, *(target.comparator for target in node.comparisons))
+
+
+#: The special method of each comparison, and the one of the right operand that stands in for it.
+_RICH = {
+    "Equal": ("eq", "eq"), "NotEqual": ("ne", "ne"), "LessThan": ("lt", "gt"), "LessThanEqual": ("le", "ge"),
+    "GreaterThan": ("gt", "lt"), "GreaterThanEqual": ("ge", "le"),
+}  # fmt: skip
+
+
+def _size_and_number(left: Value, right: Value) -> bool:
+    values = (left, right)
+    return any(isinstance(v, PythonValue) and v.shape for v in values) and any(isinstance(v, Const) for v in values)
+
+
+def _first_compared(a: Seq, b: Seq) -> Value | None:
+    """The tensor that comparing two sequences asks whether it equals its like: elements are compared one by one."""
+    if a.items is None or b.items is None:
+        return next((v for v in (a.element, b.element, *(a.items or ()), *(b.items or ())) if may_be_tensor(v)), None)
+    for left, right in zip(a.items, b.items, strict=False):
+        if left is right or (isinstance(left, Const) and left == right):
+            continue
+        if isinstance(left, Const) and isinstance(right, Const):
+            return None
+        if may_be_tensor(left) or may_be_tensor(right):
+            return left if may_be_tensor(left) else right
+    return None
+
+
+def _rich(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value, b: Value) -> Value:
+    """A comparison that a class of the scanned code defines."""
+    method, mirrored = _RICH[name]
+    if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
+        return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
+    if isinstance(b, Instance) and b.info.lookup(f"__{mirrored}__") is not None:
+        return calls.call_method(interpreter, node, b, f"__{mirrored}__", (a,))
+    return PythonValue("bool")
+
+
+def _identity(left: Value, right: Value, positive: bool) -> Value:
+    verdicts = {_same(a, b) for a in options(left) for b in options(right)}
+    verdict = verdicts.pop() if len(verdicts) == 1 else None
+    return PythonValue("bool") if verdict is None else Const(verdict is positive)
+
+
+def _same(a: Value, b: Value) -> bool | None:
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return None
+    if isinstance(a, Const) and isinstance(b, Const):
+        if a.value is None or b.value is None or isinstance(a.value, bool) or isinstance(b.value, bool):
+            return a.value is b.value
+        return None
+    if a == Const(None) or b == Const(None):
+        other = b if a == Const(None) else a
+        return None if isinstance(other, PythonValue) and other.kind == "object" else False
+    if isinstance(a, Instance) and isinstance(b, Instance):
+        return True if a is b else None
+    return None
+
+
+def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
+    if may_be_tensor(right):
+        interpreter.emit(Truth, node, value=right, context="in", branch=None)
+        return PythonValue("bool")
+    for option in options(right):
+        if isinstance(option, Instance) and option.info.lookup("__contains__") is not None:
+            answer = calls.call_method(interpreter, node, option, "__contains__", (left,))
+            expressions.truth(interpreter, node, answer, "in")
+        if isinstance(option, Seq) and not isinstance(left, Tensor):
+            continue
+        if (
+            isinstance(option, Seq)
+            and option.kind in ("list", "tuple")
+            and may_be_tensor(left)
+            and holds_tensor(option)
+        ):
+            interpreter.emit(Truth, node, value=left, context="in", branch=None)
+    negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)
+    if isinstance(right, Mapping) and right.rest is None:
+        keys = tuple(key for key, _ in right.items)
+        if isinstance(left, NameOf) and left.info is not None:
+            return Const(left.info.is_one_of(keys) is not negative)
+        if isinstance(left, Const):
+            found = any(type(k) is type(left.value) and k == left.value for k in keys)
+            return Const(found is not negative)
+    items = right.items if isinstance(right, Seq) else None
+    if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
+        return Const((left in items) is not negative)
+    return PythonValue("bool")

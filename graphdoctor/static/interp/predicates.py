@@ -1,0 +1,54 @@
+"""Helpers that ask one question of their argument: ``def exists(value): return value is not None``.
+
+Where such a call is the test of a branch, what it says of the argument holds in the branch.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import Scope
+from graphdoctor.static.domain.values import Function, Unknown
+from graphdoctor.static.interp import conditions, expressions
+from graphdoctor.static.interp.interpreter import Frame, Interpreter
+
+
+def narrow(interpreter: Interpreter, helper: Function, argument: cst.BaseExpression, positive: bool) -> None:
+    """Refine ``argument``, a name or an attribute, by what ``helper(argument)`` being ``positive`` says of it."""
+    test, name = question(helper), conditions.dotted(argument)
+    if test is None or name is None or len(interpreter.frames) > interpreter.MAX_DEPTH:
+        return
+    value = expressions.evaluate(interpreter, argument)
+    if isinstance(value, Unknown):
+        return
+    info, parameter = helper.info, helper.info.node.params.params[0].name.value
+    scope = Scope("function", {parameter: value}, helper.cells)
+    with interpreter.call(Frame(info, info.module, scope, info.node, muted=True)):
+        conditions.narrow(interpreter, test, positive)
+        narrowed = interpreter.frame.scope.names[parameter]
+    if narrowed is not value:
+        conditions.note(interpreter, name, narrowed)
+
+
+def question(helper: Function) -> cst.BaseExpression | None:
+    """What a function of one argument returns, where that is all it does."""
+    node = helper.info.node
+    params = node.params
+    if helper.bound is not None or len(params.params) != 1 or params.star_kwarg or params.kwonly_params:
+        return None
+    if isinstance(node, cst.Lambda):
+        return node.body
+    if node.decorators:
+        return None
+    body = helper.info.body
+    lines = body.body if isinstance(body, cst.IndentedBlock) else ()
+    lines = [line for line in lines if not _is_docstring(line)]
+    if len(lines) != 1 or not isinstance(lines[0], cst.SimpleStatementLine):
+        return None
+    statement = lines[0].body[0]
+    return statement.value if isinstance(statement, cst.Return) else None
+
+
+def _is_docstring(statement: cst.BaseStatement) -> bool:
+    inner = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return isinstance(inner, cst.Expr) and isinstance(inner.value, (cst.SimpleString, cst.ConcatenatedString))

@@ -1,0 +1,315 @@
+"""Python's built-in functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import Convert, Decide, SetAttr, Specialise, Truth
+from graphdoctor.static.domain.value_functions import (
+    holds_tensor,
+    is_read,
+    is_sure_tensor,
+    is_tensor,
+    join,
+    may_be_tensor,
+    options,
+    set_of,
+    tensor_of,
+    walk,
+)
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Instance,
+    LazyText,
+    Mapping,
+    PythonValue,
+    Seq,
+    Tensor,
+    Value,
+)
+from graphdoctor.static.interp import attributes, calls, conditions, iteration, operators
+from graphdoctor.static.interp.interpreter import Interpreter
+
+Kwargs = dict[str, Value]
+
+#: Longer ranges are not counted: layers are made alike, and each number would make one of its own.
+_MOST_COUNTED = 4
+
+_CASTS = {"int": int, "float": float, "bool": bool, "complex": complex, "str": str}
+
+
+def call_builtin(
+    interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    """The value of ``name(*args, **kwargs)`` for a name of the builtins module."""
+    if args and name in _READERS:
+        operators.use(interpreter, node, args[0], name)
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(interpreter, node, args, kwargs)
+    if name in _CASTS:
+        return _cast(interpreter, node, name, args)
+    if name == "hash" and args and (is_sure_tensor(args[0]) or (isinstance(args[0], Seq) and holds_tensor(args[0]))):
+        return LazyText("int")
+    if name in ("repr", "ascii", "hash", "format"):
+        if args and holds_tensor(args[0]) and not isinstance(args[0], Instance):
+            interpreter.emit(
+                Convert,
+                node,
+                value=args[0],
+                to="hash" if name == "hash" else "format" if name == "format" else "repr",
+                how=name,
+            )
+        return PythonValue("int" if name == "hash" else "str")
+    if name in ("list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter"):
+        return _collect(interpreter, node, name, args, kwargs)
+    if name.endswith(("Error", "Exception", "Warning")):
+        return UNKNOWN
+    return _RESULTS.get(name, UNKNOWN)
+
+
+#: Functions that need the text or number itself.
+_READERS = frozenset({"len", "int", "float", "sorted", "list"})
+
+_RESULTS: dict[str, Value] = {
+    "print": NONE,
+    "id": PythonValue("int"),
+    "callable": PythonValue("bool"),
+    "issubclass": PythonValue("bool"),
+    "input": PythonValue("str"),
+    "ord": PythonValue("int"),
+    "chr": PythonValue("str"),
+    "object": PythonValue("object"),
+    "setattr": NONE,
+    "delattr": NONE,
+}
+
+
+def _cast(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> Value:
+    value = args[0] if args else Const(None)
+    if isinstance(value, Instance):
+        method = {"int": "__int__", "float": "__float__", "bool": "__bool__", "str": "__str__"}.get(name, "")
+        if value.info.lookup(method) is not None:
+            return calls.call_method(interpreter, node, value, method, ())
+    if may_be_tensor(value) or (name == "str" and holds_tensor(value)):
+        interpreter.emit(Convert, node, value=value, to=name, how=name)
+        return operators.number_of(interpreter, value, name)
+    if isinstance(value, Const) and isinstance(value.value, (bool, int, float, str)) and len(args) == 1:
+        try:
+            return Const(_CASTS[name](value.value))
+        except (ValueError, OverflowError):
+            return PythonValue(name)
+    return PythonValue(
+        name, shape=isinstance(value, PythonValue) and value.shape, data_dependent=name != "bool" and is_read(value)
+    )
+
+
+def _collect(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if not args:
+        return Seq(name, ())
+    items, element = iteration.elements(interpreter, node, args[-1])
+    if name == "sorted":
+        _compared(interpreter, node, element, kwargs)
+    if name == "filter" and len(args) == 2:
+        kept = element if args[0] == NONE else _applied(interpreter, node, args[0], element)
+        if may_be_tensor(kept):
+            interpreter.emit(Truth, node, value=kept, context="comprehension", branch=None)
+        return Seq("iterator", None, element)
+    kind = {"sorted": "list", "reversed": "iterator", "iter": "iterator"}.get(name, name)
+    if name in ("set", "frozenset") and is_read(element):
+        interpreter.emit(Decide, node, how="set")
+    if items is not None and name in ("set", "frozenset"):
+        return set_of(name, items)
+    if items is not None and name != "sorted":
+        return Seq(kind, tuple(reversed(items)) if name == "reversed" else tuple(items))
+    return Seq(kind, None, element)
+
+
+def _applied(interpreter: Interpreter, node: cst.CSTNode, function: Value, element: Value) -> Value:
+    return join(*(calls.apply(interpreter, node, option, (element,), {}) for option in options(function)))
+
+
+def _compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwargs: Kwargs) -> None:
+    """Emit ``Truth`` where elements, or what ``key=`` makes of them, are tensors that Python compares."""
+    key = kwargs.get("key", NONE)
+    compared = element if key == NONE else _applied(interpreter, node, key, element)
+    tensor = next((v for v in walk(compared, 1) if isinstance(v, Tensor)), None)
+    if tensor is not None:
+        interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
+
+
+def _isinstance(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) != 2:
+        return PythonValue("bool")
+    verdicts = {conditions.fits(option, args[1]) for option in options(args[0])}
+    return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
+
+
+def _len(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    value = args[0] if args else UNKNOWN
+    if isinstance(value, Seq) and value.items is not None:
+        return Const(len(value.items))
+    if isinstance(value, Mapping) and value.rest is None:
+        return Const(len(value.items))
+    if isinstance(value, Instance) and value.info.lookup("__len__") is not None:
+        return calls.call_method(interpreter, node, value, "__len__", ())
+    if isinstance(value, Tensor):
+        return attributes.rows_of(value)
+    return PythonValue("int", shape=may_be_tensor(value))
+
+
+def _range(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    for value in args:
+        if may_be_tensor(value):
+            interpreter.emit(Convert, node, value=value, to="range", how="range")
+            return Seq("range", None, PythonValue("int"))
+    if interpreter.dynamic and any(isinstance(a, PythonValue) and a.shape for a in args):
+        interpreter.emit(Specialise, node, how="range")
+    if any(map(is_read, args)):
+        interpreter.emit(Decide, node, how="range")
+    numbers = [a.value for a in args if isinstance(a, Const) and isinstance(a.value, int)]
+    if len(numbers) == len(args):
+        try:
+            counted = range(*numbers)
+            if len(counted) <= _MOST_COUNTED:
+                return Seq("range", tuple(Const(i) for i in counted))
+        except (TypeError, ValueError, OverflowError):
+            # Too many numbers, a step of zero, or more steps than Python counts.
+            pass
+    return Seq("range", None, PythonValue("int"))
+
+
+def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    values = list(args)
+    if len(values) == 1:
+        items, element = iteration.elements(interpreter, node, values[0])
+        values = items if items else [element]
+    if "key" in kwargs or any(isinstance(v, Seq) for v in values):
+        # Dynamo takes a key for constants only.
+        _compared(interpreter, node, join(*values), {})
+        return join(*values)
+    tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
+    if tensor is not None:
+        return Tensor(tensor.dtype, is_known=tensor.is_known)
+    if values and all(isinstance(v, (Const, PythonValue)) for v in values):
+        kinds = {
+            type(v.value).__name__ if isinstance(v, Const) else v.kind
+            for v in values
+            if isinstance(v, (Const, PythonValue))
+        }
+        kind = kinds.pop() if len(kinds) == 1 else "float"
+        shape = any(isinstance(v, PythonValue) and v.shape for v in values)
+        return PythonValue(kind, shape=shape, data_dependent=any(map(is_read, values)))
+    return UNKNOWN
+
+
+def _sum(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    _, element = iteration.elements(interpreter, node, args[0]) if args else (None, UNKNOWN)
+    tensor = tensor_of(element)
+    if tensor is not None:
+        return Tensor(tensor.dtype, is_known=tensor.is_known)
+    return element if isinstance(element, PythonValue) else UNKNOWN
+
+
+def _any_all(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    _, element = iteration.elements(interpreter, node, args[0]) if args else (None, UNKNOWN)
+    if is_tensor(element):
+        interpreter.emit(Truth, node, value=element, context="call", branch=None)
+    return PythonValue("bool")
+
+
+def _abs(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    return args[0] if args else UNKNOWN
+
+
+def _arithmetic(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if args and may_be_tensor(args[0]):
+        return replace(tensor_of(args[0]) or Tensor(), owned=False)
+    return PythonValue("int" if len(args) == 1 else "float")
+
+
+def _enumerate(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    items, element = iteration.elements(interpreter, node, args[0]) if args else (None, UNKNOWN)
+    if items is not None and len(args) == 1 and not kwargs:
+        return Seq("iterator", tuple(Seq("tuple", (Const(i), v)) for i, v in enumerate(items)))
+    return Seq("iterator", None, Seq("tuple", (PythonValue("int"), element)))
+
+
+def _zip(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == "star":
+        # ``zip(*pairs)``: how many pairs there are is not known, and each column holds what a pair holds.
+        return Seq("iterator", None, Seq("tuple", None, iteration.elements(interpreter, None, args[0].element)[1]))
+    rows = [iteration.elements(interpreter, node, a) for a in args]
+    if rows and all(items is not None for items, _ in rows):
+        return Seq(
+            "iterator", tuple(Seq("tuple", row) for row in zip(*(items or [] for items, _ in rows), strict=False))
+        )
+    return Seq("iterator", None, Seq("tuple", tuple(e for _, e in rows)))
+
+
+def _map(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) < 2:
+        return UNKNOWN
+    columns = [iteration.elements(interpreter, node, a)[1] for a in args[1:]]
+    result = join(*(calls.apply(interpreter, node, option, tuple(columns), {}) for option in options(args[0])))
+    return Seq("iterator", None, result)
+
+
+def _next(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    return iteration.elements(interpreter, node, args[0])[1] if args else UNKNOWN
+
+
+def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        found = attributes.read_attribute(interpreter, node, args[0], args[1].value)
+        known = isinstance(args[0], Instance) and args[1].value in args[0].attrs
+        known = known or (isinstance(found, External) and found.qualname in torch_tables.COMPILE_TIME)
+        return found if len(args) == 2 or known else join(found, args[2])
+    return UNKNOWN
+
+
+def _hasattr(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], Const):
+        known = args[1].value in args[0].attrs or args[0].info.lookup(str(args[1].value)) is not None
+        return Const(True) if known else PythonValue("bool")
+    return PythonValue("bool")
+
+
+def _setattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    if len(args) == 3 and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        for option in options(args[0]):
+            interpreter.emit(SetAttr, node, receiver=option, name=args[1].value, value=args[2], augmented=False)
+            if isinstance(option, Instance):
+                option.attrs[args[1].value] = args[2]
+    return NONE
+
+
+def _type(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    value = args[0] if args else UNKNOWN
+    return Class(value.info, exact=not value.may_be_subclass) if isinstance(value, Instance) else UNKNOWN
+
+
+def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    if args and isinstance(args[0], Mapping):
+        return Mapping((*args[0].items, *kwargs.items()), args[0].rest)
+    if args:
+        _, element = iteration.elements(interpreter, node, args[0])
+        value = element.items[1] if isinstance(element, Seq) and element.items and len(element.items) == 2 else UNKNOWN
+        return Mapping(tuple(kwargs.items()), value)
+    rest = kwargs.pop("**", None)
+    return Mapping(tuple(kwargs.items()), rest)
+
+
+_HANDLERS = {
+    "isinstance": _isinstance, "len": _len, "range": _range, "min": _extreme, "max": _extreme, "sum": _sum,
+    "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod": _arithmetic,
+    "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr": _hasattr,
+    "setattr": _setattr, "type": _type, "dict": _dict,
+}  # fmt: skip

@@ -1,0 +1,406 @@
+"""Methods that are not scanned code: of tensors, containers, modules, loggers and other objects of libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import Call, Compile, Convert, Grow, Truth
+from graphdoctor.static.domain.value_functions import is_sure_tensor, join, may_be_tensor, options, walk
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    ExternalObject,
+    Function,
+    Instance,
+    LazyText,
+    Mapping,
+    PythonValue,
+    Seq,
+    Super,
+    Tensor,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import assignments, attributes, calls, expressions, iteration, operators, subscripts
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import strings, torch_functions
+
+Kwargs = dict[str, Value]
+
+#: Methods of a module that give the module back.
+MODULE_CHAIN = torch_tables.words(
+    "to cuda cpu half float double bfloat16 eval train requires_grad_ to_empty type share_memory apply"
+)
+
+
+def call_method(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Value,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    """Call ``receiver.name(...)``."""
+    if isinstance(receiver, Tensor):
+        return _tensor(interpreter, node, receiver, name, args, kwargs, used)
+    if isinstance(receiver, ExternalObject):
+        return _returned(interpreter, node, receiver, name, args, kwargs, used)
+    if isinstance(receiver, Seq):
+        return _sequence(interpreter, node, receiver, name, args)
+    if isinstance(receiver, Mapping):
+        return _mapping(interpreter, node, receiver, name, args, kwargs)
+    if isinstance(receiver, (Instance, TorchModule, Super, Class)):
+        return _object(interpreter, node, receiver, name, args, kwargs, used)
+    if name == "join" and args:
+        for part in walk(args[0], 1):
+            operators.use(interpreter, node, part, name)
+    if isinstance(receiver, Const) and name == "format" and any(is_sure_tensor(v) for v in (*args, *kwargs.values())):
+        return LazyText("str")
+    if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
+        isinstance(receiver, PythonValue) and receiver.kind == "str"
+    ):
+        return strings.joined(receiver, strings.parts(args[0])) if name == "join" and args else _string(name, args)
+    if isinstance(receiver, PythonValue):
+        return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
+    return UNKNOWN
+
+
+#: What the special methods of a tensor turn it into.
+_CONVERSIONS = {
+    "__bool__": "bool", "__int__": "int", "__float__": "float", "__complex__": "complex", "__index__": "index",
+}  # fmt: skip
+
+
+def _tensor(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Tensor,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    family = "numpy.ndarray" if receiver.numpy else "torch.Tensor"
+    interpreter.emit(Call, node, qualname=f"{family}.{name}", args=args, kwargs=kwargs, receiver=receiver, used=used)
+    converted = _CONVERSIONS.get(name)
+    if converted is not None:
+        interpreter.emit(Convert, node, value=receiver, to=converted, how=name)
+        return PythonValue("int" if converted == "index" else converted)
+    if name == "__contains__":
+        interpreter.emit(Truth, node, value=receiver, context="in", branch=None)
+        return PythonValue("bool")
+    if name in ("item", "tolist"):
+        kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number")
+        number = operators.number_of(interpreter, receiver, kind)
+        if name == "item" or receiver.ndim == 0:
+            return number
+        return Seq("list", None, number if receiver.ndim == 1 or number.data_dependent else UNKNOWN)
+    if name in ("numpy", "__array__"):
+        return Tensor(receiver.dtype, receiver.ndim, numpy=True, is_known=receiver.is_known, unbacked=receiver.unbacked)
+    if (receiver.unbacked and name in ("numel", "nelement")) or (name == "size" and args == (Const(0),)):
+        return attributes.rows_of(receiver)
+    if name == "size":
+        shape = attributes.read_attribute(interpreter, node, receiver, "shape")
+        return subscripts.sequence_item(interpreter, node, shape, args[0]) if args else shape
+    if name in ("type",):
+        return PythonValue("str") if not args else replace(receiver, dtype=_family(args, kwargs), owned=False)
+    if name == "backward":
+        return NONE
+    if name == "new_tensor":
+        return Tensor(receiver.dtype)
+    if name in ("untyped_storage", "storage"):
+        return ExternalObject(f"torch.Tensor.{name}")
+    if name in torch_tables.META_METHODS:
+        return PythonValue(torch_tables.META_METHODS[name])
+    if name in (
+        "to",
+        "type_as",
+        "requires_grad_",
+        "copy_",
+        "pin_memory",
+        "cuda",
+        "cpu",
+        "apply_",
+        "set_",
+        "astype",
+        "copy",
+    ):
+        dtype = (
+            receiver.dtype
+            if name in ("cuda", "cpu", "requires_grad_", "copy_", "pin_memory", "copy") or _device(args)
+            else _family(args, kwargs)
+        )
+        return replace(receiver, dtype=dtype, owned=False, argument=False, constant=False, sparse=False)
+    torch_functions.read_numbers(interpreter, node, f"torch.Tensor.{name}", args, kwargs, method=True)
+    result = torch_functions.tensor_call(interpreter, name, (receiver, *args), kwargs, function=False)
+    if receiver.numpy and isinstance(result, Tensor):
+        return Tensor(result.dtype, result.ndim, numpy=True, is_known=result.is_known, unbacked=result.unbacked)
+    return result
+
+
+def _family(args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
+    """The kind of numbers that ``x.to(torch.bool)`` gives: that of a dtype, or of another tensor."""
+    named = [v.dtype if isinstance(v, Tensor) else torch_functions.family(v) for v in (*args, *kwargs.values())]
+    return next((dtype for dtype in named if dtype is not None), None)
+
+
+def _device(args: tuple[Value, ...]) -> bool:
+    """Whether ``x.to(...)`` is given a device and no dtype."""
+    return len(args) == 1 and any(
+        isinstance(o, Const) or (isinstance(o, PythonValue) and o.kind == "device") for o in options(args[0])
+    )
+
+
+def _returned(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: ExternalObject,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    qualname = f"{receiver.qualname}.{name}"
+    interpreter.callees[id(node)] = qualname
+    interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=receiver, used=used)
+    if receiver.qualname.startswith("torch.distributions.") and name in (
+        "sample",
+        "rsample",
+        "log_prob",
+        "entropy",
+        "mean",
+    ):
+        return Tensor("float")
+    if receiver.build and name in MODULE_CHAIN:
+        return receiver
+    if receiver.qualname == "torch.Generator" and name == "manual_seed":
+        return receiver
+    if receiver.qualname == "contextlib.ExitStack" and name == "enter_context" and args:
+        return args[0]
+    return UNKNOWN
+
+
+def _sequence(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> Value:
+    if name in ("append", "extend", "insert", "add", "appendleft"):
+        func = node.func if isinstance(node, cst.Call) else None
+        if isinstance(func, cst.Attribute) and receiver.kind == "list" and _outlives(interpreter, func.value):
+            interpreter.emit(Grow, node, container=func.value)
+        _grow(interpreter, node, receiver, name, args)
+        return NONE
+    if name in ("pop", "popleft"):
+        return join(*receiver.items) if receiver.items else receiver.element
+    if name == "numel":
+        return PythonValue("int", shape=True)
+    if name in ("index", "count", "remove"):
+        held = receiver.items if receiver.items is not None else (receiver.element,)
+        if args and may_be_tensor(args[0]) and any(may_be_tensor(v) for v in held):
+            interpreter.emit(Truth, node, value=args[0], context="in", branch=None)
+        return NONE if name == "remove" else PythonValue("int")
+    if name == "copy":
+        return receiver
+    return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
+
+
+def _outlives(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+    """Whether the next call finds the same list: an attribute of an object that stays, or bound at module level.
+
+    An object that is promised only, by an annotation, may be another one in each call.
+    """
+    if isinstance(node, cst.Attribute):
+        holders = options(expressions.evaluate(interpreter, node.value))
+        kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
+        renewed = any((o, node.attr.value) in interpreter.renewed for o in kept)
+        return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
+    scope = interpreter.frame.scope
+    return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
+
+
+def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+        return
+    if name == "extend":
+        items, element = iteration.elements(interpreter, None, args[0])
+    else:
+        items, element = [args[-1]], args[-1]
+    known = receiver.items if receiver.items is not None else None
+    if (
+        known is not None
+        and items is not None
+        and name in ("append", "extend")
+        and len(known) + len(items) <= 32
+        and not interpreter.frame.whole_frame
+    ):
+        grown = Seq(receiver.kind, (*known, *items))
+    elif known == () and not interpreter.frame.whole_frame:
+        grown = Seq(receiver.kind, None, element)
+    else:
+        grown = Seq(receiver.kind, None, join(element, *(known if known is not None else (receiver.element,))))
+    assignments.put_back(interpreter, node.func.value, grown)
+
+
+def _mapping(
+    interpreter: Interpreter, node: cst.CSTNode, receiver: Mapping, name: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
+    one = join(*values) if values else UNKNOWN
+    if name in ("get", "pop", "setdefault"):
+        default = args[1] if len(args) > 1 else NONE
+        if args and isinstance(args[0], Const):
+            found = receiver.get(args[0].value)
+            if found is None:
+                return default
+            return found if any(k == args[0].value for k, _ in receiver.items) else join(found, default)
+        return join(one, default)
+    if name == "items":
+        if receiver.rest is None:
+            return Seq("list", tuple(Seq("tuple", (Const(k), v)) for k, v in receiver.items))
+        return Seq("list", None, Seq("tuple", (PythonValue("object"), one)))
+    if name == "values":
+        return Seq("list", tuple(values)) if receiver.rest is None else Seq("list", None, one)
+    if name == "keys":
+        return (
+            Seq("list", tuple(Const(k) for k, _ in receiver.items))
+            if receiver.rest is None
+            else Seq("list", None, PythonValue("object"))
+        )
+    if name == "copy":
+        return receiver
+    if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        items = dict(receiver.items)
+        rest = receiver.rest
+        for arg in args:
+            if isinstance(arg, Mapping):
+                items.update(arg.items)
+                rest = arg.rest if rest is None else rest
+            else:
+                rest = UNKNOWN
+        items.update(kwargs)
+        assignments.put_back(interpreter, node.func.value, Mapping(tuple(items.items()), rest))
+        return NONE
+    return UNKNOWN
+
+
+def _object(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Value,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    target = receiver.instance if isinstance(receiver, Super) else receiver
+    first = args[0] if args else kwargs.get("name", UNKNOWN)
+    value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
+    if isinstance(target, Instance):
+        if name in ("register_buffer", "register_parameter", "add_module", "register_module") and isinstance(
+            first, Const
+        ):
+            target.attrs[str(first.value)] = _owned(value)
+            return NONE
+        if name == "__setattr__" and isinstance(first, Const):
+            target.attrs[str(first.value)] = value
+            return NONE
+        if name == "register_forward_hook" and not interpreter.frame.compiled:
+            known = target.attrs.get("#hooks")
+            target.attrs["#hooks"] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
+        children = target.attrs.get("#children")
+        if children is not None and isinstance(children, Seq) and name == "append":
+            target.attrs["#children"] = Seq("list", None, join(first, *(children.items or (children.element,))))
+            return NONE
+    if name == "compile" and not isinstance(receiver, Super):
+        interpreter.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)
+        return NONE
+    if isinstance(receiver, TorchModule) and name == "register_forward_hook" and not interpreter.frame.compiled:
+        func = node.func if isinstance(node, cst.Call) else None
+        if isinstance(func, cst.Attribute):
+            assignments.put_back(interpreter, func.value, replace(receiver, hooks=(*receiver.hooks, first)))
+    if isinstance(receiver, TorchModule) and receiver.children is not None:
+        inner = _container(interpreter, receiver, name, node, args)
+        if inner is not None:
+            return inner
+    if (
+        isinstance(receiver, Class)
+        and name == "apply"
+        and receiver.info.derives("torch.autograd.Function", "torch.autograd.function.Function")
+    ):
+        interpreter.emit(
+            Call, node, qualname="torch.autograd.Function.apply", args=args, kwargs=kwargs, receiver=receiver, used=used
+        )
+        return _autograd_function(interpreter, node, receiver, args)
+    if isinstance(receiver, (Instance, TorchModule, Super)):
+        base = receiver.qualname if isinstance(receiver, TorchModule) else "torch.nn.Module"
+        is_module = not isinstance(target, Instance) or target.info.is_module
+        if is_module:
+            interpreter.emit(
+                Call, node, qualname=f"{base}.{name}", args=args, kwargs=kwargs, receiver=target, used=used
+            )
+            if name in MODULE_CHAIN:
+                return target
+            if name in ("parameters", "buffers"):
+                return Seq("iterator", None, Tensor("float", owned=True))
+            if name in ("named_parameters", "named_buffers"):
+                return Seq("iterator", None, Seq("tuple", (PythonValue("str"), Tensor("float", owned=True))))
+    return UNKNOWN
+
+
+def _owned(value: Value) -> Value:
+    return join(
+        *(
+            Tensor(o.dtype, o.ndim, numpy=o.numpy, is_known=o.is_known, owned=True, sparse=o.sparse)
+            if isinstance(o, Tensor)
+            else o
+            for o in options(value)
+        )
+    )
+
+
+def _container(
+    interpreter: Interpreter, receiver: TorchModule, name: str, node: cst.CSTNode, args: tuple[Value, ...]
+) -> Value | None:
+    children = receiver.children
+    if isinstance(children, Mapping):
+        return (
+            _mapping(interpreter, node, children, name, args, {})
+            if name in ("items", "values", "keys", "get")
+            else None
+        )
+    if isinstance(children, Seq) and name in ("append", "extend", "insert") and args:
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            items = iteration.elements(interpreter, None, args[0])[1] if name == "extend" else args[-1]
+            known = children.items if children.items is not None else (children.element,)
+            grown = Seq("list", None, join(items, *known)) if known else Seq("list", None, items)
+            assignments.put_back(interpreter, node.func.value, TorchModule(receiver.qualname, grown))
+        return NONE
+    return None
+
+
+def _autograd_function(interpreter: Interpreter, node: cst.CSTNode, receiver: Class, args: tuple[Value, ...]) -> Value:
+    forward = receiver.info.lookup("forward")
+    if not isinstance(forward, Function):
+        return Tensor()
+    # What the forward stores in its context, the backward reads: Dynamo traces both.
+    context = Instance(receiver.info)
+    given = args if receiver.info.lookup("setup_context") is not None else (context, *args)
+    result = calls.apply(interpreter, node, forward, given, {})
+    backward = receiver.info.lookup("backward")
+    if isinstance(backward, Function):
+        calls.apply(
+            interpreter, node, backward, (context, *(Tensor("float") for _ in backward.info.node.params.params[1:])), {}
+        )
+    return result
+
+
+def _string(name: str, _args: tuple[Value, ...]) -> Value:
+    if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):
+        return PythonValue("bool")
+    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+        return Seq("list", None, PythonValue("str"))
+    return PythonValue("int") if name in ("find", "count", "index", "rfind") else PythonValue("str")

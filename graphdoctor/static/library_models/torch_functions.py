@@ -1,0 +1,348 @@
+"""Calls into torch: what its functions and modules give back, and which arguments they read as Python numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeGuard
+
+import libcst as cst
+
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.events import Convert, Decide
+from graphdoctor.static.domain.value_functions import is_read, join, may_be_tensor, options, tensor_of, walk
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Mapping,
+    Partial,
+    PythonValue,
+    Seq,
+    Tensor,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp import calls, iteration
+from graphdoctor.static.interp.interpreter import Interpreter
+
+Kwargs = dict[str, Value]
+
+
+def call_torch(
+    interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
+) -> Value:
+    name = qualname.rpartition(".")[2]
+    if torch_tables.is_torch_module(qualname):
+        frame = interpreter.frame
+        if frame.compiled and frame.function is not None and frame.function.name == "__init__":
+            # Dynamo gives a constructor up at the first layer it builds, and does not look at the rest.
+            frame.muted = True
+        return _torch_module(qualname, args)
+    if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
+        return Tensor("float", owned=True)
+    if qualname in ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential") and args:
+        inner = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
+        return join(*(calls.apply(interpreter, node, option, args[1:], inner) for option in options(args[0])))
+    if qualname == "torch.cond" and len(args) >= 3:
+        operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
+        with interpreter.path(conditional=True):
+            return join(*(calls.apply(interpreter, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
+    if (
+        qualname
+        in (
+            "torch.jit.script",
+            "torch.jit.ignore",
+            "torch.compiler.allow_in_graph",
+            "torch.compiler.nonstrict_trace",
+            "torch._dynamo.allow_in_graph",
+        )
+        and args
+    ):
+        # A class stays itself: what is made of it outside TorchScript is a Python object.
+        return (
+            ExternalObject(qualname) if qualname == "torch.jit.script" and not isinstance(args[0], Class) else args[0]
+        )
+    if qualname in ("torch.compiler.disable", "torch._dynamo.disable") and args:
+        return ExternalObject("torch.compiler.disable")
+    if qualname in ("torch.vmap", "torch.func.vmap", "torch.func.grad", "torch.func.functional_call"):
+        return Partial(args[0]) if qualname.endswith("vmap") and args else UNKNOWN
+    if qualname in ("torch.func.jacrev", "torch.func.jacfwd", "torch.func.vjp", "torch.func.jvp"):
+        return UNKNOWN
+    if qualname == "torch.is_tensor" and args:
+        return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
+    if qualname.startswith("torch.distributions."):
+        return ExternalObject(qualname)
+    if qualname == "torch.no_grad" and args:
+        return args[0]
+    package = qualname[: -len(name) - 1]
+    if package == "torch._C" and name.startswith(("_is_", "_are_", "_has_")):
+        return PythonValue("bool")
+    if package in ("torch", "torch._C", "torch._VF"):
+        if name in ("tensor", "as_tensor", "asarray") and args:
+            made = from_literal(args[0])
+            return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
+        if name in torch_tables.TORCH_PYTHON:
+            return (
+                ExternalObject(qualname)
+                if torch_tables.TORCH_PYTHON[name] == "object"
+                else PythonValue(torch_tables.TORCH_PYTHON[name])
+            )
+        read_numbers(interpreter, node, qualname, args, kwargs)
+        return tensor_call(interpreter, name, args, kwargs, function=True)
+    if qualname.startswith(torch_tables.TENSOR_NAMESPACES):
+        read_numbers(interpreter, node, qualname, args, kwargs)
+        if name == "matrix_rank":
+            return Tensor("int", 0)
+        if (
+            package == "torch.nn.functional"
+            and name.startswith(("max_pool", "adaptive_max_pool"))
+            and "return_indices" in kwargs
+        ):
+            return Seq("tuple", (Tensor("float"), Tensor("int")))
+        return tensor_call(interpreter, name, args, kwargs, function=True)
+    if qualname == "torch.nn.utils.clip_grad_norm_":
+        return Tensor("float", 0)
+    if package in ("torch.cuda", "torch.backends.cuda", "torch.distributed", "torch.mps", "torch.xpu"):
+        return PythonValue("bool" if name.startswith("is_") else "object")
+    if package.startswith("torch.nn.init"):
+        return args[0] if args else UNKNOWN
+    return interpreter.build(node, qualname, args, kwargs)
+
+
+def from_literal(value: Value) -> Tensor:
+    """``torch.tensor([True, False])``: the dtype follows from the elements."""
+    if isinstance(value, Tensor):
+        return Tensor(value.dtype, value.ndim, sizes=value.sizes)
+    kinds = {
+        type(v.value).__name__ if isinstance(v, Const) else getattr(v, "kind", "?")
+        for v in walk(value)
+        if not isinstance(v, (Seq, Tensor))
+    }
+    dtype = (
+        "bool"
+        if kinds == {"bool"}
+        else "int"
+        if kinds == {"int"}
+        else "float"
+        if kinds and kinds <= {"int", "float"}
+        else None
+    )
+    return Tensor(dtype, _depth(value), constant=isinstance(value, (Const, PythonValue)))
+
+
+def _depth(value: Value) -> int | None:
+    """The number of dimensions of a literal: how deep its lists nest."""
+    if isinstance(value, (Const, PythonValue)):
+        return 0
+    if not isinstance(value, Seq):
+        return value.ndim if isinstance(value, Tensor) else None
+    inner = _depth(value.items[0] if value.items else value.element)
+    return None if inner is None else inner + 1
+
+
+def read_numbers(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    qualname: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    method: bool = False,
+) -> None:
+    """Emit ``Convert`` for tensors passed where Python numbers are needed. ``args`` of a method omit its tensor."""
+    name = qualname.rpartition(".")[2]
+    short = qualname.removeprefix("torch.")
+    spec, offset = torch_tables.NUMBER_ARGS_FUNCTIONS.get(short), 0
+    if method or spec is None:
+        spec, offset = torch_tables.NUMBER_ARGS.get(name), 0 if method else 1
+    if spec is None:
+        return
+    positions, names = spec
+    wanted: list[Value] = [kwargs[k] for k in names if k in kwargs]
+    last = 0
+    for position in positions:
+        if position == "*":
+            wanted += args[last + offset + 1 :]
+        elif isinstance(position, int):
+            last = position
+            if position + offset < len(args):
+                wanted.append(args[position + offset])
+    if name in ("clamp", "clip"):
+        # A tensor as one bound is fine, and so is one beside another.
+        bounds = [v for k, v in enumerate((*args[offset:], kwargs.get("min"), kwargs.get("max"))) if v is not None]
+        wanted = bounds if any(isinstance(b, (Const, PythonValue)) and b != Const(None) for b in bounds) else []
+    tensors = [
+        _first_tensor(value)
+        for value in wanted
+        if any(isinstance(v, Tensor) for v in walk(value, 2))
+        and not (name == "split" and isinstance(value, Tensor) and value.numpy)
+    ]
+    asks = name == "interpolate" and (kwargs.get("antialias") == Const(True) or kwargs.get("mode") == Const("area"))
+    if asks and any(is_read(v) for value in wanted for v in walk(value, 1)):
+        interpreter.emit(Decide, node, how="size")
+    if tensors:
+        # An input of the graph may be a size where a result may not.
+        results = [t for t in tensors if not all(o.argument for o in options(t) if isinstance(o, Tensor))]
+        interpreter.emit(Convert, node, value=(results or tensors)[0], to="size", how=name)
+
+
+def _first_tensor(value: Value) -> Value:
+    return value if may_be_tensor(value) else next(v for v in walk(value, 2) if isinstance(v, Tensor))
+
+
+def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kwargs: Kwargs, function: bool) -> Value:
+    """The result of a torch function or tensor method ``name``; ``args[0]`` is the tensor."""
+    operand = tensor_of(args[0]) if args else None
+    if operand is None:
+        operand = next((t for a in args for t in walk(a, 2) if isinstance(t, Tensor)), None)
+    sure = operand.is_known if operand is not None and not function else True
+    dtype = _result_dtype(name, operand, args, kwargs)
+    if name in torch_tables.TUPLE_OPS or (
+        name in torch_tables.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
+    ):
+        length = torch_tables.TUPLE_OPS.get(name, 2)
+        one = Tensor(dtype, is_known=sure)
+        if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin") or name in torch_tables.PAIR_WITH_DIM:
+            return Seq("tuple", (one, Tensor("int", one.ndim, is_known=sure)))
+        return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
+    if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
+        return Seq("tuple", None, Tensor(dtype, is_known=sure))
+    if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
+        return Seq("tuple", None, Tensor("int", 1, unbacked=interpreter.frame.compiled))
+    if name in ("qr", "triplet") or name == "unravel_index":
+        return Seq("tuple", None, Tensor(dtype))
+    constant = operand is None and name in torch_tables.NUMBER_OPS
+    sizes = literal_sizes(name, args, kwargs)
+    ndim = 0 if constant else len(sizes) if sizes is not None else None
+    if name in torch_tables.ONE_DIMENSIONAL:
+        ndim = 1
+    elif name in ("nonzero", "argwhere"):
+        ndim = 2
+    if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
+        ndim = 0
+    elif operand is not None and name in torch_tables.SAME_SHAPE_OPS:
+        ndim = operand.ndim
+        sizes = operand.sizes
+        constant = operand.constant
+    dense = name in ("to_dense", "mm", "matmul") or name in torch_tables.PARTS_OF_SPARSE
+    sparse = name.startswith(("to_sparse", "sparse_")) or (operand is not None and operand.sparse and not dense)
+    keeps = (
+        operand is not None
+        and operand.unbacked
+        and (name in torch_tables.SAME_SHAPE_OPS or name in torch_tables.KEEP_ROWS)
+    )
+    if name in ("view", "reshape") and len(args) > 1 and isinstance(args[1], Const):
+        # The first size is given, or made of all of them.
+        keeps = keeps and args[1] == Const(-1)
+    unbacked = keeps or (name in torch_tables.DATA_SIZED and interpreter.frame.compiled)
+    return Tensor(dtype, ndim, is_known=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
+
+
+def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:
+    """The shape of what a constructor makes, where it is spelled out: ``torch.rand(4, 8)``, ``torch.zeros((2,))``."""
+    if name in torch_tables.SIZED_BY_FIRST:
+        args = args[:1]
+    elif name == "randint":
+        args = args[-1:]
+    elif name not in torch_tables.SIZED:
+        return None
+    given = kwargs.get("size")
+    values = (given,) if given is not None else args
+    spelled = len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None
+    if spelled and isinstance(values[0], Seq):
+        values = values[0].items or ()
+    sizes = [v.value for v in values if isinstance(v, Const) and type(v.value) is int]
+    return tuple(sizes) if len(sizes) == len(values) and (sizes or spelled) else None
+
+
+def _elementwise(name: str, args: tuple[Value, ...]) -> bool:
+    """``torch.max(a, b)`` with two tensors is elementwise."""
+    return name in ("max", "min") and len(args) > 1 and may_be_tensor(args[1])
+
+
+def _is_int(value: Value) -> bool:
+    return (
+        type(value.value) is int if isinstance(value, Const) else isinstance(value, PythonValue) and value.kind == "int"
+    )
+
+
+def family(dtype: Value) -> str | None:
+    """The kind of numbers of a dtype; Python's own types stand for theirs: ``torch.ones(4, dtype=bool)``."""
+    if isinstance(dtype, External):
+        package, _, name = dtype.qualname.rpartition(".")
+        return name if package == "builtins" and name in ("bool", "int", "float", "complex") else None
+    return dtype.family if isinstance(dtype, PythonValue) else None
+
+
+def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> str | None:
+    if "dtype" in kwargs:
+        return family(kwargs["dtype"])
+    if name in torch_tables.BOOL_OPS:
+        return "bool"
+    if name in torch_tables.INT_OPS or (name == "arange" and operand is None and all(_is_int(a) for a in args)):
+        return "int"
+    if name in torch_tables.FLOAT_OPS:
+        return "float"
+    if operand is not None and name in torch_tables.SAME_DTYPE_OPS:
+        return operand.dtype
+    if name in ("sum", "prod", "cumsum") and operand is not None:
+        return "int" if operand.dtype in ("bool", "int") else operand.dtype
+    if name.startswith("bitwise_") and operand is not None:
+        return operand.dtype
+    if name in torch_tables.JOINS and args:
+        kinds = {v.dtype if isinstance(v, Tensor) else None for v in walk(args[0], 2) if not isinstance(v, Seq)}
+        return kinds.pop() if len(kinds) == 1 else None
+    if name == "full":
+        fill = kwargs.get("fill_value") or (args[1] if len(args) > 1 else UNKNOWN)
+        return from_literal(fill).dtype if isinstance(fill, (Const, PythonValue)) else None
+    return None
+
+
+def is_layer(value: Value) -> TypeGuard[External]:
+    """Whether ``value`` is a class of torch's layers that hold none of their arguments."""
+    return (
+        type(value) is External
+        and torch_tables.is_torch_module(value.qualname)
+        and not value.qualname.endswith(("ModuleList", "Sequential", "ModuleDict"))
+    )
+
+
+def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
+    name = qualname.rpartition(".")[2]
+    if name == "ModuleList":
+        return TorchModule(qualname, args[0] if args else Seq("list", None, UNKNOWN))
+    if name == "Sequential":
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            return TorchModule(qualname, Seq("list", tuple(v for _, v in args[0].items)))
+        unknown = any(isinstance(a, Seq) and a.kind == "star" for a in args)
+        return TorchModule(
+            qualname,
+            Seq("list", None, join(*(a.element if isinstance(a, Seq) else a for a in args)))
+            if unknown
+            else Seq("list", args),
+        )
+    if name in ("ModuleDict", "ParameterDict"):
+        return TorchModule(qualname, args[0] if args else Mapping((), UNKNOWN))
+    return TorchModule(qualname)
+
+
+def call_module(
+    interpreter: Interpreter, node: cst.CSTNode, module: TorchModule, args: tuple[Value, ...], _kwargs: Kwargs
+) -> Value:
+    """The result of calling one of torch's own modules; the children of a container are followed."""
+    name = module.qualname.rpartition(".")[2]
+    if name == "Sequential" and module.children is not None:
+        items, element = iteration.elements(interpreter, None, module.children)
+        value = args[0] if args else UNKNOWN
+        for child in items if items is not None else [element]:
+            value = join(*(calls.apply(interpreter, node, option, (value,), {}) for option in options(child)))
+        return value
+    if name == "Identity":
+        return args[0] if args else UNKNOWN
+    if name in torch_tables.TUPLE_MODULES:
+        state = Tensor("float")
+        return Seq("tuple", (state, Seq("tuple", (state, state)) if name == "LSTM" else state))
+    if name in ("ModuleList", "ModuleDict", "Module"):
+        return UNKNOWN
+    return Tensor("float")

@@ -1,0 +1,289 @@
+"""Replays calls into modules that many files import, such as ``create_causal_mask(config=self.config, ...)``.
+
+Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
+as its configuration. What the call comes to depends on the arguments, and of those classes only on what was looked up
+in them. So a summary of the call is kept with these lookups, and replayed where they give the same. Constructors that
+the classes of one file inherit are replayed within the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from graphdoctor.static.domain.class_lookups import Lookup
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.values import (  # fmt: skip
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Function,
+    Imported,
+    Instance,
+    LazyText,
+    Mapping,
+    Method,
+    NameOf,
+    OneOf,
+    PythonValue,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from graphdoctor.static.interp.interpreter import Interpreter
+
+#: Calls of fewer steps are interpreted anew sooner than they are compared.
+_FEWEST_STEPS = 40
+#: Objects that arguments may hold, and outcomes that are kept for the same arguments.
+_MOST_OBJECTS = 40
+_MOST_OUTCOMES = 12
+#: Callers behind which the depth of the call may matter.
+_DEEPEST = 12
+_PLAIN = (Tensor, PythonValue, Unknown, External, Imported, LazyText)
+
+
+class _NotCacheable(Exception):
+    """The call holds something of the scanned file, or something whose state cannot be copied."""
+
+
+@dataclass(frozen=True)
+class CallSummary:
+    """Summary of a call: result, final heap, findings, and the class lookups it depends on (class by number)."""
+
+    lookups: tuple[tuple[int, str, tuple[Any, ...], Any], ...]
+    result: Hashable
+    #: What the objects hold afterwards, and the classes of those that are new.
+    contents: tuple[_Contents | None, ...]
+    made: tuple[tuple[ClassInfo, bool, bool, bool], ...]
+    hits: tuple[Any, ...]
+    ends_graph: bool
+
+
+#: By function and arguments.
+CallSummaries = dict[Hashable, list[CallSummary]]
+
+
+@dataclass
+class CallCache:
+    """Summaries of calls that several files may make; those about classes of one file stay with its interpreter."""
+
+    _known: CallSummaries = field(default_factory=dict)
+
+    def begin(self, interpreter: Interpreter, function: Function, names: dict[str, Value]) -> Call | None:
+        """The call from the file that is scanned, if others may make the same one."""
+        info, frame, main = function.info, interpreter.frame, interpreter.main
+        if main is None or info.module is main or frame.module is not main or interpreter.lookups.log is not None:
+            return None
+        builds = not frame.compiled and info.name == "__init__"
+        if not (frame.compiled or builds) or frame.muted or frame.trying or frame.whole_frame:
+            return None
+        if len(interpreter.frames) > _DEEPEST:
+            return None
+        if not _of_module(function) or any(active.module is not main for active in interpreter.active):
+            return None
+        state = _State(main, builds)
+        try:
+            arguments = tuple((name, state.frozen(value)) for name, value in names.items())
+            contents = state.contents()
+            flags = builds, frame.conditional, frame.untaken, interpreter.fresh, interpreter.dynamic
+            key = info, arguments, contents, state.take_classes(), flags
+            outcomes = interpreter.outcomes if state.of_file else self._known
+            known = outcomes.get(key, ())
+        except (_NotCacheable, TypeError):
+            return None
+        return Call(interpreter, state, contents, known, partial(_keep, outcomes, key))
+
+
+def _keep(outcomes: CallSummaries, key: Hashable, outcome: CallSummary) -> None:
+    outcomes.setdefault(key, []).append(outcome)
+
+
+class Call:
+    """One call that may be replayed."""
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        state: _State,
+        before: tuple[_Contents, ...],
+        known: Sequence[CallSummary],
+        keep: Callable[[CallSummary], None],
+    ) -> None:
+        self._interpreter = interpreter
+        self._state = state
+        self._before = before
+        self._known = known
+        self._keep = keep
+        self._of_file = state.of_file
+        self._steps = interpreter.steps
+        self._graph_ends = interpreter.graph_ends
+        self._first = len(interpreter.sink.hits)
+        self._others = self._noted()
+
+    def replayed(self) -> Value | None:
+        """The result of the call, where a summary of it can be replayed."""
+        classes = self._state.classes
+        for outcome in self._known:
+            if all(getattr(classes[number], how)(*what) == answer for number, how, what, answer in outcome.lookups):
+                return self._tell(outcome)
+        return None
+
+    def _tell(self, outcome: CallSummary) -> Value:
+        objects = [*self._state.objects, *(Instance(made, {}, *flags) for made, *flags in outcome.made)]
+        for instance, held in zip(objects, outcome.contents, strict=True):
+            if held is not None:
+                instance.attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
+        self._interpreter.sink.hits += outcome.hits
+        if outcome.ends_graph:
+            self._interpreter.start_new_graph()
+        result: Value = self._decoded(outcome.result, objects)
+        return result
+
+    def _decoded(self, value: Any, objects: Sequence[Instance]) -> Any:
+        """The encoded value, with ``objects`` and the classes of the arguments in the places of those it held."""
+        if type(value) is tuple:
+            return tuple(self._decoded(item, objects) for item in value)
+        if type(value) is not _Encoded:
+            return value
+        if value.kind is Instance:
+            return objects[value.of]
+        if value.kind is NameOf:
+            return NameOf("str", info=self._state.classes[value.of])
+        return value.kind(*self._decoded(value.of, objects))
+
+    def _noted(self) -> tuple[int, ...]:
+        """Counts of what a summary cannot hold: where they grow during a call, it is not kept."""
+        interpreter = self._interpreter
+        return interpreter.sink.others, len(interpreter.used_defaults), len(interpreter.builds)
+
+    def keep(self, result: Value) -> None:
+        """Keep a summary of the call, unless a lookup it made is not known."""
+        interpreter, state = self._interpreter, self._state
+        log = interpreter.lookups.since(0) or ()
+        quick = interpreter.steps - self._steps < _FEWEST_STEPS
+        if quick or self._noted() != self._others or None in log or len(self._known) >= _MOST_OUTCOMES:
+            return
+        try:
+            frozen = state.frozen(result)
+            contents = state.contents()
+            made = tuple(state.made(len(self._before)))
+        except (_NotCacheable, TypeError):
+            return
+        if state.of_file != self._of_file:
+            # It made an object of a class of the file, which no other file may see.
+            return
+        before = (*self._before, *(None for _ in made))
+        changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
+        hits = tuple(interpreter.sink.hits[self._first :])
+        self._keep(
+            CallSummary(state.lookups(log), frozen, changed, made, hits, interpreter.graph_ends != self._graph_ends)
+        )
+
+
+class _State:
+    """Objects that values hold, numbered as they are met, so that other objects can take their places."""
+
+    def __init__(self, main: ModuleInfo, builds: bool) -> None:
+        self._main = main
+        #: The call is one of a constructor, whose objects may be of classes of the file.
+        self._builds = builds
+        #: Some are.
+        self.of_file = False
+        self.objects: list[Instance] = []
+        #: The classes of the arguments.
+        self.classes: list[ClassInfo] = []
+
+    def frozen(self, value: Value) -> Hashable:
+        """``value`` with numbers for the objects in it. Raises _Alone."""
+        kind = type(value)
+        if kind in _PLAIN or kind is Const or (kind is ExternalObject and not value.build):  # type: ignore[attr-defined]
+            return value
+        if isinstance(value, Seq):
+            items = None if value.items is None else tuple(map(self.frozen, value.items))
+            return _Encoded(Seq, (value.kind, items, self.frozen(value.element)))
+        if isinstance(value, Mapping):
+            rest = None if value.rest is None else self.frozen(value.rest)
+            return _Encoded(Mapping, (tuple((k, self.frozen(v)) for k, v in value.items), rest))
+        if isinstance(value, OneOf):
+            return _Encoded(OneOf, (tuple(map(self.frozen, value.options)),))
+        if isinstance(value, Method):
+            return _Encoded(Method, (self.frozen(value.receiver), value.name))
+        if isinstance(value, NameOf) and value.info in self.classes:
+            return _Encoded(NameOf, self.classes.index(value.info))
+        if isinstance(value, Instance):
+            return _Encoded(Instance, self._number(value))
+        if isinstance(value, Function) and value.bound is None and _of_module(value):
+            if value.info.module is not self._main:
+                return value
+        elif isinstance(value, Class) and value.info.module is not self._main and value.info not in self.classes:
+            return value
+        raise _NotCacheable
+
+    def _number(self, value: Instance) -> int:
+        for number, known in enumerate(self.objects):
+            if known is value:
+                return number
+        if value.info.module is self._main:
+            self.of_file = True
+        if len(self.objects) >= _MOST_OBJECTS or (self.of_file and not self._builds):
+            raise _NotCacheable
+        self.objects.append(value)
+        return len(self.objects) - 1
+
+    def contents(self) -> tuple[_Contents, ...]:
+        """What each object holds; those in it are objects, too."""
+        found: list[_Contents] = []
+        for value in self.objects:
+            attributes = tuple((name, self.frozen(held)) for name, held in value.attrs.items())
+            found.append(_Contents(attributes, value.shared, value.is_representative, value.may_be_subclass))
+        return tuple(found)
+
+    def take_classes(self) -> Hashable:
+        """Take the classes of the objects for those of the arguments; what is known of them without asking."""
+        for value in self.objects:
+            if value.info not in self.classes:
+                self.classes.append(value.info)
+        numbers = tuple(self.classes.index(value.info) for value in self.objects)
+        return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
+
+    def made(self, first: int) -> list[tuple[ClassInfo, bool, bool, bool]]:
+        """Of what the objects from ``first`` on are made. Raises _Alone where that is a class of the arguments."""
+        if any(value.info in self.classes for value in self.objects[first:]):
+            raise _NotCacheable
+        return [
+            (value.info, value.shared, value.is_representative, value.may_be_subclass) for value in self.objects[first:]
+        ]
+
+    def lookups(self, log: Sequence[Lookup | None]) -> tuple[tuple[int, str, tuple[Any, ...], Any], ...]:
+        """What was asked of the classes of the arguments."""
+        asked = (lookup for lookup in log if lookup is not None and lookup[0] in self.classes)
+        return tuple((self.classes.index(info), how, what, answer) for info, how, what, answer in asked)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What an object holds."""
+
+    attributes: tuple[tuple[str, Any], ...]
+    shared: bool
+    is_representative: bool
+    may_be_subclass: bool
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A container, an object or the name of a class: ``of`` what it holds, or the number of the object or class."""
+
+    kind: type
+    of: Any
+
+
+def _of_module(function: Function) -> bool:
+    """Whether a function closes over nothing but its module."""
+    return function.cells is None or function.cells.kind == "module"

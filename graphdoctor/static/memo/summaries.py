@@ -1,0 +1,106 @@
+"""What tells one call from another: a function is interpreted once for each kind of arguments, an object built once.
+
+Two objects of a class of which nothing else is known are the same kind of argument, such as the ``config`` that each
+constructor of a file is annotated with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from collections.abc import Mapping as Names
+from typing import TYPE_CHECKING
+
+from graphdoctor.static.domain.class_lookups import Lookup, LookupLog
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
+from graphdoctor.static.domain.values import Function, Instance, Mapping, OneOf, Seq, Value
+
+if TYPE_CHECKING:
+    from graphdoctor.static.interp.interpreter import Frame
+
+#: An object that holds more than this is a kind of its own.
+_MOST_ATTRIBUTES = 8
+
+
+class Summaries:
+    """What calls gave, by their arguments; and what was asked of classes for it, where ``asked`` listened."""
+
+    def __init__(self, asked: LookupLog) -> None:
+        self._asked = asked
+        self._known: dict[Hashable, list[tuple[_Path, Value, tuple[Lookup | None, ...] | None]]] = {}
+
+    def find(self, key: Hashable, frame: Frame) -> Value | None:
+        """What a call from ``frame`` gives where one from a path that is at least as sure was interpreted."""
+        for path, value, asked in self._known.get(key, ()):
+            if _covers(path, frame) and (asked is not None or self._asked.log is None):
+                self._asked.replay(asked)
+                return value
+        return None
+
+    def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
+        """Remember what a call from ``frame`` gave, which began where the log of what was asked stood at ``mark``."""
+        path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else ""
+        self._known.setdefault(key, []).append((path, value, self._asked.since(mark)))
+
+
+#: Of a frame: muted, conditional, untaken, whole_frame.
+_Path = tuple[bool, bool, bool, str]
+
+
+def _covers(path: _Path, frame: Frame) -> bool:
+    """Whether rules saw on ``path`` all that they would see from ``frame``, and as surely."""
+    muted, conditional, untaken, whole_frame = path
+    if frame.muted:
+        return True
+    if muted or (conditional and not frame.conditional) or (untaken and not frame.untaken):
+        return False
+    return bool(whole_frame) or not (frame.compiled and frame.whole_frame)
+
+
+def call_key(info: FunctionInfo, function: Function, names: Names[str, Value], compiled: bool) -> Hashable | None:
+    """What the result of a call depends on; None where that is not known."""
+    try:
+        arguments = tuple([(name, _kind(value, not compiled)) for name, value in names.items()])
+        # The objects, not their ids: those of a function that is gone may be given to another.
+        return _hashed((info, function.cells, arguments, compiled))
+    except TypeError:
+        return None
+
+
+def object_key(info: ClassInfo, args: tuple[Value, ...], kwargs: Names[str, Value]) -> Hashable | None:
+    """What an object that is made outside compiled code depends on; None where that is not known."""
+    try:
+        arguments = tuple(_kind(a, True) for a in args), tuple((k, _kind(v, True)) for k, v in kwargs.items())
+        return _hashed((info, arguments))
+    except TypeError:
+        return None
+
+
+def _hashed(key: Hashable) -> Hashable:
+    """``key``. Raises TypeError where it holds what has no hash."""
+    hash(key)
+    return key
+
+
+def _kind(value: Value, deep: bool) -> Hashable:
+    """What stands for ``value``. ``deep`` looks into objects: in compiled code what they hold may change later."""
+    kind = type(value)
+    if kind is Instance:
+        return _object(value, deep)  # type: ignore[arg-type]
+    if kind is OneOf:
+        # By which path each of them came does not matter.
+        return "|", frozenset([_kind(option, deep) for option in value.options])  # type: ignore[attr-defined]
+    if kind is Seq and value.items is not None:  # type: ignore[attr-defined]
+        return (value.kind, *(_kind(item, deep) for item in value.items))  # type: ignore[attr-defined]
+    if kind is Mapping:
+        return ("{", *((k, _kind(v, deep)) for k, v in value.items), value.rest)  # type: ignore[attr-defined]
+    return value
+
+
+def _object(value: Instance, deep: bool) -> Hashable:
+    if not value.attrs:
+        return "object", value.info, value.may_be_subclass
+    if not deep or value.info.is_module or len(value.attrs) > _MOST_ATTRIBUTES:
+        return value
+    if any(isinstance(held, (Instance, OneOf, Seq, Mapping)) for held in value.attrs.values()):
+        return value
+    return ("object", value.info, value.may_be_subclass, *sorted(value.attrs.items()))

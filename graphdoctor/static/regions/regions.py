@@ -1,0 +1,392 @@
+"""Regions: what will be compiled, and with what arguments it is entered.
+
+In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` and ``get_inputs()``; what is given to
+``torch.compile``; else every ``nn.Module.forward`` of the file. Code outside the regions has no graph-break finding.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Compile, Event
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
+from graphdoctor.static.domain.torch_tables import words
+from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    PythonValue,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
+from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
+from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.static.regions.mutable_globals import rebound_names
+from graphdoctor.static.regions.public_names import public_names
+from graphdoctor.syntax.walk import walk
+
+
+def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
+    """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen.
+
+    ``target`` names the function, class or object that is compiled, where the user says so.
+    """
+    interpreter.rebound = rebound_names(module.source)
+    interpreter.main = module
+    imports.run_module(interpreter, module)
+    _regions(interpreter, module, compiles, target)
+    interpreter.finish()
+
+
+def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None) -> None:
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
+    with interpreter.call(frame):
+        named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
+        entered = [_enter(interpreter, module, option) for option in options(named)]
+        if any(entered):
+            return
+        if _sample(interpreter, module) or _kernelbench(interpreter, module):
+            return
+        mentions = "compile" in module.source.text
+        if mentions:
+            _run_uncalled(interpreter, module)
+        targets = [e.target for e in compiles if isinstance(e, Compile)]
+        resolved = [o for t in targets for o in options(t) if _enter(interpreter, module, o)]
+        if not resolved:
+            interpreter.assumed = True
+            _forwards(interpreter, module)
+
+
+def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
+    """Enter what ``graphdoctor_target()`` returns, with the arguments it returns."""
+    declared = module.scope.names.get("graphdoctor_target")
+    if not isinstance(declared, Function):
+        return False
+    result = calls.apply(interpreter, declared.info.node, declared, (), {})
+    if not isinstance(result, Seq) or not result.items or len(result.items) < 2:
+        return False
+    interpreter.fresh = True
+    target = result.items[0]
+    inputs = result.items[1]
+    interpreter.dynamic = interpreter.dynamic or _sizes_vary(interpreter, module)
+    positional = inputs.items if isinstance(inputs, Seq) and inputs.items is not None else None
+    keywords = result.items[2] if len(result.items) > 2 else Mapping()
+    kwargs = {str(k): v for k, v in keywords.items} if isinstance(keywords, Mapping) else {}
+    if positional is not None:
+        positional = tuple(as_arguments(value) for value in positional)
+    kwargs = {name: as_arguments(value) for name, value in kwargs.items()}
+    for option in options(target):
+        if isinstance(option, ExternalObject):
+            calls.apply(interpreter, declared.info.node, option, positional or (), kwargs)
+    entered = [_enter(interpreter, module, option, positional, kwargs) for option in options(target)]
+    return any(entered)
+
+
+def _sizes_vary(interpreter: Interpreter, module: ModuleInfo) -> bool:
+    """Whether ``graphdoctor_variants()`` calls the target with tensors of several sizes."""
+    declared = module.scope.names.get("graphdoctor_variants")
+    if not isinstance(declared, Function):
+        return False
+    calls_made = calls.apply(interpreter, declared.info.node, declared, (), {})
+    rows = calls_made.items if isinstance(calls_made, Seq) and calls_made.items is not None else ()
+    columns = zip(*(row.items for row in rows if isinstance(row, Seq) and row.items is not None), strict=False)
+    sizes = [{value.sizes for value in column if isinstance(value, Tensor)} for column in columns]
+    return any(len(found) > 1 and None not in found for found in sizes)
+
+
+def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
+    """Enter ``Model(*get_init_inputs())`` with ``get_inputs()``."""
+    names = module.scope.names
+    model, inputs = names.get("Model"), names.get("get_inputs")
+    if not (isinstance(model, Class) and isinstance(inputs, Function)):
+        return False
+    interpreter.fresh = True
+    init = names.get("get_init_inputs")
+    made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
+    given = calls.apply(interpreter, model.info.node, inputs, (), {})
+    built = objects.instantiate(interpreter, model.info.node, model, _spread(made), {})
+    return _enter(interpreter, module, built, _spread(given) or None)
+
+
+def _spread(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, Seq):
+        return value.items if value.items is not None else (Seq("star", None, value.element),)
+    return ()
+
+
+def _run_uncalled(interpreter: Interpreter, module: ModuleInfo) -> None:
+    """Interpret functions that nothing at the top level calls: scripts compile their model inside ``main()``."""
+    for value in list(module.scope.names.values()):
+        if isinstance(value, Function) and value.info.module is module and not value.info.generator:
+            calls.apply(interpreter, value.info.node, value, (), {})
+
+
+def _enter(
+    interpreter: Interpreter,
+    module: ModuleInfo,
+    target: Value,
+    args: tuple[Value, ...] | None = None,
+    kwargs: dict[str, Value] | None = None,
+    anew: bool = False,
+) -> bool:
+    """Interpret ``target`` as a compiled region. False when it is not scanned code.
+
+    Where no arguments are given, what other regions called is not entered again, but ``anew``.
+    """
+    if isinstance(target, Compiled):
+        return any(_enter(interpreter, module, option, args, kwargs) for option in options(target.target))
+    if isinstance(target, Class) and target.info.is_module:
+        return _enter(interpreter, module, default_module(interpreter, target.info), args, kwargs)
+    function = entry_function(target)
+    if function is None:
+        return False
+    if args is None and not anew and _was_called(interpreter, function):
+        return True
+    frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
+    with interpreter.call(frame):
+        if args is None:
+            args, kwargs = (), assumed_arguments(interpreter, function)
+        calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
+    return True
+
+
+def entry_function(target: Value) -> Function | None:
+    """The function that runs when ``target`` is called."""
+    if isinstance(target, Function):
+        return target
+    if isinstance(target, Instance):
+        for name in ("__call__", "forward"):
+            found = target.info.lookup(name)
+            for option in options(found) if found is not None else ():
+                if isinstance(option, Compiled):
+                    option = options(option.target)[0]
+                if isinstance(option, Function):
+                    return option.to(target)
+    return None
+
+
+def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
+    """An object of a module class made with unknown arguments (what their annotations and defaults say)."""
+    made = objects.instantiate(interpreter, info.node, Class(info), (), _optional(interpreter, info))
+    return made if isinstance(made, Instance) else Instance(info)
+
+
+def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
+    """The arguments that a constructor does without: their defaults, or what users may give for them.
+
+    That is what the annotation says in place of None, and the other state of what is off by default.
+    """
+    init = info.lookup("__init__")
+    if not isinstance(init, Function):
+        return {}
+    given: dict[str, Value] = {}
+    for param in definitions.parameters(init.info.node.params):
+        default = init.info.defaults.get(param.name.value)
+        if default == NONE and param.annotation is not None:
+            declared = arguments.annotated_value(interpreter, init.info, param.annotation.annotation)
+            given[param.name.value] = join(declared, NONE)
+        elif default == NONE:
+            given[param.name.value] = join(UNKNOWN, NONE)
+        elif isinstance(default, Const) and default.value in (False, 0):
+            given[param.name.value] = PythonValue(type(default.value).__name__)
+    return given
+
+
+def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
+    """Enter the forward of every module class: first those that no other class builds, then what they did not reach."""
+    classes = [value.info for value in _classes(module) if value.info.module is module and _is_region_class(value.info)]
+    instances: dict[int, Instance] = {}
+    held: set[int] = set()
+    # What is made of others stands behind them; of what it holds, little is known before it is made.
+    for info in reversed(classes):
+        if id(info) not in held:
+            instances[id(info)] = made = default_module(interpreter, info)
+            held |= {id(part.info) for part in _held(made) if part is not made}
+    public = public_names(module)
+    for info in sorted(classes, key=lambda one: id(one) in held):
+        anew = info.name in public and _hears_more(interpreter, info)
+        if anew or not _reached(interpreter, info):
+            _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), anew=anew)
+    _functions(interpreter, module, public)
+    for info in classes:
+        if info.name in public:
+            _counterparts(interpreter, module, info, instances)
+
+
+def _counterparts(
+    interpreter: Interpreter, module: ModuleInfo, info: ClassInfo, instances: dict[int, Instance]
+) -> None:
+    """Enter the public methods of a module class that take what its forward takes, as ``inverse`` of a flow does."""
+    forward = info.lookup("forward")
+    if not isinstance(forward, Function) or not _parameter_names(forward):
+        return
+    own = [known for known in info.mro if known.module is module]
+    for name in dict.fromkeys(name for known in own for name in known.attrs):
+        value = info.lookup(name)
+        if name.startswith("_") or name == "forward" or not isinstance(value, Function):
+            continue
+        if value.info.markers & _NO_METHODS or _parameter_names(value) != _parameter_names(forward):
+            continue
+        made = instances.setdefault(id(info), default_module(interpreter, info))
+        if not _was_called(interpreter, value.to(made)):
+            _enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
+
+
+#: Decorators whose functions are not called with an object.
+_NO_METHODS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
+
+
+def _parameter_names(function: Function) -> list[str]:
+    return [param.name.value for param in definitions.parameters(function.info.node.params)][1:]
+
+
+def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
+    """Enter the public functions of a library that take tensors and that nothing reached."""
+    for name, value in list(module.scope.names.items()):
+        for option in options(value) if name in public else ():
+            if isinstance(option, Function) and option.info.module is module and _takes_tensors(interpreter, option):
+                _enter(interpreter, module, option)
+
+
+def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
+    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are."""
+    assumed = assumed_arguments(interpreter, function)
+    return any(tensor.is_known for value in assumed.values() if (tensor := tensor_of(value)) is not None)
+
+
+def _hears_more(interpreter: Interpreter, info: ClassInfo) -> bool:
+    """Whether users may give a module that was called a kind of argument that no class of the file gives it."""
+    function = entry_function(Instance(info))
+    passed = interpreter.reached.get(id(function.info)) if function is not None else None
+    if function is None or passed is None:
+        return False
+    assumed = assumed_arguments(interpreter, function)
+    return any(not kinds(value) - {Unknown} <= passed.get(name, set()) for name, value in assumed.items())
+
+
+def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
+    """Whether the forward of a module class was interpreted, for an object of this class."""
+    function = entry_function(Instance(info))
+    return function is not None and _was_called(interpreter, function)
+
+
+def _was_called(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` was interpreted in compiled code, a method for an object of the same class."""
+    if isinstance(function.bound, Instance):
+        return (id(function.info), id(function.bound.info)) in interpreter.reached_for
+    return id(function.info) in interpreter.reached
+
+
+def _classes(module: ModuleInfo) -> list[Class]:
+    return [v for v in module.scope.names.values() if isinstance(v, Class)]
+
+
+def _is_region_class(info: ClassInfo) -> bool:
+    forward = info.lookup("forward")
+    if not any(isinstance(option, (Function, Compiled)) for option in options(forward or UNKNOWN)):
+        return False
+    if info.is_module:
+        return True
+    # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
+    bases = info.externals
+    return any(b.rpartition(".")[2] not in _NOT_MODULES for b in bases)
+
+
+_NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
+
+
+def _held(instance: Instance) -> list[Instance]:
+    from graphdoctor.static.domain.value_functions import walk
+    from graphdoctor.static.domain.values import TorchModule
+
+    found: list[Instance] = []
+    stack: list[Value] = list(instance.attrs.values())
+    while stack:
+        for value in walk(stack.pop(), 4):
+            if isinstance(value, Instance) and value not in found:
+                found.append(value)
+            elif isinstance(value, TorchModule) and value.children is not None:
+                stack.append(value.children)
+    return found
+
+
+def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str, Value]:
+    """What the parameters of an entry hold when no call says it: annotations, then defaults, then how they are used."""
+    info = function.info
+    params = definitions.parameters(info.node.params)
+    if function.bound is not None:
+        params = params[1:]
+    names = [p.name.value for p in params]
+    # Only what is not annotated is judged by its use.
+    tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
+    tensors |= _passed_on(info, set(names) - tensors - numbers)
+    by_custom: set[str] = set()
+    if info.name == "forward":
+        passed = interpreter.reached.get(id(info), {})
+        numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
+        by_custom = set(names) - numbers
+    return {
+        name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
+        for name, p in zip(names, params, strict=True)
+    }
+
+
+def _passed_on(info: FunctionInfo, names: set[str]) -> set[str]:
+    """Those of ``names`` that a function gives to another of its file, which uses them as only tensors are."""
+    found: set[str] = set()
+    if info.name == "forward" or not names:
+        return found
+    for call in walk(info.body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(call) is not cst.Call or type(call.func) is not cst.Name:
+            continue
+        callee = info.module.scope.names.get(call.func.value)
+        if not isinstance(callee, Function) or callee.info.module is not info.module:
+            continue
+        for arg, param in zip(call.args, definitions.parameters(callee.info.node.params), strict=False):
+            given = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
+            if given in names and param.name.value in uses(callee.info.body)[0]:
+                found.add(given)
+    return found
+
+
+def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:
+    name = param.name.value
+    default = info.defaults.get(name)
+    if param.annotation is not None:
+        declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
+        if not isinstance(declared, Unknown):
+            given = as_arguments(declared)
+            return join(given, NONE) if default == NONE else given
+        return UNKNOWN
+    if default is None:
+        return Tensor(is_known=evident, argument=True) if evident or by_custom else UNKNOWN
+    if default == NONE:
+        return join(Tensor(argument=True), NONE) if evident else UNKNOWN
+    if isinstance(default, Const):
+        return PythonValue(type(default.value).__name__)
+    return UNKNOWN
+
+
+#: Kinds of values beside which an argument may be a tensor.
+_NO_NUMBERS = {Tensor, Unknown, type(None)}
+
+#: Names of forward's arguments that are Python values by custom.
+_NOT_TENSORS = words(
+    """
+    config mode return_dict kwargs args idx name step batch_idx size shape
+    """
+)
+
+
+def _is_number(name: str) -> bool:
+    return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))

@@ -1,0 +1,91 @@
+"""What the parameters of a followed function hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.usage.events import MISSING, Function, Operation, TrackedObject
+
+
+def parameters(code: Function) -> tuple[cst.Param, ...]:
+    """The positional parameters of a function, without the ``self`` that it is bound to."""
+    params = code.node.params
+    found = (*params.posonly_params, *params.params)
+    return found[1:] if code.bound is not None and "staticmethod" not in code.markers else found
+
+
+def bound(
+    code: Function,
+    args: tuple[TrackedObject, ...],
+    kwargs: Mapping[str, TrackedObject],
+    *,
+    alone: bool,
+    fresh: Callable[[cst.CSTNode], TrackedObject],
+) -> dict[str, TrackedObject]:
+    """The parameters by name. ``alone``: of those that are not given nothing is known, not even the default.
+
+    ``fresh`` makes an object of which nothing is known yet.
+    """
+    params = code.node.params
+    names: dict[str, TrackedObject] = {}
+    rest = list(args)
+    # After ``*args`` of unknown length nothing is known to be left out.
+    open_end = "*" in kwargs or "**" in kwargs
+    for param in (*params.posonly_params, *params.params):
+        name = param.name.value
+        if rest:
+            names[name] = _passed(rest.pop(0))
+        elif name in kwargs:
+            names[name] = _passed(kwargs[name])
+        else:
+            names[name] = fresh(param) if alone or open_end else _default(param, fresh)
+    for param in params.kwonly_params:
+        name = param.name.value
+        if name in kwargs:
+            names[name] = _passed(kwargs[name])
+        else:
+            names[name] = fresh(param) if alone or open_end else _default(param, fresh)
+    if isinstance(params.star_arg, cst.Param):
+        names[params.star_arg.name.value] = replace(fresh(params.star_arg), items=tuple(rest))
+    if params.star_kwarg is not None:
+        others = {key: value for key, value in kwargs.items() if key not in names and key not in ("*", "**")}
+        entries = tuple((TrackedObject(params.star_kwarg, value=key), value) for key, value in others.items())
+        names[params.star_kwarg.name.value] = replace(fresh(params.star_kwarg), entries=entries)
+    return names
+
+
+def _passed(thing: TrackedObject) -> TrackedObject:
+    return replace(thing, passed=True) if thing.value is not MISSING and not thing.passed else thing
+
+
+def _default(param: cst.Param, fresh: Callable[[cst.CSTNode], TrackedObject]) -> TrackedObject:
+    node = param.default
+    if isinstance(node, (cst.SimpleString, cst.Integer, cst.Float)):
+        return TrackedObject(node, value=node.evaluated_value, passed=True)
+    constants = {"True": True, "False": False, "None": None}
+    if isinstance(node, cst.Name) and node.value in constants:
+        return TrackedObject(node, value=constants[node.value], passed=True)
+    return fresh(param)
+
+
+def callback_arguments(step: Operation, function: TrackedObject, wanted: int) -> tuple[TrackedObject, ...]:
+    """What a library may pass to a function that it is given, of ``wanted`` parameters.
+
+    ``spawn(f, args=(a, b))``, ``Thread(target=f, args=(a,))``, ``launch(f, (a, b))`` and ``submit(f, a, b)``: what is
+    given comes last, behind what the library adds.
+    """
+    given = step.kwargs.get("args")
+    position = next((i for i, arg in enumerate(step.args) if arg is function), None)
+    behind = step.args[position + 1 :] if position is not None else ()
+    items: tuple[TrackedObject, ...] = ()
+    if given is not None:
+        items = given.items
+    elif behind and behind[0].items and len(behind[0].items) in (wanted, wanted - 1):
+        items = behind[0].items
+    elif len(behind) == wanted:
+        items = behind
+    missing = wanted - len(items)
+    return (*(TrackedObject(function.node) for _ in range(missing)), *items) if 0 <= missing <= 1 and items else ()

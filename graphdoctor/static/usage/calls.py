@@ -1,0 +1,351 @@
+"""Calls of a script: followed into the scanned code, else a step on the objects that they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.usage.arguments import bound, callback_arguments, parameters
+from graphdoctor.static.usage.events import (
+    DDP,
+    FSDP,
+    FULLY_SHARD,
+    Class,
+    Function,
+    Operation,
+    Partial,
+    TrackedObject,
+    Use,
+    dotted,
+    unwrapped,
+)
+from graphdoctor.static.usage.expressions import Expressions
+from graphdoctor.static.usage.frame import Frame
+from graphdoctor.static.usage.state import State, merge
+
+#: Calls whose result is their first argument, wrapped.
+WRAPPERS = frozenset((
+    "torch.compile", *DDP, *FSDP, "torch.nn.DataParallel", "torch.jit.script",
+    "accelerate.utils.compile_regions", "accelerate.utils.extract_model_from_parallel",
+))  # fmt: skip
+
+#: Calls that quantise their first argument.
+QUANTISE = (
+    "torchao.quantization.quantize_",
+    "torchao.float8.convert_to_float8_training",
+    "torch.ao.quantization.quantize_dynamic",
+    "torch.quantization.quantize_dynamic",
+)
+
+#: Calls that change their first argument and return it, or nothing.
+IN_PLACE = frozenset((*FULLY_SHARD, *QUANTISE))
+
+#: Methods that return their own object.
+SELF_METHODS = frozenset((
+    ".to", ".cuda", ".cpu", ".half", ".float", ".bfloat16", ".double", ".eval", ".train", ".requires_grad_", ".type",
+    ".to_empty", ".compile", ".xpu", ".mps", ".apply", ".share_memory", ".zero_grad",
+))  # fmt: skip
+
+#: Classes whose objects wrap what their methods get.
+LAUNCHERS = ("Fabric", "Accelerator")
+SETUPS = (".setup", ".setup_module", ".prepare", ".prepare_model")
+
+_UNWRAPS = (".unwrap_model",)
+
+
+class Calls(Expressions):
+    """The part of the script walker that knows calls."""
+
+    #: Deeper calls than this are not followed.
+    MAX_DEPTH = 12
+    #: Evaluated calls per file before no more are followed.
+    MAX_CALLS = 20_000
+    #: How often one function is followed.
+    MAX_TIMES = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._active: list[cst.CSTNode] = []
+        self._times: dict[cst.CSTNode, int] = {}
+
+    def run_body(self, code: Function) -> bool:
+        """Walk the body of a function in the present frame; False when its end is not reached."""
+        raise NotImplementedError
+
+    def was_followed(self, code: Function) -> bool:
+        """Whether a call led into the function."""
+        return code.node in self._times
+
+    def call(self, node: cst.Call) -> TrackedObject:
+        """A call: an event, a step on its objects, and its result."""
+        name, receiver, callee = self._callee(node.func)
+        args, kwargs = self._passed(node)
+        if isinstance(callee.code, Partial):
+            partial = callee.code
+            args, kwargs, callee = (*partial.args, *args), {**partial.kwargs, **kwargs}, partial.target
+            if callee.name or isinstance(callee.code, (Function, Class)):
+                name, receiver = callee.name or name, None
+        waiting = receiver.find("torch.compile") if receiver is not None and name == ".__call__" else None
+        if waiting is not None and waiting.argument(0, "model") is None and args:
+            # torch.compile(mode=...)(model)
+            return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
+        target = self._target(callee, name, receiver)
+        step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
+        if target is not None:
+            return self.follow(node, target, step)
+        return self._result(node, step)
+
+    def _use(
+        self,
+        node: cst.CSTNode,
+        name: str,
+        receiver: TrackedObject | None,
+        args: tuple[TrackedObject, ...],
+        kwargs: dict[str, TrackedObject],
+        *,
+        followed: bool = False,
+    ) -> Operation:
+        step = self.new_step(name, node, receiver, args, kwargs, followed)
+        self.emit(Use, node, step=step, log=self.log, position=len(self.log), objects=self.state.objects)
+        self.log.append(step)
+        return step
+
+    def _callee(self, func: cst.BaseExpression) -> tuple[str, TrackedObject | None, TrackedObject]:
+        """The name of what is called, the object that it works on, and what is called."""
+        if isinstance(func, cst.Attribute):
+            owner = self.evaluate(func.value)
+            known = self.found(func, owner, func.attr.value)
+            if known is not None and (known.steps or known.code or known.made_of):
+                method = isinstance(known.code, Function) and known.code.bound is not None and not known.steps
+                return (f".{func.attr.value}", owner, known) if method else (".__call__", known, known)
+            if owner.name and not owner.name.startswith(".") and not owner.steps:
+                full = self.attribute(func, owner, func.attr.value)
+                return full.name or dotted(func), None, full
+            return f".{func.attr.value}", owner, TrackedObject(func)
+        callee = self.evaluate(func)
+        if isinstance(func, cst.Name) and not callee.steps and not callee.number:
+            return callee.name or func.value, None, callee
+        if callee.name and not callee.steps and not callee.name.startswith("."):
+            return callee.name, None, callee
+        return ".__call__", callee, callee
+
+    def _passed(self, node: cst.Call) -> tuple[tuple[TrackedObject, ...], dict[str, TrackedObject]]:
+        args: list[TrackedObject] = []
+        kwargs: dict[str, TrackedObject] = {}
+        for arg in node.args:
+            value = self.evaluate(arg.value)
+            if arg.star == "*":
+                args += value.items
+                if not value.items or isinstance(value.node, (cst.ListComp, cst.GeneratorExp)):
+                    kwargs["*"] = value
+            elif arg.star == "**":
+                names = [(key.value, each) for key, each in value.entries]
+                stored = self.state.objects.get(value.number, {})
+                names += [(key[2:-2], each) for key, each in stored.items() if key.startswith("['")]
+                kwargs.update({key: each for key, each in names if isinstance(key, str)})
+                if not names:
+                    kwargs["**"] = value
+            elif arg.keyword is not None:
+                kwargs[arg.keyword.value] = value
+            else:
+                args.append(value)
+        return tuple(args), kwargs
+
+    def _target(self, callee: TrackedObject, name: str, receiver: TrackedObject | None) -> Function | Class | None:
+        """What a call leads into, where it is followed."""
+        code = callee.code
+        if isinstance(code, Class):
+            return code
+        if name == ".__call__" and receiver is not None and receiver.made_of is not None:
+            code = receiver.made_of.method("__call__")
+            code = replace(code, bound=receiver) if code is not None else None
+        if not isinstance(code, Function) or callee.find("torch.compile", ".compile") or not self._may_follow(code):
+            return None
+        return code
+
+    def _may_follow(self, code: Function) -> bool:
+        named = isinstance(code.node, cst.FunctionDef) and code.node.name.value == "forward"
+        return (
+            not named
+            and code.node not in self._active
+            and len(self._active) < self.MAX_DEPTH
+            and len(self.log) < self.MAX_CALLS
+            and self._times.get(code.node, 0) < self.MAX_TIMES
+        )
+
+    def follow(self, node: cst.CSTNode, target: Function | Class, step: Operation) -> TrackedObject:
+        """What a call into the scanned code gives."""
+        if isinstance(target, Function):
+            return self.enter(target, step.args, step.kwargs)
+        made = self.made(node, step, made_of=target)
+        constructor = target.method("__init__")
+        if constructor is not None and self._may_follow(constructor):
+            self.enter(replace(constructor, bound=made), step.args, step.kwargs)
+        elif constructor is None:
+            for name, value in step.kwargs.items():
+                # A dataclass keeps what it is given.
+                self.state.put(made.number, name, value)
+        return self.state.now(made)
+
+    def enter(
+        self,
+        code: Function,
+        args: tuple[TrackedObject, ...],
+        kwargs: Mapping[str, TrackedObject],
+        *,
+        alone: bool = False,
+    ) -> TrackedObject:
+        """Walk a function with these arguments; ``alone`` when no call of it was seen."""
+        caller, scope = self.frame, self.new_number()
+        self._times[code.node] = self._times.get(code.node, 0) + 1
+        self._active.append(code.node)
+        inside = not alone
+        self.frame = Frame(
+            module=code.module,
+            scopes=(*code.scopes, scope),
+            name=code.qualname,
+            statement=code.node,
+            code=code,
+            loops=caller.loops if inside else (),
+            path=caller.path if inside else (),
+            outside=caller.outside if inside else 0,
+            guards=caller.guards if inside else (),
+        )
+        given = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
+        for name, value in bound(code, given, kwargs, alone=alone, fresh=self._fresh).items():
+            self.state.bind(scope, name, value)
+        try:
+            return self._run(code)
+        finally:
+            self._active.pop()
+            self.frame = caller
+
+    def _fresh(self, node: cst.CSTNode) -> TrackedObject:
+        return TrackedObject(node, number=self.new_number())
+
+    def _run(self, code: Function) -> TrackedObject:
+        """Walk the body in the present frame, and bring the paths to its end together."""
+        if isinstance(code.node, cst.Lambda):
+            return self.evaluate(code.node.body)
+        falls = self.run_body(code)
+        ends: list[tuple[TrackedObject, State]] = [*self.frame.returns]
+        if falls or not ends:
+            ends.append((TrackedObject(code.node, value=None), self.state))
+        self.state = merge([state for _, state in ends])
+        values = [value for value, _ in ends if value.value is not None] or [ends[0][0]]
+        result = values[0]
+        for value in values[1:]:
+            result = self.state.join(result, value)
+        return self.state.now(result)
+
+    def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
+        """What a property gives."""
+        return self.enter(code, (), {}) if self._may_follow(code) else TrackedObject(node)
+
+    def made(
+        self, node: cst.CSTNode, step: Operation, inner: TrackedObject | None = None, made_of: Class | None = None
+    ) -> TrackedObject:
+        """A new object, made by ``step``, out of ``inner`` where it wraps that."""
+        number = self.new_number()
+        self.state.steps[number] = (step,)
+        maker = inner.maker if inner is not None and inner.maker is not None else step
+        thing = TrackedObject(node, (step,), number=number, maker=maker, inner=inner, made_of=made_of)
+        return self.state.now(thing)
+
+    def wrapped(self, node: cst.CSTNode, step: Operation) -> TrackedObject:
+        """What a step makes of its first argument."""
+        first = step.argument(0, "model", "module")
+        return self.made(node, step, first)
+
+    def _result(self, node: cst.Call, step: Operation) -> TrackedObject:
+        first = step.argument(0, "model", "module")
+        if step.name in WRAPPERS and first is not None:
+            return self.made(node, step, first)
+        if step.name == "copy.deepcopy" and first is not None:
+            return self._copied(node, step, step.args[0] if step.args else first)
+        if step.name == "functools.partial" and step.args:
+            thing = self.made(node, step)
+            return replace(thing, code=Partial(step.args[0], step.args[1:], step.kwargs))
+        if step.name in SETUPS and step.receiver is not None and step.receiver.made_by.endswith(LAUNCHERS):
+            wrapped = tuple(self.made(node, step, arg) for arg in step.args)
+            return wrapped[0] if len(wrapped) == 1 else TrackedObject(node, items=wrapped, number=self.new_number())
+        if step.name in _UNWRAPS and first is not None:
+            return replace(unwrapped(first), node=node)
+        if step.name in IN_PLACE and first is not None:
+            self.state.record(first, step)
+            return self.state.now(replace(first, node=node))
+        special = self._builtin(node, step)
+        if special is not None:
+            return special
+        for given in (step.receiver, *step.args, *step.kwargs.values()):
+            for each in _parts(given):
+                self.state.record(each, step)
+        self._call_back(step)
+        if step.name in SELF_METHODS and step.receiver is not None:
+            return self.state.now(replace(step.receiver, node=node))
+        return self.made(node, step)
+
+    def _copied(self, node: cst.CSTNode, step: Operation, first: TrackedObject) -> TrackedObject:
+        """A copy has the history of the original; what is done to either from now on, the other does not have."""
+        number = self.new_number()
+        self.state.steps[number] = (*first.steps, step)
+        self.state.objects[number] = self.state.objects.get(unwrapped(first).number, {})
+        inner = unwrapped(first)
+        made_of = first.made_of or inner.made_of
+        return self.state.now(replace(first, node=node, number=number, inner=None, made_of=made_of))
+
+    def _builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
+        """Calls of Python that hand on what they are given."""
+        receiver = step.receiver
+        if step.name in (".items", ".values") and receiver is not None and receiver.entries:
+            pairs = [
+                TrackedObject(node, items=pair, number=self.new_number()) if step.name == ".items" else pair[1]
+                for pair in receiver.entries
+            ]
+            return TrackedObject(node, items=tuple(pairs), number=self.new_number())
+        if step.name == "dict" and step.kwargs and not step.args:
+            entries = tuple((TrackedObject(node, value=name), value) for name, value in step.kwargs.items())
+            return TrackedObject(node, entries=entries, number=self.new_number())
+        if step.name in ("list", "tuple", "reversed", "sorted") and step.args and step.args[0].items:
+            return replace(step.args[0], node=node)
+        if step.name == "enumerate" and step.args and step.args[0].items:
+            items = tuple(TrackedObject(node, items=(TrackedObject(node), each)) for each in step.args[0].items)
+            return TrackedObject(node, items=items, number=self.new_number())
+        if step.name == "zip" and step.args and all(arg.items for arg in step.args):
+            rows = zip(*(arg.items for arg in step.args), strict=False)
+            return TrackedObject(
+                node, items=tuple(TrackedObject(node, items=row) for row in rows), number=self.new_number()
+            )
+        name = step.args[1].value if len(step.args) > 1 else None
+        if step.name == "getattr" and isinstance(name, str):
+            return self.attribute(node, step.args[0], name)
+        if step.name == "super" and not step.args:
+            return self._super(node)
+        return None
+
+    def _super(self, node: cst.Call) -> TrackedObject | None:
+        code = self.frame.code
+        if code is None or code.owner is None or code.bound is None:
+            return None
+        above = replace(code.owner, names={})
+        return replace(code.bound, node=node, made_of=above)
+
+    def _call_back(self, step: Operation) -> None:
+        """A function that is handed to a library is called by it, at once or later."""
+        for thing in (*step.args, *step.kwargs.values()):
+            code = thing.code.target.code if isinstance(thing.code, Partial) else thing.code
+            if isinstance(code, Function) and not thing.steps and self._may_follow(code):
+                partial = thing.code if isinstance(thing.code, Partial) else None
+                first = partial.args if partial is not None else ()
+                given = callback_arguments(step, thing, len(parameters(code)) - len(first))
+                open_end = {} if given else {"*": thing}
+                self.enter(code, (*first, *given), {**(partial.kwargs if partial is not None else {}), **open_end})
+
+
+def _parts(thing: TrackedObject | None) -> Iterator[TrackedObject]:
+    if thing is not None:
+        yield thing
+        for item in thing.items:
+            yield from _parts(item)

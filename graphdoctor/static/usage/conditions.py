@@ -1,0 +1,89 @@
+"""Tests of a script: by what a condition is known again in another function, and which ones a call decides."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.usage.calls import Calls
+from graphdoctor.static.usage.events import MISSING, TrackedObject, dotted
+from graphdoctor.syntax.walk import walk
+
+
+class Conditions(Calls):
+    """The part of the script walker that knows tests."""
+
+    def condition(self, test: cst.BaseExpression) -> tuple[str, bool]:
+        """What a test asks, and the answer under which its first arm runs.
+
+        Names of objects that are known stand as their numbers, so that a flag is the same in a helper that gets it.
+        """
+        holds = True
+        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, holds = test.expression, not holds
+        text = " ".join(self.frame.module.code(test).split())
+        if dotted(test):
+            number = self._number(test)
+            return (f"#{number}" if number else text), holds
+        named = {n.value: self._number(n) for n in walk(test) if isinstance(n, cst.Name)}
+        known = ",".join(f"{name}=#{number}" for name, number in sorted(named.items()) if number)
+        return (f"{text} where {known}" if known else text), holds
+
+    def _number(self, node: cst.BaseExpression) -> int:
+        chain = dotted(node).split(".")
+        thing = self.state.find(self.frame.scopes, chain[0])
+        for name in chain[1:]:
+            thing = self.found(node, thing, name) if thing is not None else None
+        return thing.number if thing is not None else 0
+
+    def decided(self, test: cst.BaseExpression) -> bool | None:
+        """The answer, where what the call passes says so."""
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            answer = self.decided(test.expression)
+            return None if answer is None else not answer
+        if isinstance(test, cst.BooleanOperation):
+            return self._both(test)
+        if isinstance(test, cst.Comparison):
+            return self._compared(test)
+        thing = self._look(test)
+        if thing is None:
+            return None
+        return bool(thing.value) if thing.passed and thing.value is not MISSING else None
+
+    def _both(self, test: cst.BooleanOperation) -> bool | None:
+        ends = isinstance(test.operator, cst.Or)
+        answers = self.decided(test.left), self.decided(test.right)
+        if ends in answers:
+            return ends
+        return None if None in answers else not ends
+
+    def _compared(self, test: cst.Comparison) -> bool | None:
+        if len(test.comparisons) != 1:
+            return None
+        operator, right = test.comparisons[0].operator, self._literal(test.comparisons[0].comparator)
+        left = self._look(test.left)
+        if left is None or right is MISSING:
+            return None
+        equal: bool | None = None
+        if left.passed and left.value is not MISSING:
+            equal = left.value == right
+        elif right is None and (left.maker is not None or left.code is not None):
+            equal = False
+        if equal is None or left.unsure:
+            return None
+        if isinstance(operator, (cst.Equal, cst.Is)):
+            return equal
+        return not equal if isinstance(operator, (cst.NotEqual, cst.IsNot)) else None
+
+    def _literal(self, node: cst.BaseExpression) -> object:
+        if isinstance(node, (cst.SimpleString, cst.Integer, cst.Float)):
+            return node.evaluated_value
+        return {"None": None, "True": True, "False": False}.get(dotted(node), MISSING)
+
+    def _look(self, node: cst.BaseExpression) -> TrackedObject | None:
+        """What a chain of names stands for, without an event."""
+        chain = dotted(node).split(".")
+        thing = self.state.find(self.frame.scopes, chain[0]) if chain[0] else None
+        for name in chain[1:]:
+            stored = self.state.objects.get(thing.number, {}) if thing is not None else {}
+            thing = stored.get(name)
+        return thing

@@ -1,0 +1,292 @@
+"""What a program does with its models outside compiled code, as the usage rules see it: one event a call.
+
+``script.py`` reads the statements of a file in order and makes these events. Each carries what was done before to the
+objects it works with, so that a rule asks one question ("was this compiled before?") and does not walk the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import libcst as cst
+
+from graphdoctor.model.findings import Confidence
+from graphdoctor.static.domain.events import Event
+from graphdoctor.static.domain.fast_frozen import frozen
+
+if TYPE_CHECKING:
+    from graphdoctor.syntax.module import SourceModule
+
+#: A condition that a statement stands under: the text of the test, and whether it must hold.
+Condition = tuple[str, bool]
+
+
+class _Missing:
+    """There is no value; None is one."""
+
+
+MISSING: Final = _Missing()
+
+
+@frozen
+class TrackedObject:
+    """What an expression is worth, as far as the lines that were followed show."""
+
+    node: cst.CSTNode
+    #: What was done to the object so far, and to what it wraps, in order.
+    steps: tuple[Operation, ...] = ()
+    #: A string, number, bool or None that the file spells out.
+    value: Any = MISSING
+    #: The elements of a list or tuple; one for all of a comprehension.
+    items: tuple[TrackedObject, ...] = ()
+    #: The entries of a dict display.
+    entries: tuple[tuple[TrackedObject, TrackedObject], ...] = ()
+    #: The dotted name of something imported.
+    name: str = ""
+    #: Objects with the same number are the same object; 0 where that is not followed.
+    number: int = 0
+    #: Of an attribute: the object it is read from. ``optimizer`` of ``optimizer.step``.
+    owner: TrackedObject | None = None
+    #: The call that made the object, or what it wraps.
+    maker: Operation | None = None
+    #: What it wraps: the model in ``torch.compile(model)``.
+    inner: TrackedObject | None = None
+    #: A function, class or partial of the scanned code.
+    code: Code | None = None
+    #: Of an object: its class, where the scanned code has it.
+    made_of: Class | None = None
+    #: A literal that the call passes which is being followed: what tests say of it holds in this call.
+    passed: bool = False
+    #: One of several objects, by the path taken.
+    unsure: bool = False
+
+    @property
+    def made_by(self) -> str:
+        """The dotted name of the call that made the object."""
+        return self.maker.name if self.maker is not None else ""
+
+    def find(self, *names: str) -> Operation | None:
+        """The last step with one of ``names``."""
+        return next((step for step in reversed(self.steps) if step.name in names), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One call. ``name`` is the dotted name of the callee, ".generate" for a method, ".__call__" for a call of an
+    object."""
+
+    name: str
+    node: cst.CSTNode
+    path: tuple[Condition, ...] = ()
+    receiver: TrackedObject | None = None
+    args: tuple[TrackedObject, ...] = ()
+    kwargs: Mapping[str, TrackedObject] = field(default_factory=dict)
+    #: The loops that it stands in, those around the calls that led to it too, innermost last.
+    loops: tuple[cst.For | cst.While, ...] = ()
+    #: It stands under a condition inside its innermost loop, so not every round makes it.
+    sometimes: bool = False
+    #: Its number among all steps of the file.
+    order: int = 0
+    #: The calls that it made were followed.
+    followed: bool = False
+
+    def argument(self, position: int, *names: str) -> TrackedObject | None:
+        """An argument by position or by one of ``names``."""
+        named = next((self.kwargs[name] for name in names if name in self.kwargs), None)
+        return named or (self.args[position] if position < len(self.args) else None)
+
+    def option(self, name: str) -> Any:
+        """The literal value of a keyword argument, or MISSING."""
+        return self.kwargs[name].value if name in self.kwargs else MISSING
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the scanned code, with the scopes around it, innermost last, and the ``self`` it is bound to."""
+
+    node: cst.FunctionDef | cst.Lambda
+    module: SourceModule
+    scopes: tuple[int, ...]
+    qualname: str
+    owner: Class | None = None
+    bound: TrackedObject | None = None
+    #: Names of its decorators.
+    markers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the scanned code; ``names`` is what its body binds."""
+
+    node: cst.ClassDef
+    module: SourceModule
+    qualname: str
+    bases: tuple[TrackedObject, ...]
+    names: Mapping[str, TrackedObject] = field(default_factory=dict)
+
+    def find(self, name: str) -> TrackedObject | None:
+        """A class attribute, looked up in this class and its bases."""
+        if name in self.names:
+            return self.names[name]
+        found = (base.code.find(name) for base in self.bases if isinstance(base.code, Class))
+        return next((each for each in found if each is not None), None)
+
+    def method(self, name: str) -> Function | None:
+        """A method, by its name."""
+        found = self.find(name)
+        return found.code if found is not None and isinstance(found.code, Function) else None
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The dotted names of the bases outside the scanned code."""
+        return tuple(
+            name for b in self.bases for name in (b.code.roots if isinstance(b.code, Class) else (b.name,)) if name
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """``functools.partial(target, *args, **kwargs)``."""
+
+    target: TrackedObject
+    args: tuple[TrackedObject, ...]
+    kwargs: Mapping[str, TrackedObject]
+
+
+Code = Function | Class | Partial
+
+
+@frozen
+class Use(Event):
+    """A call outside compiled code."""
+
+    step: Operation
+    #: All calls of the file so far, this one last or followed by later ones.
+    log: Sequence[Operation]
+    #: Which of them this one is.
+    position: int
+    #: Attributes and elements of objects, by the number of the object.
+    objects: Mapping[int, Mapping[str, TrackedObject]] = field(default_factory=dict)
+
+    def parts(self, thing: TrackedObject) -> Mapping[str, TrackedObject]:
+        """What an object, or what it wraps, holds."""
+        return self.objects.get(unwrapped(thing).number, {})
+
+    @property
+    def before(self) -> Sequence[Operation]:
+        """The calls before it, in its scope and in the scopes around it."""
+        return self.log[: self.position]
+
+
+@frozen
+class Store(Event):
+    """An object is stored in a container or another object: ``layers[0] = x``, ``self.net = x``."""
+
+    target: cst.BaseExpression
+    thing: TrackedObject
+    path: tuple[Condition, ...]
+    #: What it is stored in.
+    container: TrackedObject | None = None
+
+
+@frozen
+class Setting(Event):
+    """A setting of torch is assigned: ``torch._dynamo.config.optimize_ddp = "python_reducer"``."""
+
+    name: str
+    thing: TrackedObject
+
+
+@frozen
+class NameUse(Event):
+    """A dotted name of torch is imported or read."""
+
+    name: str
+
+
+@frozen
+class Timed(Event):
+    """Two readings of a clock are subtracted; ``inside`` are the calls between them, ``before`` those before."""
+
+    inside: Sequence[Operation]
+    before: Sequence[Operation]
+    #: A reading stands in a loop, so each round may have a time of its own.
+    looped: bool
+
+
+#: The classes of this file; rules get them outside compiled code too.
+USAGE: Final = (Use, Store, Setting, NameUse, Timed)
+
+#: ``torch.compile`` as a call, and in place.
+COMPILE: Final = ("torch.compile", ".compile")
+DDP: Final = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
+FSDP: Final = ("torch.distributed.fsdp.FullyShardedDataParallel",)
+FULLY_SHARD: Final = (
+    "torch.distributed.fsdp.fully_shard",
+    "torch.distributed._composable.fsdp.fully_shard",
+    "torch.distributed._composable.fsdp.fully_shard.fully_shard",
+)
+
+
+def unwrapped(thing: TrackedObject) -> TrackedObject:
+    """What is wrapped, without its wrappers."""
+    return thing if thing.inner is None else unwrapped(thing.inner)
+
+
+def compiling_setup(step: Operation) -> Operation | None:
+    """The making of the Accelerator, where ``step`` is its ``prepare`` and it was told to compile what it prepares."""
+    accelerator = step.receiver.maker if step.receiver is not None else None
+    if step.name not in (".prepare", ".prepare_model") or accelerator is None:
+        return None
+    asked = [accelerator.kwargs[name] for name in ("dynamo_plugin", "dynamo_backend") if name in accelerator.kwargs]
+    if not accelerator.name.endswith("Accelerator") or not any(each.value not in (None, "no", "NO") for each in asked):
+        return None
+    return accelerator
+
+
+def plugin(accelerator: Operation) -> Operation | None:
+    """The making of the ``TorchDynamoPlugin`` of an Accelerator, where it was seen."""
+    given = accelerator.kwargs.get("dynamo_plugin")
+    made = given.maker if given is not None else None
+    return made if made is not None and made.name.endswith("TorchDynamoPlugin") else None
+
+
+def compiled(thing: TrackedObject) -> Operation | None:
+    """The step that compiled ``thing``, if it was."""
+    return next((step for step in reversed(thing.steps) if step.name in COMPILE), None)
+
+
+def target(step: Operation) -> TrackedObject | None:
+    """What a step compiles: its first argument, or the object of ``model.compile()``."""
+    return step.receiver if step.name == ".compile" else step.argument(0, "model")
+
+
+def backend(step: Operation) -> Any:
+    """The backend of a compiling step where it is spelled out; "inductor" where it is not given; else MISSING."""
+    if "backend" not in step.kwargs:
+        return MISSING if "**" in step.kwargs else "inductor"
+    return step.option("backend")
+
+
+def together(
+    one: tuple[Condition, ...], other: tuple[Condition, ...], unrelated: Confidence | None = None
+) -> Confidence | None:
+    """How sure it is that two places run in one run: None where one excludes the other.
+
+    ``unrelated`` is the answer where each stands under a condition that says nothing of the other's.
+    """
+    if any((text, not holds) in other for text, holds in one):
+        return None
+    if set(one) <= set(other) or set(other) <= set(one):
+        return "certain" if set(one) == set(other) else "likely"
+    return unrelated
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """The text of a chain of names, ``torch.optim.Adam``; empty for anything else."""
+    if isinstance(node, cst.Attribute):
+        left = dotted(node.value)
+        return f"{left}.{node.attr.value}" if left else ""
+    return node.value if isinstance(node, cst.Name) else ""

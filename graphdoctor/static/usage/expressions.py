@@ -1,0 +1,326 @@
+"""Expressions of a script: which call is it, and which objects does it work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Event, Site
+from graphdoctor.static.usage.events import (
+    MISSING,
+    Class,
+    Condition,
+    Function,
+    NameUse,
+    Operation,
+    Timed,
+    TrackedObject,
+    dotted,
+)
+from graphdoctor.static.usage.frame import Frame
+from graphdoctor.static.usage.state import State
+from graphdoctor.syntax.walk import children, walk
+
+_CONSTANTS = {"True": True, "False": False, "None": None}
+
+CLOCKS = frozenset((
+    "time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns", "timeit.default_timer",
+))  # fmt: skip
+
+
+class Expressions:
+    """The part of the script walker that knows expressions."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.state = State()
+        self.frame: Frame
+        self.log: list[Operation] = []
+        self._numbers = 0
+        self._steps = 0
+
+    def call(self, node: cst.Call) -> TrackedObject:
+        """What a call gives."""
+        raise NotImplementedError
+
+    def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
+        """What a property gives."""
+        raise NotImplementedError
+
+    def member(self, name: str) -> TrackedObject | None:
+        """What a dotted name stands for in the modules of the project."""
+        raise NotImplementedError
+
+    def condition(self, test: cst.BaseExpression) -> Condition:
+        """What a test asks, and the answer under which its first side counts."""
+        raise NotImplementedError
+
+    def decided(self, test: cst.BaseExpression) -> bool | None:
+        """The answer of a test, where what the call passes says so."""
+        raise NotImplementedError
+
+    def global_name(self, name: str) -> TrackedObject | None:
+        """What an unbound name stands for in the module of the frame."""
+        raise NotImplementedError
+
+    def new_number(self) -> int:
+        """A number for a new object or scope."""
+        self._numbers += 1
+        return self._numbers
+
+    def new_step(
+        self,
+        name: str,
+        node: cst.CSTNode,
+        receiver: TrackedObject | None = None,
+        args: tuple[TrackedObject, ...] = (),
+        kwargs: dict[str, TrackedObject] | None = None,
+        followed: bool = False,
+    ) -> Operation:
+        """A step at this place."""
+        self._steps += 1
+        frame = self.frame
+        sometimes = bool(frame.loops) and len(frame.path) > frame.outside
+        given = kwargs or {}
+        return Operation(name, node, frame.path, receiver, args, given, frame.loops, sometimes, self._steps, followed)
+
+    def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
+        """Keep an event at ``node``, unless it is in a module that is only imported."""
+        frame = self.frame
+        site = Site(
+            frame.module, frame.name, frame.statement, "", bool(frame.path), compiled=False, guards=frame.guards
+        )
+        self.events.append(kind(node=node, site=site, **fields))
+
+    def mention(self, node: cst.CSTNode, name: str) -> None:
+        """Note that a name of torch is imported or read."""
+        if name.startswith(("torch.", "functorch")):
+            self.emit(NameUse, node, name=name)
+
+    def visit(self, node: cst.CSTNode) -> None:
+        """Evaluate the expressions below ``node``."""
+        for child in children(node):
+            if isinstance(child, cst.BaseExpression):
+                self.evaluate(child)
+            else:
+                self.visit(child)
+
+    def evaluate(self, node: cst.BaseExpression) -> TrackedObject:
+        """What ``node`` is worth; the calls in it become steps and events."""
+        if isinstance(node, cst.Call):
+            return self.call(node)
+        if isinstance(node, cst.Name):
+            return self._name(node)
+        if isinstance(node, cst.Attribute):
+            return self.attribute(node, self.evaluate(node.value), node.attr.value)
+        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float)):
+            return TrackedObject(node, value=node.evaluated_value)
+        if isinstance(node, (cst.List, cst.Tuple)):
+            items = tuple(self.evaluate(element.value) for element in node.elements)
+            return TrackedObject(node, items=items, number=self.new_number())
+        if isinstance(node, cst.Dict):
+            return self._dict(node)
+        if isinstance(node, cst.Subscript):
+            return self._element(node)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            self._comprehend(node.for_in)
+            return TrackedObject(node, items=(self.evaluate(node.elt),), number=self.new_number())
+        if isinstance(node, cst.DictComp):
+            self._comprehend(node.for_in)
+            self.evaluate(node.key)
+            return TrackedObject(node, items=(self.evaluate(node.value),), number=self.new_number())
+        if isinstance(node, cst.Lambda):
+            return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
+        return self._operation(node)
+
+    def _operation(self, node: cst.BaseExpression) -> TrackedObject:
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Subtract):
+            self._difference(node)
+        elif isinstance(node, cst.IfExp):
+            self.visit(node.test)
+            return self._chosen(node)
+        elif isinstance(node, cst.NamedExpr):
+            value = self.evaluate(node.value)
+            self.assign(node.target, value)
+            return value
+        elif isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
+            return self._either(node, self.evaluate(node.left), self.evaluate(node.right))
+        else:
+            self.visit(node)
+        return TrackedObject(node, number=self.new_number())
+
+    def _chosen(self, node: cst.IfExp) -> TrackedObject:
+        """``a if test else b``, each side under its condition."""
+        answer = self.decided(node.test)
+        if answer is not None:
+            return self.evaluate(node.body if answer else node.orelse)
+        key, holds = self.condition(node.test)
+        sides = []
+        for side, condition in ((node.body, (key, holds)), (node.orelse, (key, not holds))):
+            path, self.frame.path = self.frame.path, (*self.frame.path, condition)
+            sides.append(self.evaluate(side))
+            self.frame.path = path
+        return self._either(node, *sides)
+
+    def _either(self, node: cst.CSTNode, one: TrackedObject, other: TrackedObject) -> TrackedObject:
+        if one.value is None or other.value is None:
+            return other if one.value is None else one
+        known = [each for each in (one, other) if each.value is not MISSING or each.steps or each.code or each.name]
+        return self.state.join(*known) if len(known) == 2 else known[0] if known else TrackedObject(node)
+
+    def assign(self, target: cst.BaseExpression, thing: TrackedObject) -> None:
+        """Bind ``target``."""
+        raise NotImplementedError
+
+    def _name(self, node: cst.Name) -> TrackedObject:
+        if node.value in _CONSTANTS:
+            return TrackedObject(node, value=_CONSTANTS[node.value])
+        known = self.state.find(self.frame.scopes, node.value)
+        if known is None:
+            known = self.global_name(node.value)
+        elif known.name:
+            known = self.member(known.name) or known
+        return self._seen(node, known) if known is not None else TrackedObject(node)
+
+    def _seen(self, node: cst.CSTNode, known: TrackedObject) -> TrackedObject:
+        """What is known, as it is now; a name of torch is mentioned."""
+        self.mention(node, known.name)
+        now = self.state.now(self._here(known))
+        return now if now.node is node else replace(now, node=node)
+
+    def _here(self, thing: TrackedObject) -> TrackedObject:
+        """``thing`` without wrappers that are only made where the conditions around the present place do not hold."""
+        denied = {(text, not holds) for text, holds in self.frame.path}
+        while thing.inner is not None and denied:
+            own = self.state.steps.get(thing.number, ())
+            if not own or denied.isdisjoint(own[0].path):
+                break
+            thing = thing.inner
+        return thing
+
+    def attribute(self, node: cst.BaseExpression, owner: TrackedObject, name: str) -> TrackedObject:
+        """The attribute ``name`` of ``owner``."""
+        known = self.found(node, owner, name)
+        if known is not None:
+            return known
+        if owner.name and not owner.name.startswith(".") and not owner.steps:
+            full = f"{owner.name}.{name}"
+            self.mention(node, full)
+            return self.member(full) or TrackedObject(node, name=full)
+        found = TrackedObject(node, name=f".{name}", owner=owner, number=self.new_number() if owner.number else 0)
+        if owner.number:
+            self.state.put(owner.number, name, found)
+        return found
+
+    def found(self, node: cst.BaseExpression, owner: TrackedObject, name: str) -> TrackedObject | None:
+        """The attribute where it was stored, or where the class or what is wrapped has it."""
+        stored = self.state.objects.get(owner.number, {}).get(name) if owner.number else None
+        if stored is not None:
+            return self._seen(node, stored)
+        holder = owner.made_of or (owner.code if isinstance(owner.code, Class) else None)
+        defined = holder.find(name) if holder is not None else None
+        if defined is not None and holder is not None:
+            code = defined.code
+            if isinstance(code, Function) and "classmethod" in code.markers:
+                own = replace(code, bound=TrackedObject(node, code=holder))
+                return self._seen(node, replace(defined, code=own, owner=owner))
+            if owner.made_of is None or not isinstance(code, Function) or "staticmethod" in code.markers:
+                return self._seen(node, defined)
+            bound = replace(code, bound=owner)
+            if {"property", "cached_property"} & code.markers:
+                return self.read_property(node, bound)
+            return self._seen(node, replace(defined, code=bound, owner=owner))
+        if owner.inner is None:
+            return None
+        if name in ("_orig_mod", "module"):
+            return self._seen(node, owner.inner)
+        return self.found(node, owner.inner, name)
+
+    def _dict(self, node: cst.Dict) -> TrackedObject:
+        entries: list[tuple[TrackedObject, TrackedObject]] = []
+        for element in node.elements:
+            if isinstance(element, cst.DictElement):
+                entries.append((self.evaluate(element.key), self.evaluate(element.value)))
+            else:
+                entries += self.evaluate(element.value).entries
+        return TrackedObject(node, entries=tuple(entries), number=self.new_number())
+
+    def _element(self, node: cst.Subscript) -> TrackedObject:
+        """``container[key]``."""
+        container = self.evaluate(node.value)
+        for each in node.slice:
+            self.visit(each)
+        key = self.key_of(node)
+        stored = self.state.objects.get(container.number, {})
+        if key and key in stored:
+            return self._seen(node, stored[key])
+        for name, value in container.entries:
+            if key == f"[{name.value!r}]":
+                return self._seen(node, value)
+        position = key[1:-1].lstrip("-")
+        if position.isdigit() and container.items and not isinstance(container.node, (cst.ListComp, cst.DictComp)):
+            items = container.items if not key.startswith("[-") else container.items[::-1]
+            index = int(position) - key.startswith("[-")
+            return self._seen(node, items[index]) if index < len(items) else TrackedObject(node)
+        if not container.number:
+            return TrackedObject(node)
+        if container.items:
+            return self._seen(node, container.items[0])
+        found = TrackedObject(node, owner=container, number=self.new_number())
+        if key:
+            self.state.put(container.number, key, found)
+        return found
+
+    def key_of(self, node: cst.Subscript) -> str:
+        """The name under which an object keeps the element, where a literal says which: ``[0]``."""
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if not isinstance(index, cst.Index):
+            return ""
+        if isinstance(index.value, cst.UnaryOperation):
+            return f"[{self.frame.module.code(index.value)}]"
+        value = index.value
+        known = self.state.find(self.frame.scopes, value.value) if isinstance(value, cst.Name) else None
+        literal = known.value if known is not None and known.passed else MISSING
+        if isinstance(value, (cst.SimpleString, cst.Integer)):
+            literal = value.evaluated_value
+        return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
+
+    def _comprehend(self, loop: cst.CompFor) -> None:
+        iterated = self.evaluate(loop.iter)
+        elements = self.elements(iterated)
+        self.assign(loop.target, elements[0] if elements else TrackedObject(loop.target, number=self.new_number()))
+        for test in loop.ifs:
+            self.visit(test)
+        if loop.inner_for_in is not None:
+            self._comprehend(loop.inner_for_in)
+
+    def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
+        """What a loop over ``iterated`` gets, where it is spelled out."""
+        return iterated.items or tuple(key for key, _ in iterated.entries)
+
+    def _difference(self, node: cst.BinaryOperation) -> None:
+        """``time.time() - start``: what ran in between."""
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        start, end = right.maker, left.maker
+        if start is None or end is None or start.name not in CLOCKS or end.name not in CLOCKS:
+            return
+        if start.order < end.order:
+            inside = [step for step in self.log if start.order < step.order < end.order]
+            before = [step for step in self.log if step.order < start.order]
+            self.emit(Timed, node, inside=inside, before=before, looped=bool(start.loops or end.loops))
+
+    def is_compile(self, decorator: cst.BaseExpression) -> bool:
+        """Whether a decorator compiles its function."""
+        named = (self._resolve(dotted(node)) for node in walk(decorator) if isinstance(node, (cst.Name, cst.Attribute)))
+        return any(name == "torch.compile" for name in named)
+
+    def _resolve(self, chain: str) -> str:
+        top, dot, rest = chain.partition(".")
+        known = self.state.find(self.frame.scopes, top)
+        return f"{known.name}{dot}{rest}" if known is not None and known.name else ""
+
+    def resolved(self, node: cst.BaseExpression) -> str:
+        """The dotted name of something imported; empty for anything else."""
+        return self._resolve(dotted(node))

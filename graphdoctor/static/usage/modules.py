@@ -1,0 +1,127 @@
+"""The modules of the project that a script imports, and which scripts have something to do with the compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.interp import imports
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.usage.events import dotted
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.walk import walk
+
+#: What stands in every file that has something to do with the compiler: one of these words, or one of these patterns.
+_WORDS = ("import compile", "dynamo_backend", "DynamoPlugin", "TORCH_LOGS")
+_OF_TORCH = re.compile(r"torch\.(compile|_dynamo|_inductor|_functorch|_export|export|_prims|_logging|ao\.quantization)")
+#: Most files that compile only compile patterns.
+_COMPILES = re.compile(r"(?<!\bre)\.compile\(")
+
+_IMPORTS = re.compile(r"^(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([\w.]+))", re.MULTILINE)
+
+
+def concerns_compiler(text: str) -> bool:
+    """Whether the text of a file has something to do with the compiler."""
+    if any(word in text for word in _WORDS) or _OF_TORCH.search(text) is not None:
+        return True
+    # Looking for the plain text first is ten times as fast.
+    return ".compile(" in text and _COMPILES.search(text) is not None
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """The statements at the top level of a module by the names that they bind, and the modules of ``import *``."""
+
+    names: Mapping[str, tuple[cst.BaseStatement, ...]]
+    stars: tuple[str, ...]
+
+
+def bindings(source: SourceModule, modules: Modules | None) -> Bindings:
+    """What the top level of a module binds; a compound statement counts for each name in it."""
+    names: dict[str, tuple[cst.BaseStatement, ...]] = {}
+    stars: list[str] = []
+    for statement in source.top.body:
+        if not isinstance(statement, cst.BaseStatement):
+            continue
+        for name in _bound(statement):
+            names[name] = (*names.get(name, ()), statement)
+        small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+        for each in small:
+            if isinstance(each, cst.ImportFrom) and isinstance(each.names, cst.ImportStar):
+                base = "." * len(each.relative) + (dotted(each.module) if each.module is not None else "")
+                stars.append(modules.absolute(source, base) if modules is not None and each.relative else base)
+    return Bindings(names, tuple(stars))
+
+
+def _bound(statement: cst.BaseStatement) -> set[str]:
+    if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+        return {statement.name.value}
+    found: set[str] = set()
+    for node in walk(statement, stop=(cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            found.add(node.name.value)
+        elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)) and isinstance(node.target, cst.Name):
+            found.add(node.target.value)
+        elif isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar):
+            found |= {alias.evaluated_alias or alias.evaluated_name.partition(".")[0] for alias in node.names}
+    return found
+
+
+class Modules:
+    """Finds the modules of the project of one scanned file."""
+
+    def __init__(self, interpreter: Interpreter, main: ModuleInfo) -> None:
+        self._interpreter = interpreter
+        self._main = main
+        self._infos = {main.key: main}
+        self._found: dict[tuple[str, str], ModuleInfo | None] = {}
+
+    def find(self, importer: SourceModule, dotted: str) -> SourceModule | None:
+        """The module ``dotted`` that ``importer`` imports; None when it is not part of the project."""
+        info = self._info(str(importer.file), dotted)
+        return info.source if info is not None else None
+
+    def absolute(self, importer: SourceModule, relative: str) -> str:
+        """The dotted name of a module named by ``..helpers``."""
+        info = self._infos.get(str(importer.file))
+        name = relative.lstrip(".")
+        package = info.package.split(".") if info is not None and info.package else []
+        above = package[: len(package) - (len(relative) - len(name) - 1)]
+        return ".".join([*above, name] if name else above)
+
+    def concern_compiler(self, source: SourceModule) -> bool:
+        """Whether a module that ``source`` imports, or one that such a module imports, concerns the compiler."""
+        for first in self._imported(source):
+            if concerns_compiler(first.text) or any(concerns_compiler(other.text) for other in self._imported(first)):
+                return True
+        return False
+
+    def _imported(self, source: SourceModule) -> list[SourceModule]:
+        names = [one or other for one, other in _IMPORTS.findall(source.text)]
+        absolute = [self.absolute(source, name) if name.startswith(".") else name for name in names]
+        found = [self.find(source, name) for name in dict.fromkeys(absolute) if name]
+        return [each for each in found if each is not None]
+
+    def _info(self, importer: str, dotted: str) -> ModuleInfo | None:
+        if (importer, dotted) not in self._found:
+            self._found[importer, dotted] = self._load(self._infos.get(importer), dotted)
+        return self._found[importer, dotted]
+
+    def _load(self, here: ModuleInfo | None, dotted: str) -> ModuleInfo | None:
+        if here is None:
+            return None
+        project = self._interpreter.project
+        file = imports.module_path(self._interpreter, here, dotted)
+        # What is known of the scanned file depends on these files too.
+        self._main.looked_for.update(here.looked_for)
+        source = project.source(file) if file is not None else None
+        if source is None:
+            return None
+        if str(source.file) not in self._infos:
+            package = dotted if source.file.name == "__init__.py" else dotted.rpartition(".")[0]
+            self._infos[str(source.file)] = ModuleInfo(source, dotted, package, Scope("module"))
+        return self._infos[str(source.file)]

@@ -1,0 +1,108 @@
+"""What names and attributes stand for at one place of a script, and how several paths come together.
+
+Names live in scopes, attributes and elements in objects. Scopes and objects are numbers, so that a copy of the state,
+which each arm of an ``if`` gets, is a copy of tables, and all names of an object see what is done to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from graphdoctor.static.usage.events import MISSING, Operation, TrackedObject, unwrapped
+
+_Names = Mapping[str, TrackedObject]
+_Key = TypeVar("_Key")
+
+
+@dataclass(eq=False)
+class State:
+    """Scopes, objects, and what was done to objects. The tables in it are replaced, never changed."""
+
+    scopes: dict[int, _Names] = field(default_factory=dict)
+    #: By the number of the object: attributes by name, elements as ``[0]``.
+    objects: dict[int, _Names] = field(default_factory=dict)
+    steps: dict[int, tuple[Operation, ...]] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        """A state of its own for one path."""
+        return State(dict(self.scopes), dict(self.objects), dict(self.steps))
+
+    def bind(self, scope: int, name: str, thing: TrackedObject) -> None:
+        """Bind ``name`` in a scope."""
+        self.scopes[scope] = {**self.scopes.get(scope, {}), name: thing}
+
+    def put(self, number: int, name: str, thing: TrackedObject) -> None:
+        """Store an attribute or element in an object."""
+        self.objects[number] = {**self.objects.get(number, {}), name: thing}
+
+    def find(self, scopes: Sequence[int], name: str) -> TrackedObject | None:
+        """What ``name`` stands for in the innermost of ``scopes`` that has it."""
+        return next((self.scopes[s][name] for s in reversed(scopes) if name in self.scopes.get(s, ())), None)
+
+    def record(self, thing: TrackedObject, step: Operation) -> None:
+        """Note that ``step`` worked on ``thing``; a call of a wrapper is one of what it wraps, too."""
+        if thing.number:
+            self.steps[thing.number] = (*self.steps.get(thing.number, ()), step)
+        if thing.inner is not None and step.name == ".__call__":
+            self.record(thing.inner, step)
+
+    def history(self, thing: TrackedObject) -> tuple[Operation, ...]:
+        """What was done to ``thing`` and to what it wraps, in order."""
+        own = self.steps.get(thing.number, ()) if thing.number else thing.steps
+        if thing.inner is None:
+            return own
+        return tuple(sorted({*own, *self.history(thing.inner)}, key=lambda step: step.order))
+
+    def now(self, thing: TrackedObject) -> TrackedObject:
+        """``thing`` with what was done to it so far."""
+        steps = self.history(thing)
+        return thing if steps == thing.steps else replace(thing, steps=steps)
+
+    def join(self, one: TrackedObject, other: TrackedObject) -> TrackedObject:
+        """Either of two. The one that wraps the other stays, for its steps say when; else the one with more steps."""
+        if one is other or (one.number and one.number == other.number):
+            return one
+        if _wraps(one, other):
+            return one
+        if _wraps(other, one):
+            return other
+        kept = other if len(self.history(other)) > len(self.history(one)) else one
+        same = unwrapped(one).number == unwrapped(other).number != 0
+        return replace(kept, unsure=not same, value=kept.value if one.value == other.value else MISSING)
+
+
+def _wraps(one: TrackedObject, other: TrackedObject) -> bool:
+    inner = one.inner
+    return inner is not None and (inner.number == other.number != 0 or _wraps(inner, other))
+
+
+def merge(states: Sequence[State]) -> State:
+    """Either of several states."""
+    merged = states[0]
+    for other in states[1:]:
+        merged = _either(merged, other)
+    return merged
+
+
+def _either(one: State, other: State) -> State:
+    merged = State(steps=dict(one.steps))
+    known = one.steps
+    for number in [n for n, steps in other.steps.items() if known.get(n) is not steps]:
+        steps = {*known.get(number, ()), *other.steps[number]}
+        merged.steps[number] = tuple(sorted(steps, key=lambda step: step.order))
+    merged.scopes = _tables(merged, one.scopes, other.scopes)
+    merged.objects = _tables(merged, one.objects, other.objects)
+    return merged
+
+
+def _tables(merged: State, one: Mapping[_Key, _Names], other: Mapping[_Key, _Names]) -> dict[_Key, _Names]:
+    found = {**other, **one}
+    for key in [k for k, names in other.items() if one.get(k, names) is not names]:
+        mine, names = one[key], other[key]
+        table = {**names, **mine}
+        for name in [n for n in names if n in mine and names[n] is not mine[n]]:
+            table[name] = merged.join(mine[name], names[name])
+        found[key] = table
+    return found

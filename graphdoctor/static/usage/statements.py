@@ -1,0 +1,213 @@
+"""Statements of a script: what they bind, and how the paths through them come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from graphdoctor.static.usage.conditions import Conditions
+from graphdoctor.static.usage.events import Setting, Store, TrackedObject
+from graphdoctor.static.usage.state import merge
+
+#: What the settings of torch that rules know begin with.
+_CONFIG = ("torch._dynamo.config.", "torch._inductor.config.", "torch._functorch.config.")
+
+#: Context managers that take the errors of what stands in them.
+_TAKES_ERRORS = ("contextlib.suppress", "pytest.raises", "suppress")
+
+#: A loop over so many objects that are spelled out is walked object by object.
+_ONE_BY_ONE = 4
+
+
+class Statements(Conditions):
+    """The part of the script walker that knows statements."""
+
+    def define(self, node: cst.FunctionDef | cst.ClassDef) -> None:
+        """Bind a function or class."""
+        raise NotImplementedError
+
+    def import_names(self, node: cst.Import | cst.ImportFrom) -> None:
+        """Bind what is imported."""
+        raise NotImplementedError
+
+    def is_main(self) -> bool:
+        """Whether the module is the file that is scanned, and not one that it imports."""
+        raise NotImplementedError
+
+    def block(self, statements: Iterable[cst.CSTNode]) -> bool:
+        """Run statements; False when the end is not reached."""
+        before = self.frame.guards
+        try:
+            for statement in statements:
+                self.frame.statement = statement
+                if isinstance(statement, cst.SimpleStatementLine):
+                    if not all(self._simple(small) for small in statement.body):
+                        return False
+                elif isinstance(statement, cst.BaseSmallStatement):
+                    if not self._simple(statement):
+                        return False
+                elif not self._compound(statement):
+                    return False
+            return True
+        finally:
+            # An arm that ends the block guards what stands behind it, up to the end of the block.
+            self.frame.guards = before
+
+    def _simple(self, node: cst.BaseSmallStatement) -> bool:
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            self.import_names(node)
+        elif isinstance(node, cst.Assign):
+            value = self.evaluate(node.value)
+            for each in node.targets:
+                self.assign(each.target, value)
+        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+            self.assign(node.target, self.evaluate(node.value))
+        elif isinstance(node, cst.Return):
+            value = self.evaluate(node.value) if node.value is not None else TrackedObject(node, value=None)
+            self.frame.returns.append((value, self.state.copy()))
+            return False
+        elif isinstance(node, (cst.Global, cst.Nonlocal)):
+            self.frame.outer |= {item.name.value for item in node.names}
+        elif isinstance(node, (cst.Raise, cst.Continue, cst.Break)):
+            self.visit(node)
+            return False
+        else:
+            self.visit(node)
+        return True
+
+    def _compound(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            self.define(node)
+        elif isinstance(node, cst.If):
+            return self._if(node)
+        elif isinstance(node, cst.For):
+            self._for(node)
+        elif isinstance(node, cst.While):
+            self.visit(node.test)
+            self._round(node, node.body.body)
+        elif isinstance(node, cst.With):
+            guards: tuple[str, ...] = ()
+            for item in node.items:
+                value = self.evaluate(item.item)
+                guards = ("try",) if value.made_by in _TAKES_ERRORS else guards
+                if item.asname is not None:
+                    self.assign(item.asname.name, value)
+            return self._guarded(guards, node.body.body)
+        elif isinstance(node, cst.Try):
+            return self._try(node)
+        elif isinstance(node, cst.Match):
+            self.visit(node)
+        return True
+
+    def _try(self, node: cst.Try) -> bool:
+        before = self.state.copy()
+        reached = self._guarded(("try",) if node.handlers else (), node.body.body)
+        after = self.state
+        for handler in node.handlers:
+            self.state = before.copy()
+            self._arm((f"except at {id(handler)}", True), handler.body.body)
+        self.state = after
+        if reached and node.orelse is not None:
+            reached = self.block(node.orelse.body.body)
+        return reached and (node.finalbody is None or self.block(node.finalbody.body.body))
+
+    def _for(self, node: cst.For) -> None:
+        iterated = self.evaluate(node.iter)
+        elements = self.elements(iterated)
+        if 0 < len(elements) <= _ONE_BY_ONE and not isinstance(iterated.node, (cst.ListComp, cst.GeneratorExp)):
+            for element in elements:
+                self.assign(node.target, element)
+                self.block(node.body.body)
+            return
+        if elements:
+            self.assign(node.target, elements[0])
+        else:
+            self.assign(node.target, TrackedObject(node.target, owner=iterated, number=self.new_number()))
+        self._round(node, node.body.body)
+
+    def _round(self, loop: cst.For | cst.While, body: Iterable[cst.CSTNode]) -> None:
+        frame = self.frame
+        saved = frame.loops, frame.outside
+        frame.loops, frame.outside = (*frame.loops, loop), len(frame.path)
+        self.block(body)
+        frame.loops, frame.outside = saved
+
+    def _if(self, node: cst.If) -> bool:
+        """Both arms run on a state of their own; an arm that ends the block leaves the state to the other one."""
+        text = " ".join(self.frame.module.code(node.test).split())
+        if text in ('__name__ == "__main__"', "__name__ == '__main__'"):
+            return self.block(node.body.body) if self.is_main() else True
+        self.visit(node.test)
+        answer = self.decided(node.test)
+        orelse = node.orelse
+        if answer is True:
+            return self.block(node.body.body)
+        if answer is False:
+            return self._else(orelse)
+        key, holds = self.condition(node.test)
+        text = text.removeprefix("not ")
+        before = self.state
+        self.state = before.copy()
+        reached = self._arm((key, holds), node.body.body, text)
+        taken, self.state = self.state, before.copy()
+        other = self._arm((key, not holds), [orelse] if orelse is not None else [], text)
+        if reached and other:
+            self.state = merge([taken, self.state])
+        elif reached:
+            self.state = taken
+        if reached != other:
+            self.frame.guards = (*self.frame.guards, text)
+        return reached or other
+
+    def _else(self, orelse: cst.If | cst.Else | None) -> bool:
+        if isinstance(orelse, cst.If):
+            return self._if(orelse)
+        return self.block(orelse.body.body) if orelse is not None else True
+
+    def _arm(self, condition: tuple[str, bool], body: Iterable[cst.CSTNode], guard: str = "") -> bool:
+        frame = self.frame
+        frame.path = (*frame.path, condition)
+        reached = self._guarded((guard or condition[0],), body)
+        frame.path = frame.path[:-1]
+        return reached
+
+    def _guarded(self, guards: tuple[str, ...], body: Iterable[cst.CSTNode]) -> bool:
+        frame = self.frame
+        before, frame.guards = frame.guards, (*frame.guards, *guards)
+        reached = self.block(body)
+        frame.guards = before
+        return reached
+
+    def assign(self, target: cst.BaseExpression, thing: TrackedObject) -> None:
+        """Bind ``target``; an element or an attribute that is stored is an event."""
+        if isinstance(target, (cst.Tuple, cst.List)):
+            for position, element in enumerate(target.elements):
+                known = position < len(thing.items)
+                each = thing.items[position] if known else TrackedObject(element.value, number=self.new_number())
+                self.assign(element.value, each)
+        elif isinstance(target, cst.Name):
+            scopes = self.frame.scopes
+            outer = [s for s in scopes[:-1] if target.value in self.state.scopes.get(s, ())] or scopes[:1]
+            self.state.bind(outer[-1] if target.value in self.frame.outer else scopes[-1], target.value, thing)
+        elif isinstance(target, cst.Subscript):
+            container, key = self.evaluate(target.value), self.key_of(target)
+            for index in target.slice:
+                self.visit(index)
+            if container.number and key:
+                self.state.put(container.number, key, thing)
+            self.emit(Store, target, target=target, thing=thing, path=self.frame.path, container=container)
+        elif isinstance(target, cst.Attribute):
+            self._store(target, thing)
+
+    def _store(self, target: cst.Attribute, thing: TrackedObject) -> None:
+        setting = self.resolved(target)
+        if setting.startswith(_CONFIG):
+            self.emit(Setting, target, name=setting, thing=thing)
+            return
+        owner = self.evaluate(target.value)
+        name = target.attr.value
+        if owner.number:
+            self.state.record(owner, self.new_step(f".{name}=", target, owner, (thing,)))
+            self.state.put(owner.number, name, thing)
+        self.emit(Store, target, target=target, thing=thing, path=self.frame.path, container=owner)

@@ -1,0 +1,131 @@
+"""A compiled LightningModule calls `self.log`.
+
+What: `torch.compile` of a `LightningModule` whose `training_step`, `validation_step`, `test_step` or `predict_step`
+calls `self.log` or `self.log_dict`, given to `fit`, `validate`, `test` or `predict` of a `Trainer`.
+
+Why: Lightning compiles these methods, and with them `self.log`. In torch 2.13 with Lightning up to 2.6.6 Dynamo fails
+there with an InternalTorchDynamoError; it is mended in Lightning's pull request 21837.
+
+Fix: Compile what the module holds, `self.net = torch.compile(self.net)`, and give the Trainer the module itself.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage.events import Class, Use, dotted, together, unwrapped
+from graphdoctor.syntax.walk import walk
+
+from ._shared import code
+
+CODE = "GD626"
+NAME = "log-in-compiled-module"
+SEVERITY = "warning"
+GB_IDS = ()
+TORCH = ">=2.13"
+
+BREAKS = (
+    """\
+import torch
+
+
+def main(loader):
+    import lightning as L
+
+    class Model(L.LightningModule):
+        def training_step(self, batch, index):
+            loss = self.layer(batch).sum()
+            self.log("loss", loss)
+            return loss
+
+    model = torch.compile(Model())
+    L.Trainer(max_epochs=1).fit(model, loader)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import torch
+
+
+def main(loader):
+    import lightning as L
+
+    class Model(L.LightningModule):
+        def training_step(self, batch, index):
+            return self.layer(batch).sum()
+
+    model = torch.compile(Model())
+    L.Trainer(max_epochs=1).fit(model, loader)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(loader, net):
+    import lightning as L
+
+    class Model(L.LightningModule):
+        def __init__(self, net):
+            super().__init__()
+            self.net = torch.compile(net)
+
+        def training_step(self, batch, index):
+            loss = self.net(batch).sum()
+            self.log("loss", loss)
+            return loss
+
+    L.Trainer(max_epochs=1).fit(Model(net), loader)
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+#: What a Trainer runs of the module, by its own methods.
+_STEPS = {
+    ".fit": ("training_step", "validation_step"),
+    ".validate": ("validation_step",),
+    ".test": ("test_step",),
+    ".predict": ("predict_step",),
+}
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    steps = _STEPS.get(step.name, ())
+    model = step.argument(0, "model") if steps else None
+    trainer = step.receiver
+    if model is None or trainer is None or not trainer.made_by.endswith("Trainer"):
+        return None
+    wrapper, kind = model.find("torch.compile"), unwrapped(model).made_of
+    if wrapper is None or kind is None or model.unsure or not _is_lightning(kind):
+        return None
+    logging = next((name for name in steps if _logs(kind, name)), None)
+    sure = together(wrapper.path, step.path) if logging is not None else None
+    if sure is None:
+        return None
+    words = f"{code(event)} compiles `{logging}`, and Dynamo fails in `self.log` of Lightning up to 2.6.6"
+    return Hit(event, words, "compile what the module holds: `self.net = torch.compile(self.net)`", sure)
+
+
+def _is_lightning(kind: Class) -> bool:
+    return any(root.rpartition(".")[2] == "LightningModule" for root in kind.roots)
+
+
+def _logs(kind: Class, name: str) -> bool:
+    method = kind.method(name)
+    if method is None or not isinstance(method.node, cst.FunctionDef):
+        return False
+    called = (dotted(n.func) for n in walk(method.module.body(method.node)) if isinstance(n, cst.Call))
+    return any(each in ("self.log", "self.log_dict") for each in called)

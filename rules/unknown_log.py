@@ -1,0 +1,161 @@
+"""A log of torch that does not exist, or is given what it does not take.
+
+What: A name in `os.environ["TORCH_LOGS"]` that is a slip of one that torch has ("recompile" for "recompiles"), an
+argument of `torch._logging.set_logs` that does not exist, and a bool for a component (`dynamo=True`) or a level for an
+artifact (`graph_breaks=logging.DEBUG`).
+
+Why: With a wrong name in `TORCH_LOGS`, `import torch` raises ValueError; `set_logs` raises TypeError for an argument
+that it does not have, and ValueError for a value of the wrong kind. The names are those of the installed torch; without
+one nothing is reported.
+
+Fix: Use the name that the message shows; a component takes a level such as `logging.DEBUG`, an artifact a bool.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.config.suggestions import slip
+from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use
+from graphdoctor.target_torch.log_names import LogNames, installed_logs
+
+from ._shared import code
+
+CODE = "GD627"
+NAME = "unknown-log"
+SEVERITY = "error"
+GB_IDS = ()
+TORCH = ">=2.6"
+
+BREAKS = (
+    """\
+import os
+
+
+def loud():
+    os.environ["TORCH_LOGS"] = "+dynamo,recompile"  # flagged
+    import torch
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+torch._logging.set_logs(graph_break=True)  # raises
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+torch._logging.set_logs(dynamo=True)  # raises
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+CLEAN = (
+    """\
+import os
+
+
+def loud():
+    os.environ["TORCH_LOGS"] = "+dynamo,recompiles,torch.fx"
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import logging
+
+import torch
+
+
+def loud():
+    torch._logging.set_logs(dynamo=logging.DEBUG, graph_breaks=True)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def loud(logs):
+    torch._logging.set_logs(**logs)
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import os
+
+
+def loud(names):
+    os.environ["TORCH_LOGS"] = names
+
+
+def f(x):
+    return x * 2
+""",
+)
+
+
+def check_place(event: Store) -> Hit | None:
+    target = event.target
+    if not isinstance(target, cst.Subscript) or event.container is None or event.container.name != "os.environ":
+        return None
+    key = target.slice[0].slice
+    literal = key.value if isinstance(key, cst.Index) else None
+    if not isinstance(literal, cst.SimpleString) or literal.evaluated_value != "TORCH_LOGS":
+        return None
+    return _variable(event, event.thing)
+
+
+def check_use(event: Use) -> Hit | None:
+    step = event.step
+    names = installed_logs()
+    if step.name == "os.environ.setdefault":
+        return _variable(event, step.args[1]) if len(step.args) == 2 and step.args[0].value == "TORCH_LOGS" else None
+    if step.name != "torch._logging.set_logs" or names is None:
+        return None
+    for name, given in step.kwargs.items():
+        if name not in names.arguments and name not in ("**", "*"):
+            meant = slip(name, names.arguments)
+            words = f"`set_logs` has no argument `{name}` and raises TypeError"
+            return Hit(event, words, f"did you mean `{meant}`?" if meant else "see `help(torch._logging.set_logs)`")
+        wrong = _wrong_kind(name, given, names)
+        if wrong:
+            return Hit(event, f"{code(event)} raises ValueError: {wrong}", "give it that")
+    return None
+
+
+def _variable(event: Store | Use, given: TrackedObject) -> Hit | None:
+    names = installed_logs()
+    if names is None or not isinstance(given.value, str):
+        return None
+    known = names.components | names.artifacts | {"all", "help"}
+    for each in given.value.split(","):
+        name = each.strip().lstrip("+-")
+        meant = None if name in known or "." in name else slip(name, known)
+        if meant:
+            return Hit(event, f"torch has no log `{name}`, and `import torch` raises ValueError", f"use `{meant}`")
+    return None
+
+
+def _wrong_kind(name: str, given: TrackedObject, names: LogNames) -> str:
+    """What is wrong with the value of an argument, if anything is known to be."""
+    if name in names.components and given.value is True:
+        return f"`{name}` takes a level, such as `logging.DEBUG`"
+    level = given.name.startswith("logging.") or (given.value is not MISSING and type(given.value) is int)
+    return f"`{name}` takes a bool" if name in names.artifacts and level else ""

@@ -1,0 +1,22 @@
+"""The plain words for the commonest graph breaks."""
+
+from __future__ import annotations
+
+from graphdoctor.breaks import registry
+from graphdoctor.breaks.explanations import WORDS, in_plain_words
+from graphdoctor.breaks.messages import Message
+
+
+def test_each_id_is_in_the_registry() -> None:
+    assert set(WORDS) - set(registry.load()) == set()
+
+
+def test_words_for_a_text_that_is_made_at_run_time_keep_it() -> None:
+    reason, _ = in_plain_words(Message("Tensor device mismatch", "GB5173", "cpu and cuda:0 in add {x}"))
+    assert reason == "tensors on different devices meet in one operation: cpu and cuda:0 in add {x}"
+
+
+def test_general_words_need_no_message() -> None:
+    assert WORDS["GB5173"][0].general == "tensors on different devices meet in one operation"
+    assert WORDS["GB0156"][0].general == "the method `...` cannot be traced"
+    assert all("{" not in words.general for entries in WORDS.values() for words in entries)

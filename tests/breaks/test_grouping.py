@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+from graphdoctor.breaks.grouping import RawEvent, RawFrame, distinct, user_stack
+from graphdoctor.breaks.locations import Places
+from graphdoctor.model.runs import Frame
+
+PLACES = Places(root="/p", own=("/p",), torch="/env/site-packages/torch", library=("/lib",), tool="/tool")
+SOURCE = """\
+class Net:
+    def forward(self, x):
+        y = self.helper(x)
+        return y
+    def helper(self, x):
+        print(x)
+"""
+MESSAGE = "Failed to trace builtin operator\n  Explanation: builtin operator `print`\n\n  Developer debug context: "
+
+FORWARD = RawFrame("/p/model.py", 3, 13, "forward")
+HELPER = RawFrame("/p/model.py", 6, 9, "helper")
+LINEAR = RawFrame("/env/site-packages/torch/nn/modules/linear.py", 10, 5, "forward")
+COPY = RawFrame("/lib/copy.py", 20, 5, "deepcopy")
+LIBRARY = RawFrame("/env/site-packages/transformers/gpt2.py", 700, 9, "forward")
+
+
+def event(*traced: RawFrame, above: tuple[RawFrame, ...] = (), kind: str = "resume") -> RawEvent:
+    return RawEvent(MESSAGE, kind, above, traced, gb_id="GB0059")  # type: ignore[arg-type]
+
+
+def source(path: str) -> str:
+    return SOURCE if path == "/p/model.py" else ""
+
+
+def test_one_line_is_one_break_however_often_it_occurs() -> None:
+    resumed = RawFrame("/p/model.py", 6, 9, "torch_dynamo_resume_in_helper_at_6")
+    (found,) = distinct([event(FORWARD, HELPER), event(HELPER, above=(FORWARD,)), event(resumed)], PLACES, source)
+    assert (found.path, found.line, found.column, found.function, found.events) == ("model.py", 6, 9, "Net.helper", 3)
+    assert (found.gb_id, found.owner, found.whole_frame) == ("GB0059", "own", False)
+    assert found.stack == (Frame("model.py", 3, "Net.forward"), Frame("model.py", 6, "Net.helper"))
+
+
+def test_two_columns_of_a_line_are_two_breaks() -> None:
+    other = RawFrame("/p/model.py", 6, 20, "helper")
+    assert len(distinct([event(HELPER), event(other)], PLACES, source)) == 2
+
+
+def test_an_unknown_column_is_no_break_of_its_own() -> None:
+    unknown = RawFrame("/p/model.py", 6, None, "helper")
+    for events in ([event(HELPER), event(unknown)], [event(unknown), event(HELPER)]):
+        (found,) = distinct(events, PLACES, source)
+        assert (found.column, found.events) == (9, 2)
+
+
+def test_a_break_inside_torch_or_the_library_is_placed_at_the_call() -> None:
+    for inner in (LINEAR, COPY):
+        (found,) = distinct([event(FORWARD, inner)], PLACES, source)
+        assert (found.line, found.owner) == (3, "own")
+
+
+def test_a_break_in_a_package_is_third_party_but_placed_at_the_own_call() -> None:
+    (found,) = distinct([event(FORWARD, LIBRARY)], PLACES, source)
+    assert (found.path, found.line, found.owner) == ("model.py", 3, "third-party")
+    (alone,) = distinct([event(LIBRARY, LINEAR)], PLACES, source)
+    assert (alone.path, alone.line, alone.owner) == (LIBRARY.path, 700, "third-party")
+
+
+def test_two_lines_of_a_package_under_one_call_are_two_breaks() -> None:
+    other = RawFrame(LIBRARY.path, 800, 9, "forward")
+    assert len(distinct([event(FORWARD, LIBRARY), event(FORWARD, other)], PLACES, source)) == 2
+
+
+def test_the_break_in_torch_optimizers_is_torchs() -> None:
+    inner = RawFrame("/env/site-packages/torch/optim/optimizer.py", 79, 9, "_use_grad")
+    (found,) = distinct([event(FORWARD, inner)], PLACES, source)
+    assert found.owner == "torch"
+
+
+def test_a_skip_drops_the_whole_frame() -> None:
+    (found,) = distinct([event(HELPER), event(HELPER, kind="skip")], PLACES, source)
+    assert found.whole_frame
+
+
+def test_a_resume_frame_replaces_its_caller_and_nothing_else() -> None:
+    resumed = RawFrame("/p/model.py", 4, 9, "torch_dynamo_resume_in_forward_at_3")
+    assert [f.line for f in user_stack(event(resumed, above=(FORWARD,)), PLACES)] == [4]
+    nested = RawFrame("/p/block.py", 8, 9, "forward")
+    assert [f.line for f in user_stack(event(nested, above=(FORWARD,)), PLACES)] == [3, 8]
+
+
+def test_frames_of_the_tool_are_no_user_frames() -> None:
+    worker = RawFrame("/tool/experiment.py", 1, 1, "run")
+    assert user_stack(event(HELPER, above=(worker,)), PLACES) == [HELPER]
+    assert distinct([event(worker)], PLACES, source) == ()
+
+
+def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> None:
+    ddp = RawFrame("/env/site-packages/torch/nn/parallel/distributed.py", 1714, 9, "_run_ddp_forward")
+    manager = RawFrame("/lib/contextlib.py", 301, 9, "helper")
+    polyfill = RawFrame("/env/site-packages/torch/_dynamo/polyfills/__init__.py", 513, 5, "instantiate")
+    for inner in ((ddp,), (ddp, manager), (ddp, manager, polyfill, manager)):
+        (found,) = distinct([event(FORWARD, *inner)], PLACES, source)
+        assert (found.line, found.owner) == (3, "torch")
+    (users,) = distinct([event(FORWARD, ddp, HELPER, manager)], PLACES, source)
+    assert users.owner == "own"
+
+
+def test_an_event_may_stand_for_several_records() -> None:
+    (found,) = distinct([replace(event(HELPER), times=3), replace(event(FORWARD, HELPER), times=2)], PLACES, source)
+    assert found.events == 5

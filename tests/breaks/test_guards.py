@@ -1,0 +1,101 @@
+import pytest
+
+from graphdoctor.breaks.guards import read
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "name", "dimension"),
+    [
+        ("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", "size", "x", 0),
+        ("0/0: tensor 'L['x']' size mismatch at index 1. expected 4, actual 5", "size", "x", 1),
+        ("0/0: tensor 'x' stride mismatch at index 0. expected 8, actual 1", "stride", "x", None),
+        ("0/1: tensor 'x' rank mismatch. expected 1, actual 2", "rank", "x", None),
+        ("0/0: tensor 'x' requires_grad mismatch. expected requires_grad=0", "requires_grad", "x", None),
+        ("0/0: len(xs) == 1      # return x  # model.py:7 in f", "length", "xs", None),
+        ("0/0: mask is None      # return x  # model.py:7 in f", "presence", "mask", None),
+        (
+            "0/0: self.step == 0    # self.step += 1  # a/model.py:18 in forward (HINT: ...)",
+            "attribute",
+            "self.step",
+            None,
+        ),
+        ("0/0: G['COUNT'] == 0   # COUNT += 1  # model.py:18 in f", "global", "G['COUNT']", None),
+        ("0/0: n == 2            # return x[:n]  # model.py:8 in f", "value", "n", None),
+        ("0/0: 2 <= x.size()[0]  # x * 2  # model.py:8 in f", "size", "x", 0),
+        ("0/0: GLOBAL_STATE changed: grad_mode ", "state", None, None),
+        ("0/0: Cache line invalidated because L['x'] got deallocated", "lifetime", "x", None),
+        ("0/0: ___check_obj_id(e, 1403), type=<enum 'E'>  # return x  # model.py:7 in f", "identity", "e", None),
+        ("0/0: ___check_type_id(a, 1403), type=<class 'float'>", "type", "a", None),
+        ("0/0: expected type of 'x' to be a tensor type, ' but found <class 'P'>", "type", "x", None),
+        ("0/0: self._modules['drop'].training == True  # x  # model.py:7 in f", "mode", "self.drop.training", None),
+        ("0/0: self.opt is None   # x  # model.py:7 in f", "presence", "self.opt", None),
+        ("0/0: ___dict_contains('scale', self.__dict__)", "attribute", "self.scale", None),
+        ("0/0: len(self._modules['layers']._modules) != 1", "length", "self.layers", None),
+        ("0/0: (n % 5) != 0  # if n % 5  # model.py:7 in f (_dynamo/x.py:1 in e)", "value", "(n % 5) != 0", None),
+        ("0/0: 0 <= n <= 4  # x  # model.py:7 in f (a/b.py:1 in c)", "value", "0 <= n <= 4", None),
+        ("0/0: x.size()[0] > y.size()[0]  # x  # model.py:7 in f (a/b.py:1 in c)", "size", "x", 0),
+        ("0/0: (x.size()[1] % 2) != 0  # x  # model.py:7 in f (a/b.py:1 in c)", "size", "x", 1),
+        ("0/0: tensor '___from_numpy(a)' size mismatch at index 0. expected 8, actual 1", "size", "a", 0),
+        ("0/0: ___stack0 == 'text'  # x  # model.py:7 in f", "value", None, None),
+        ("0/0: something new", "other", None, None),
+    ],
+)
+def test_reason_is_classified(reason: str, kind: str, name: str | None, dimension: int | None) -> None:
+    guard = read(reason)
+    assert (guard.kind, guard.name, guard.dimension) == (kind, name, dimension)
+    assert guard.words
+
+
+def test_place_and_words() -> None:
+    guard = read(
+        "0/0: self.step == 0    # self.step += 1  # a/model.py:18 in forward (HINT: x)\nUser stack trace:\n  ..."
+    )
+    assert (guard.path, guard.line, guard.text) == ("a/model.py", 18, "self.step == 0")
+    assert guard.words == "the attribute self.step is no longer 0"
+
+
+def test_module_paths_are_readable() -> None:
+    guard = read(
+        "0/0: tensor 'self._modules['lin']._parameters['bias']' requires_grad mismatch. expected requires_grad=1"
+    )
+    assert guard.name == "self.lin.bias"
+
+
+def test_modules_of_a_list_are_read_as_items() -> None:
+    guard = read("0/0: self._modules['layers']._modules['3'].i == 0    # self.i += 1  # model.py:9 in forward")
+    assert guard.name == "self.layers[3].i"
+
+
+def test_addresses_are_left_out_because_they_differ_from_run_to_run() -> None:
+    first, second = (read(f"0/0: ___check_obj_id(e, {n}), type=<enum 'E'>") for n in (140623920362384, 140623920362999))
+    assert first == second
+    assert "1406" not in first.text
+
+
+def test_zero_one_specialisation_is_told_apart() -> None:
+    guard = read("0/1: 2 <= x.size()[0]  # y = x * 2  # model.py:7 in f (user code shown is first use)")
+    assert guard.zero_one
+    assert "size 0 or 1 in dimension 0" in guard.words
+    assert not read("0/1: 3 <= x.size()[0]  # y = x * 2  # model.py:7 in f (x.py:1 in g)").zero_one
+
+
+def test_the_user_stack_has_whole_paths() -> None:
+    guard = read(
+        "0/0: n == 2    # return x[:n]  # pkg/helper.py:5 in helper\n"
+        'User stack trace:\n  File "/p/model.py", line 7, in f\n    x\n  File "/p/pkg/helper.py", line 5, in helper\n'
+    )
+    assert guard.stack == (("/p/model.py", 7), ("/p/pkg/helper.py", 5))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "0/0: L['___stack0'].size()[0] == 4",
+        "0/0: zuf0 > 2.0",
+        "0/1: tensor '___stack1' rank mismatch. expected 2, actual 3",
+    ],
+)
+def test_names_that_dynamo_made_up_are_described(reason: str) -> None:
+    words = read(reason).words
+    assert "___stack" not in words and "zuf" not in words
+    assert "a value from before a graph break" in words or "a number computed from tensor data" in words

@@ -1,0 +1,62 @@
+from graphdoctor.breaks.explanations import in_plain_words
+from graphdoctor.breaks.messages import one_line, parse
+
+PRINT = """\
+Failed to trace builtin operator
+  Explanation: Dynamo does not know how to trace builtin operator `print` with argument types ['str']
+  Hint: Avoid calling builtin `print`.
+  Hint: Please report an issue
+    to PyTorch.
+
+  Developer debug context: builtin print [<class 'ConstantVariable'>] False
+
+ For more details about this graph break, please visit: https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html"""
+
+LOOP = """
+
+*** While handling this graph break, another graph break occurred: ***
+
+graph break in loop
+  Explanation: torch.compile detected a graph break in a for/while loop.
+
+  Developer debug context: forward
+
+ For more details about this graph break, please visit: https://meta-pytorch.github.io/compile-graph-break-site/gb/gb7000.html"""
+
+
+def test_message_is_taken_apart() -> None:
+    message = parse(PRINT)
+    assert (message.gb_type, message.gb_id) == ("Failed to trace builtin operator", "GB0059")
+    assert message.explanation.startswith("Dynamo does not know how to trace builtin operator `print`")
+    assert message.hints == ("Avoid calling builtin `print`.", "Please report an issue to PyTorch.")
+    assert message.context.startswith("builtin print")
+
+
+def test_the_first_part_of_a_chain_is_the_cause() -> None:
+    assert parse(PRINT + LOOP) == parse(PRINT)
+
+
+def test_a_prefix_before_the_type_is_skipped() -> None:
+    text = "Encountered graph break when attempting to trace CALL: a function call, e.g. f(x, y):\n\n" + PRINT
+    assert parse(text).gb_type == "Failed to trace builtin operator"
+
+
+def test_a_plain_text_has_no_type() -> None:
+    message = parse("\ncall_function print in skip_files\nmore")
+    assert (message.gb_type, message.gb_id, message.explanation) == (None, None, "call_function print in skip_files")
+
+
+def test_print_is_named_in_plain_words() -> None:
+    reason, hints = in_plain_words(parse(PRINT))
+    assert reason == "print() is a side effect that cannot be part of a graph"
+    assert "is_compiling" in hints[0]
+
+
+def test_an_unknown_type_keeps_the_words_of_dynamo() -> None:
+    message = parse("Some new break\n  Explanation: Because of that.\n  Hint: Do this.\n\n  Developer debug context: x")
+    assert in_plain_words(message) == ("Because of that.", ("Do this.",))
+
+
+def test_one_line_is_cut() -> None:
+    assert one_line("\n  first \nsecond") == "first"
+    assert len(one_line("x" * 1000)) == 300

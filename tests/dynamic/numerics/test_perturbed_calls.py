@@ -1,0 +1,170 @@
+"""Rewrites of a branch, right and wrong on the side that the sample does not take, in eager on varied inputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+
+from graphdoctor.dynamic.numerics.perturbed_calls import Varying
+from graphdoctor.dynamic.user_code.target import Sample, Target
+from graphdoctor.dynamic.worker.experiment import default_loss
+from graphdoctor.model.runs import Varied
+
+Forward = Callable[[nn.Module, torch.Tensor], torch.Tensor]
+
+
+class Net(nn.Module):
+    def __init__(self, body: Forward) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.body = body
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(self, x)
+
+
+def branch(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return x * net.weight if x.sum() > 0 else -x * net.weight.exp()
+
+
+def select(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x.sum() > 0, x * net.weight, -x * net.weight.exp())
+
+
+def one_side(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return x * net.weight
+
+
+def root(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return (x * net.weight).sqrt() if x.min() > 0 else x * net.weight
+
+
+def select_root(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x.min() > 0, (x * net.weight).sqrt(), x * net.weight)
+
+
+def guard(net: Any, x: torch.Tensor) -> torch.Tensor:
+    if x.isnan().any():
+        raise ValueError("bad")
+    return x * net.weight
+
+
+def other_guard(net: Any, x: torch.Tensor) -> torch.Tensor:
+    if x.isnan().any():
+        raise RuntimeError("bad")
+    return x * net.weight
+
+
+def varying(folder: Path, body: Forward, mode: Any, inputs: Any = None) -> Varying:
+    given = torch.tensor([0.5, 1.0, 2.0]) if inputs is None else inputs
+
+    def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
+        outputs = sample.function(*sample.args)
+        loss = default_loss(outputs) if mode == "train" else None
+        if loss is not None:
+            loss.backward()
+        return outputs, loss
+
+    target = Target("Net", lambda: Sample(Net(body), (given,)), torch.device("cpu"))
+    return Varying(target, mode, call, folder, gradients=mode == "train")
+
+
+def compared(folder: Path, original: Forward, fixed: Forward, mode: Any) -> Varied:
+    varying(folder, original, mode).record(set(), lambda found: None)
+    return varying(folder, fixed, mode).check()
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_a_right_rewrite_holds_on_all_inputs(tmp_path: Path, mode: str) -> None:
+    found = compared(tmp_path, branch, select, mode)
+    assert found.differs == "" and found.calls >= 10
+    # Where an infinity makes the side that is not taken overflow, torch.where gives NaN.
+    overflow = "with one infinity in each input gradient of weight: values differ: NaN in one and not in the other"
+    assert found.changes == (overflow if mode == "train" else "")
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_a_side_that_the_sample_does_not_take_is_compared(tmp_path: Path, mode: str) -> None:
+    found = compared(tmp_path, branch, one_side, mode)
+    assert found.differs.startswith("with the inputs negated output: values differ by up to ")
+
+
+def test_a_gradient_that_becomes_nan_is_seen_in_train_mode_alone(tmp_path: Path) -> None:
+    assert compared(tmp_path, root, select_root, "eval").differs == ""
+    found = compared(tmp_path, root, select_root, "train")
+    assert found.differs.startswith("with the inputs negated gradient of ")
+
+
+def test_exceptions_are_told_from_results(tmp_path: Path) -> None:
+    assert compared(tmp_path, guard, guard, "eval").changes == ""
+    found = compared(tmp_path, guard, other_guard, "eval")
+    assert found.differs == ""
+    assert found.changes == "with one NaN in each input it raises RuntimeError: bad, and the original ValueError: bad"
+    gone = compared(tmp_path, guard, one_side, "eval")
+    assert gone.differs == "with one NaN in each input only the original raises ValueError: bad"
+    new = compared(tmp_path, one_side, guard, "eval")
+    assert new.differs == "with one NaN in each input only the fixed code raises ValueError: bad"
+
+
+def test_an_input_that_the_original_does_not_accept_does_not_count(tmp_path: Path) -> None:
+    def rows(net: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.max(0).values * net.weight
+
+    def any_rows(net: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.max(0).values * net.weight if len(x) else net.weight * 1
+
+    recorded = varying(tmp_path, rows, "eval").record(set(), lambda found: None)
+    assert recorded.refused == ("an empty batch",) and recorded.dtypes == ("float32", "float64", "int64")
+    assert varying(tmp_path, any_rows, "eval").check().differs == ""
+
+
+def test_variations_that_change_nothing_are_left_out(tmp_path: Path) -> None:
+    def embed(net: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.abs() % 3
+
+    found: list[Varied] = []
+    recorded = varying(tmp_path, embed, "eval", torch.tensor([1, 2, 3])).record(set(), found.append)
+    assert recorded == found[-1] and "the inputs times 1000" not in recorded.refused
+    # As they are, negated, zeros, ones, empty, twice float64, three times other parameters, and times 100.
+    assert recorded.calls == len(found) == 11 and recorded.dtypes == ("int64",)
+
+
+def test_without_time_the_sample_alone_is_run_and_the_rest_is_named(tmp_path: Path) -> None:
+    recorded = varying(tmp_path, branch, "eval").record(set(), lambda found: None, budget=0.0)
+    assert recorded.calls == 1 and recorded.skipped[:2] == ("the inputs negated", "the inputs times 1000")
+    assert varying(tmp_path, branch, "eval").check().calls == 1
+
+
+seen: set[tuple[str, int, int, bool]] = set()
+
+
+def test_further_variations_run_while_a_test_has_one_outcome(tmp_path: Path) -> None:
+    def seldom(net: Any, x: torch.Tensor) -> torch.Tensor:
+        large = bool((x * net.weight).sum() < -1e5)
+        seen.add(("m.py", 1, 0, large))
+        return x * 2 if large else x
+
+    recorded = varying(tmp_path, seldom, "eval").record(seen, lambda found: None)
+    assert {truth for *_, truth in recorded.seen} == {True, False}
+    assert varying(tmp_path, seldom, "eval").check().differs == ""
+
+
+def test_what_differs_between_two_runs_of_the_original_is_found_out(tmp_path: Path) -> None:
+    def counting(net: Any, x: torch.Tensor) -> torch.Tensor:
+        print(time.perf_counter())
+        return x * net.weight
+
+    original = varying(tmp_path, counting, "eval")
+    original.record(set(), lambda found: None)
+    assert "standard output" in varying(tmp_path, one_side, "eval").check().differs
+    assert "standard output" in original.repeat().noise
+    assert varying(tmp_path, one_side, "eval").check().differs == ""

@@ -1,0 +1,40 @@
+import pytest
+import torch
+
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.user_code.user_errors import fault_of
+
+PLACES = Places(root="/p", own=(__file__.rpartition("/")[0],), torch=torch.__path__[0])
+
+
+class BadError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def wrong(x: torch.Tensor) -> torch.Tensor:
+    return x.reshape(3, 5)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "detail"),
+    [
+        (ValueError("first\nsecond"), "raised", "ValueError in eager: first"),
+        (ValueError(), "raised", "ValueError in eager: no message"),
+        (BadError(), "raised", "BadError in eager: no message"),
+        (SystemExit(2), "exited", "sys.exit(2) in eager"),
+        (KeyboardInterrupt(), "raised", "KeyboardInterrupt in eager: no message"),
+    ],
+)
+def test_outcome_and_line(error: BaseException, outcome: str, detail: str) -> None:
+    fault = fault_of(error, PLACES, "in eager")
+    assert (fault.outcome, fault.detail) == (outcome, detail)
+
+
+def test_the_place_of_an_error_while_tracing_is_the_traced_line() -> None:
+    torch._dynamo.reset()
+    with pytest.raises(RuntimeError) as caught:
+        torch.compile(wrong, backend="eager")(torch.ones(4))
+    fault = fault_of(caught.value, PLACES, "under torch.compile")
+    assert fault.detail.endswith(f"test_user_errors.py:{wrong.__code__.co_firstlineno + 1} in wrong)")
+    assert "reshape" in fault.detail or "invalid for input" in fault.detail

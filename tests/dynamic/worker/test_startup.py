@@ -1,0 +1,48 @@
+"""What a worker does before it runs anything."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch._dynamo import guards
+
+from graphdoctor.dynamic.tracing.capture import record
+from graphdoctor.dynamic.worker.startup import skip_guard_timing, warm_up
+
+
+def compile_once() -> Any:
+    torch._dynamo.reset()
+    return torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+
+
+def test_guards_are_not_timed_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = []
+    real = guards.profile_guard_manager
+    monkeypatch.setattr(guards, "profile_guard_manager", lambda *given: timed.append(given) or real(*given))
+    compile_once()
+    assert len(timed) == 1
+    skip_guard_timing()
+    assert compile_once().tolist() == [2, 2]
+    assert len(timed) == 1
+
+
+@pytest.mark.parametrize(("cuda", "compiled"), [(None, True), ("12.9", False)])
+def test_nothing_is_compiled_where_a_fork_would_lose_the_device(
+    monkeypatch: pytest.MonkeyPatch, cuda: str | None, compiled: bool
+) -> None:
+    for name in ("cuda", "hip", "xpu"):
+        monkeypatch.setattr(torch.version, name, cuda if name == "cuda" else None, raising=False)
+    torch._dynamo.reset()
+    try:
+        with record() as recording:
+            warm_up()
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+    assert bool(recording.starts) is compiled

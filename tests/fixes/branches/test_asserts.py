@@ -1,0 +1,136 @@
+"""Checks that raise: unchanged in eager, part of the graph under compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message
+from graphdoctor.static.rule import FixPlan
+
+HEAD = "import torch\nimport math\nLIMIT = 'too small'\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+
+RAISES = {
+    "any": 'if torch.isnan(x).any():\n    raise ValueError("NaN")',
+    "not all": 'if not (x > 0).all():\n    raise ValueError(f"not positive: {x.min()}")',
+    "item": 'if (x < 0).any().item():\n    raise ValueError("negative")',
+    "or": 'if torch.isnan(x).any() or torch.isinf(x).any():\n    raise RuntimeError("%s" % x)',
+    "python part": 'if flag and (x < 0).any():\n    raise ValueError("negative")',
+    "math": 'if math.isnan(x.sum()):\n    raise ValueError("NaN")',
+    "no message": "if (x < 0).any():\n    raise ValueError",
+    "one line": 'if (x < 0).any(): raise ValueError("negative")',
+    "from": 'if (x < 0).any():\n    raise ValueError("negative") from None',
+    "elif": 'if not flag:\n    x = x + 1\nelif (x < 0).any():\n    raise ValueError("negative")',
+}
+ASSERTS = {
+    "f-string": 'assert (x > 0).all(), f"min is {x.min()}"',
+    "format": 'assert (x > 0).all(), "min is {}".format(x.min())',
+    "percent": 'assert (x > 0).all(), "min is %s" % x.min()',
+    "name": "assert (x > 0).all(), LIMIT",
+    "not": "assert not (x < 0).any()",
+    "and": 'assert (x > 0).all() and x.sum() > 1, "sum"',
+    "python and tensor": 'assert flag and (x > 0).all(), f"a {flag}"',
+    "item": 'assert (x > 0).all().item(), "positive"',
+    "chained": 'assert 0 < x.sum() < 100, "range"',
+    "float": 'assert not torch.isnan(x).any() and x.sum(), "sum"',
+}
+
+MORE = "The branch does more than raise, so it has no form inside the graph."
+ELSE = "The check has an else branch, so it has no form inside the graph."
+
+
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in [*body.split("\n"), "return x * 2"])
+
+
+def kind_of(body: str) -> type[cst.CSTNode]:
+    return cst.Assert if body.startswith("assert") else cst.If
+
+
+@pytest.mark.parametrize("body", [*RAISES.values(), *ASSERTS.values()], ids=[*RAISES, *ASSERTS])
+def test_good_input_compiles_to_one_graph_and_bad_input_raises(make: Any, runner: Any, body: str) -> None:
+    import torch
+
+    source = source_of(body)
+    rewrite = constant_message if kind_of(body) is cst.Assert else assert_in_graph
+    case = make(source, cst.If, marker="elif") if "elif" in body else make(source, kind_of(body))
+    if "elif" in body:
+        inner = case.hit.event.branch.orelse
+        plan = rewrite(inner, case.hit, case.editor)
+        from graphdoctor.fixes.core.apply import apply
+
+        after = apply(source, plan.edits)
+    else:
+        after = case.after(rewrite)
+    good, bad = torch.rand(4) + 1, torch.tensor([-9.0, 1.0, float("nan"), 1.0])
+    assert runner.compiled(source, good).breaks > 0
+    assert torch.equal(runner.eager(after, good), good * 2)
+    for fullgraph in (False, True):
+        result = runner.compiled(after, good, fullgraph=fullgraph)
+        assert (result.breaks, result.graphs) == (0, 1)
+        assert torch.equal(result.value, good * 2)
+        with pytest.raises(RuntimeError):
+            runner.compiled(after, bad, fullgraph=fullgraph)
+    with pytest.raises(Exception) as original:
+        runner.eager(source, bad)
+    with pytest.raises(type(original.value)) as fixed:
+        runner.eager(after, bad)
+    assert str(fixed.value) == str(original.value)
+
+
+def test_text_and_safety(make: Any) -> None:
+    case = make(source_of(RAISES["not all"]), cst.If)
+    plan = case.run(assert_in_graph)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "RuntimeError" in plan.reason
+    assert '        torch._assert_async((x > 0).all(), "not positive: <x.min()>")\n' in case.after(assert_in_graph)
+    plan = make(source_of(ASSERTS["f-string"]), cst.Assert).run(constant_message)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe"
+    assert "raises RuntimeError, not AssertionError" in plan.reason
+
+
+@pytest.mark.parametrize(
+    "message, text",
+    [
+        ('f"a {x!r:>4} {{b}} \\n"', '"a <x> {b} \\n"'),
+        ('rf"a\\d {x}"', '"a\\\\d <x>"'),
+        ('"a" f" {x}"', '"a <x>"'),
+        ('"a " + str(x)', '"a "'),
+        ("f'say \"{x}\"'", "'say \"<x>\"'"),
+        ("str(x)", '"assertion failed: x.any()"'),
+    ],
+)
+def test_constant_part_of_messages(make: Any, message: str, text: str) -> None:
+    import ast
+
+    after = make(source_of(f"assert x.any(), {message}"), cst.Assert).after(constant_message)
+    line = next(line for line in after.splitlines() if "assert x.any()" in line).strip()
+    assert ast.literal_eval(line.removeprefix("assert x.any(), ")) == ast.literal_eval(text)
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ("if x.any():\n    x = x + 1", MORE),
+        ("if x.any():\n    print(x)\n    raise ValueError", MORE),
+        ("if x.any():\n    raise", MORE),
+        ("if x.any():\n    raise ValueError\nelse:\n    x = x + 1", ELSE),
+        ("if flag:\n    raise E", "The check is left as it is: it is not clear which part of `flag` is tensor data."),
+        ("if x.any() or flag:\n    raise", MORE),
+        (
+            "if x.any() or flag:\n    raise ValueError",
+            "The check is left as it is: it is not clear which part of `x.any() or flag` is tensor data.",
+        ),
+        (
+            "torch = x\nif x.any():\n    raise ValueError",
+            "The check is left as it is: the name torch is bound to something local in this function.",
+        ),
+        ("assert x.any(); y = 1", "The assert is left as it is: it shares its line with other code."),
+        ("assert flag, f'{x}'", "The assert is left as it is: it is not clear which part of `flag` is tensor data."),
+        ("assert (y := x.any()), f'{x}'", "The assert is left as it is: its test assigns, awaits or yields."),
+    ],
+)  # fmt: skip
+def test_refusals(make: Any, body: str, reason: str) -> None:
+    kind = cst.Assert if "assert" in body else cst.If
+    assert make(source_of(body), kind).refusal(constant_message if kind is cst.Assert else assert_in_graph) == reason

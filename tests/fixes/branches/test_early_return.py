@@ -1,0 +1,56 @@
+"""Early returns by tensor data, chosen where the function ends: run before and after, and with fullgraph=True."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.core.errors import Refuse
+
+HEAD = "import torch\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+
+REWRITTEN = {
+    "lines up to the last return": "if x.sum() > 0:\n    return x * 2\ny = x + 1\ny = y * y\nreturn y",
+    "output before it": "if x.sum() > 0:\n    print('positive')\n    return x * 2\nreturn x + 1",
+    "its name is bound anew": "if x.sum() > 0:\n    return x\nx = x * 3\nreturn x",
+    "a value before it": "y = x\nif x.sum() > 0:\n    y = x * 2\n    return y + 1\nz, w = y, x\nreturn z - w",
+}
+
+
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_the_result_is_the_same(make: Any, runner: Any, name: str, capsys: Any) -> None:
+    import torch
+
+    source = source_of(REWRITTEN[name])
+    after = make(source, cst.If).after(choose_at_the_end)
+    inputs = (torch.tensor([0.1, 0.7]), torch.tensor([-3.0, 1.0]))
+    for x in inputs:
+        expected, written = runner.eager(source, x.clone()), capsys.readouterr().out
+        assert torch.equal(runner.eager(after, x.clone()), expected), after
+        assert capsys.readouterr().out == written
+    result = runner.compiled(after, inputs[1])
+    assert result.breaks == 0 and torch.equal(result.value, runner.eager(source, inputs[1].clone()))
+
+
+REFUSED = {
+    "a change in place behind it": "if x.sum() > 0:\n    return x\nx += 1\nreturn x",
+    "a call behind it": "if x.sum() > 0:\n    return x * 2\nprint('rest')\nreturn x",
+    "an attribute behind it": "if x.sum() > 0:\n    return x * 2\nf.calls = 1\nreturn x",
+    "a loop around it": "for _ in range(2):\n    if x.sum() > 0:\n        return x * 2\n    x = x + 1\nreturn x",
+    "no return at the end": "if x.sum() > 0:\n    return x * 2\ny = x",
+    "a part that Python decides": "if flag and x.sum() > 0:\n    return x * 2\ny = x + 1\nreturn y",
+    "a text": "if x.sum() > 0:\n    return 'a'\ny = x + 1\nreturn y",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_do_more_in_the_early_case_stays(make: Any, name: str) -> None:
+    with pytest.raises(Refuse):
+        make(source_of(REFUSED[name]), cst.If).run(choose_at_the_end)

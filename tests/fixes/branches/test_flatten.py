@@ -1,0 +1,82 @@
+"""Branches whose sides do several things, as code without a branch: run before and after, and with fullgraph=True."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.flatten import flatten_branch
+from graphdoctor.static.rule import FixPlan
+
+HEAD = "import logging\nimport torch\n\nlog = logging.getLogger(__name__)\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+
+REWRITTEN = {
+    "output and a value": "h = x * 2\nif h.max() > 1:\n    log.warning('large')\n    h = h.clamp(-1, 1)\nreturn h",
+    "output that reads the new value": "h = x\nif h.max() > 1:\n    h = h * 0.5\n    print(h.shape)\nreturn h",
+    "output on the other side": "if x.sum() > 0:\n    y = x * 2\nelse:\n    log.info('negative')\n    y = x - 1\nreturn y",
+    "a name that the next statement reads": "y = z = x\nif x.sum() > 0:\n    y = x * 2\n    z = y + 1\nreturn y + z",
+    "one name twice": "if x.sum() > 0:\n    y = x * 2\n    y = y + 1\nelse:\n    y = x - 1\nreturn y",
+    "an accumulation": "total = x.sum()\nif x.mean() > 0:\n    total += x.max() * 2\nreturn total",
+    "a number that is counted": "n = 0\nif x.sum() > 0:\n    n += 1\nreturn x * n",
+    "a branch in a side": "y = x + 1\nif x.mean() > 0:\n    if x.max() > 1:\n        y = x * 2\nreturn y",
+    "a branch with else in a side": (
+        "y = x\nif x.mean() > 0:\n    y = x + 1\n    if x.max() > 1:\n        y = y * 2\n"
+        "    else:\n        y = y * 3\nreturn y"
+    ),
+    "a branch of Python in a side": "y = x\nif x.mean() > 0:\n    y = x + 1\n    if flag:\n        y = y * 2\nreturn y",
+    "an elif with output": (
+        "if x.sum() > 5:\n    y = x\nelif x.sum() > 0:\n    print('small')\n    y = x * 2\nelse:\n    y = -x\nreturn y"
+    ),
+    "a helper": "y = x\nif x.sum() > 0:\n    scale = x.abs().max() + 1\n    print('scaled')\n    y = x / scale\nreturn y",
+    "a Python part of the test": "y = x\nif flag and x.sum() > 0:\n    print('sum')\n    y = x * 2\nreturn y",
+    "several statements in a line": "y = x\nif x.sum() > 0: y = x * 2; print('b')\nreturn y",
+}
+
+
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_the_code_without_a_branch_is_the_same_program(make: Any, runner: Any, name: str, capsys: Any) -> None:
+    import torch
+
+    source = source_of(REWRITTEN[name])
+    after = make(source, cst.If).after(flatten_branch)
+    inputs = [torch.tensor([[0.1, 0.7], [0.2, 0.9]]), torch.tensor([[-3.0, 1.0], [1.0, 0.5]]), torch.full((2, 2), 4.0)]
+    for x in inputs:
+        expected, written = runner.eager(source, x.clone()), capsys.readouterr().out
+        assert torch.equal(torch.as_tensor(runner.eager(after, x.clone())), torch.as_tensor(expected)), after
+        assert capsys.readouterr().out == written
+    result = runner.compiled(after, inputs[1])
+    assert result.breaks == 0, after
+    assert torch.equal(result.value, runner.eager(source, inputs[1].clone()))
+
+
+REFUSED = {
+    "a change in place": "h = x * 2\nif h.max() > 1:\n    h.clamp_(-1, 1)\nreturn h",
+    "a call that may do anything": "h = x * 2\nif h.max() > 1:\n    calls.append(1)\n    h = h * 2\nreturn h",
+    "a name that is new": "if x.sum() > 0:\n    y = x * 2\n    print('a')\nreturn y",
+    "a return": "if x.sum() > 0:\n    print('a')\n    return x\nreturn x * 2",
+    "a subscript": "y = x * 2\nif x.sum() > 0:\n    print('a')\n    y[0] = 0\nreturn y",
+    "a text": "s = 'a'\nif x.sum() > 0:\n    print('a')\n    s = 'b'\nreturn x, s",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_run_on_both_sides_stays(make: Any, name: str) -> None:
+    from graphdoctor.fixes.core.errors import Refuse
+
+    source = source_of(REFUSED[name]).replace("def f", "calls = []\n\n\ndef f")
+    with pytest.raises(Refuse):
+        make(source, cst.If).run(flatten_branch)
+
+
+def test_what_is_not_known_to_be_output_alone_is_never_verified(make: Any) -> None:
+    """The argument takes an item away, so more than output is left out under compile."""
+    body = "h = x * 2\nif h.max() > 1:\n    print({})\n    h = h.clamp(-1, 1)\nreturn h"
+    plans = [make(source_of(body.format(shown)), cst.If).run(flatten_branch) for shown in ("h.shape", "next(ITEMS)")]
+    assert all(isinstance(plan, FixPlan) and plan.safety == "unsafe" for plan in plans)
+    assert [plan.guards_output for plan in plans] == [True, False]

@@ -1,0 +1,115 @@
+"""Numbers that stay tensors, and copies that become clones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.tensors.conversions import keep_tensor
+from graphdoctor.fixes.tensors.copies import clone_tensor
+from graphdoctor.static.domain.values import Tensor
+from graphdoctor.static.rule import FixPlan
+
+HEAD = "import copy\nimport torch\n\n\ndef f(x, flag=True):\n"
+
+RETURNED = "The caller gets a Python number; return the tensor and convert it outside the compiled code."
+INDEX = "The number is an argument or an index, where a tensor may mean something else."
+
+
+def source_of(body: str) -> str:
+    return HEAD + "".join(f"    {line}\n" for line in body.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "body, marker",
+    [
+        ("return x / x.abs().max().item()", ".item"),
+        ("scale = x.mean().item()\nreturn x * scale + scale", ".item"),
+        ("return x * -x.max().item()", ".item"),
+        ("return x - float(x.mean())", "float"),
+        ("x = x + 0\nx *= x.mean().item()\nreturn x", ".item"),
+        ("if x.mean().item() > 0:\n    x = x * 2\nreturn x", ".item"),
+        ('if x.sum().item() < 0:\n    raise ValueError("negative")\nreturn x + 1', ".item"),
+    ],
+)
+def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: str, marker: str) -> None:
+    import torch
+
+    source = source_of(body)
+    case = make(source, marker=marker)
+    plan = case.run(keep_tensor)
+    assert isinstance(plan, FixPlan)
+    after = case.after(keep_tensor)
+    x = torch.tensor([0.5, 2.0, 1.25])
+    assert runner.compiled(source, x).breaks > 0
+    for fullgraph in (False, True):
+        result = runner.compiled(after, x, fullgraph=fullgraph)
+        assert (result.breaks, result.graphs) == (0, 1)
+        assert torch.equal(result.value, runner.eager(source, x))
+
+
+def test_dropping_the_call_is_unsafe(make: Any) -> None:
+    plan = make(source_of("return x / x.max().item()"), marker=".item").run(keep_tensor)
+    assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "detached" in plan.reason
+
+
+@pytest.mark.parametrize(
+    "body, marker, reason",
+    [
+        ("return x.max().item()", ".item", RETURNED),
+        ("return x.max().item() > 3", ".item", RETURNED),
+        ("return x[x.argmax().item()]", ".item", INDEX),
+        ("return range(x.max().item())", ".item", INDEX),
+        ("s = x.max().item()\nreturn range(s)", ".item", INDEX),
+        ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
+        ("flag.s = x.max().item()\nreturn x", ".item", "The value is stored where other code may read it."),
+        ("return {1: x.max().item()}", ".item", "The number is used where a tensor may mean something else."),
+        ("return x * int(x.max(), 2)", "int", "`int(x.max(), 2)` does more than read one number, so it cannot be dropped."),
+    ],
+)  # fmt: skip
+def test_refusals(make: Any, body: str, marker: str, reason: str) -> None:
+    source = source_of(body)
+    case = make(source, marker=marker) if marker == "int" else _item_case(make, source)
+    assert case.refusal(keep_tensor) == reason
+
+
+def _item_case(make: Any, source: str) -> Any:
+    """The hit at the ``.item()`` call itself, not at a call around it."""
+    from dataclasses import replace
+
+    from graphdoctor.syntax.walk import walk
+
+    case = make(source, marker=".item")
+    node = next(
+        n for statement in case.editor.module.tree.body for n in walk(case.editor.module.of(statement))
+        if isinstance(n, cst.Call) and isinstance(n.func, cst.Attribute) and n.func.attr.value == "item"
+    )  # fmt: skip
+    return replace(case, hit=replace(case.hit, event=replace(case.hit.event, node=node)))
+
+
+def test_implicit_conversions_are_refused(make: Any) -> None:
+    reason = make(source_of("return x[:flag]"), cst.Slice).refusal(keep_tensor)
+    assert reason == "The conversion is implicit, so there is no call to drop."
+
+
+def test_deepcopy_of_a_tensor_becomes_a_clone(make: Any, runner: Any) -> None:
+    import torch
+
+    source = source_of("y = copy.deepcopy(x)\nreturn y + 1")
+    case = make(source, marker="deepcopy", value=Tensor())
+    after = case.after(clone_tensor)
+    x = torch.rand(3)
+    assert runner.compiled(source, x).breaks > 0
+    result = runner.compiled(after, x, fullgraph=True)
+    assert result.breaks == 0 and torch.equal(result.value, runner.eager(source, x))
+
+
+def test_deepcopy_of_something_else_is_refused(make: Any) -> None:
+    source = source_of("return copy.deepcopy(flag)")
+    reason = make(source, marker="deepcopy").refusal(clone_tensor)
+    assert reason == "What is copied is not known to be a tensor; copy it outside the compiled code."
+    source = source_of("return copy.deepcopy(x, {})")
+    reason = make(source, marker="deepcopy", value=Tensor()).refusal(clone_tensor)
+    assert reason == "The copy is not a plain call with one argument."

@@ -1,0 +1,172 @@
+"""Ways in which an assertion could pass although the model breaks, or fail although it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch._dynamo
+from torch import nn
+
+from graphdoctor.in_process import session
+from graphdoctor.testing import assert_fullgraph, assert_no_graph_breaks
+
+BOTH = pytest.mark.parametrize("check", [assert_fullgraph, assert_no_graph_breaks])
+
+SOURCE = """\
+import torch
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        x = x.sin()
+        print("break")
+        return x + 1
+
+def clean(x):
+    return x + 1
+"""
+
+
+class Cosine(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cos()
+
+
+class Loud(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.sin()
+        print("break")
+        return x + 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "name",
+    ["<stdin>", "<string>", "<ipython-input-1-0a1b>", "<python-input-3>", "<doctest m[0]>", "/tmp/ipykernel_1/2.py"],
+)
+def test_source_without_a_file(check: Callable[..., None], name: str) -> None:
+    made: dict[str, Any] = {"__name__": "typed"}
+    exec(compile(SOURCE, name, "exec"), made)
+    with pytest.raises(AssertionError, match=r"1 graph break:(.|\n)*" + f"{name}:6:".replace("[", r"\[")):
+        check(made["Net"](), torch.rand(3))
+    check(made["clean"], torch.rand(3))
+
+
+def test_a_program_on_the_standard_input() -> None:
+    program = SOURCE + (
+        "\nfrom graphdoctor.testing import assert_no_graph_breaks\n"
+        "assert_no_graph_breaks(clean, torch.rand(3))\nassert_no_graph_breaks(Net(), torch.rand(3))\n"
+    )
+    done = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, timeout=120)
+    assert "AssertionError: Net has 1 graph break" in done.stderr
+
+
+@BOTH
+def test_before_torch_2_13_the_caches_are_cleared_on_the_way_out(
+    check: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``torch._dynamo.reset()`` calls ``reset`` of each backend, and the graphs were counted there."""
+    monkeypatch.setattr(session, "_ISOLATES", False)
+    check(Cosine(), torch.rand(3))
+    with pytest.raises(AssertionError, match="1 graph break"):
+        check(Loud(), torch.rand(3))
+
+
+@BOTH
+def test_a_function_that_is_disabled_without_what_it_calls(check: Callable[..., None]) -> None:
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = Cosine()
+
+        @torch._dynamo.disable(recursive=False)
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.part(x).sin()
+
+    with pytest.raises(
+        AssertionError, match=r"only parts of it were compiled(.|\n)*test_assertions\.py:\d+ in .*forward"
+    ):
+        check(Root(), torch.rand(3))
+
+
+@BOTH
+def test_a_failed_compilation_that_the_model_catches(check: Callable[..., None]) -> None:
+    class Careful(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loud = torch.compile(Loud(), fullgraph=True, backend="eager")
+            self.part = Cosine()
+
+        @torch._dynamo.disable(recursive=False)
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with contextlib.suppress(torch._dynamo.exc.TorchDynamoException):
+                x = self.loud(x)
+            return self.part(x)
+
+    with pytest.raises(AssertionError):
+        check(Careful(), torch.rand(3))
+
+
+@BOTH
+@pytest.mark.parametrize("called", [False, True])
+def test_a_module_that_was_compiled_in_place(check: Callable[..., None], called: bool) -> None:
+    quiet, loud = Cosine(), Loud()
+    for module in (quiet, loud):
+        module.compile(backend="eager")
+        if called:
+            module(torch.rand(3))
+    kept = quiet._compiled_call_impl
+    check(quiet, torch.rand(3))
+    assert quiet._compiled_call_impl is kept is not None
+    with pytest.raises(AssertionError, match="1 graph break"):
+        check(loud, torch.rand(3))
+
+
+@BOTH
+def test_settings_of_the_user_hide_no_break(check: Callable[..., None]) -> None:
+    with torch._dynamo.config.patch(suppress_errors=True), pytest.raises(AssertionError, match="1 graph break"):
+        check(Loud(), torch.rand(3))
+    with (
+        torch._dynamo.config.patch(disable=True),
+        pytest.raises(AssertionError, match=r"nothing was compiled|no compiled frames"),
+    ):
+        check(Cosine(), torch.rand(3))
+
+
+@BOTH
+def test_breaks_inside_torch_are_breaks(check: Callable[..., None]) -> None:
+    with pytest.raises(AssertionError, match="1 graph break"):
+        check(nn.LSTM(3, 3), torch.rand(2, 1, 3))
+
+
+@BOTH
+def test_one_graph_in_all_that_a_model_may_do(check: Callable[..., None]) -> None:
+    """Functions that are not compiled themselves, because torch's decorators and wrappers call them, are no defect."""
+
+    class Rich(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.part = torch.compile(Cosine(), backend="eager")
+            self.calls = 0
+
+        @torch.no_grad()
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            self.calls += 1
+            x = torch.utils.checkpoint.checkpoint(self.linear, x, use_reentrant=False)
+            return {"y": self.part(x), "n": torch.func.vmap(torch.sin)(x)}
+
+    check(Rich(), torch.rand(2, 3))
+    check(Rich().forward, torch.rand(2, 3))
+    check(nn.Sequential(Cosine(), nn.Linear(3, 3)), torch.rand(2, 3))
+
+
+@BOTH
+def test_scripted_parts(check: Callable[..., None]) -> None:
+    with pytest.raises(RuntimeError, match="does not support compiling"):
+        check(torch.jit.script(nn.Linear(3, 3)), torch.rand(2, 3))

@@ -1,0 +1,77 @@
+"""``graphdoctor run --compile``: programs that compile nothing are asked whether they could."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+PLAIN = """\
+import torch
+from torch import nn
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.inner = nn.Linear(4, 4), Inner()
+
+    def forward(self, x):
+        x = self.inner(self.linear(x))
+        if x.sum() > 0:
+            x = x + 1
+        return x
+
+torch.manual_seed(0)
+net, loss = Net(), nn.MSELoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    value = loss(net(torch.ones(2, 4)), torch.zeros(2, 4))
+    value.backward()
+    optimizer.step()
+print(f"{value.item():.6f}")
+"""
+
+
+def report(graphdoctor: Command, folder: Path, text: str, *options: str) -> tuple[str, dict[str, Any]]:
+    (folder / "train.py").write_text(text)
+    file = folder / "report.json"
+    done = graphdoctor("run", "--output-format", "json", "--output", str(file), *options, "train.py", cwd=folder)
+    return done.stdout, json.loads(file.read_text()) if file.exists() else {"stderr": done.stderr}
+
+
+def test_outermost_modules_are_compiled(graphdoctor: Command, tmp_path: Path) -> None:
+    plain, _ = report(graphdoctor, tmp_path, PLAIN)
+    compiled, found = report(graphdoctor, tmp_path, PLAIN, "--compile", "auto")
+    assert compiled == plain
+    assert [(f["rule"], f["line"], f["status"]) for f in found["findings"]] == [("GD201", 15, "confirmed")]
+    assert "compiled by --compile, with the backend eager: MSELoss, Net" in found["notes"]
+
+
+def test_only_the_class_that_is_named_is_compiled(graphdoctor: Command, tmp_path: Path) -> None:
+    _, found = report(graphdoctor, tmp_path, PLAIN, "--compile", "Net")
+    assert "compiled by --compile, with the backend eager: Net" in found["notes"]
+
+
+def test_class_that_is_not_called_is_told(graphdoctor: Command, tmp_path: Path) -> None:
+    _, found = report(graphdoctor, tmp_path, PLAIN, "--compile", "Nett")
+    assert found["stderr"] == (
+        "graphdoctor: nothing was compiled: no module of that class was called; train.py calls MSELoss, Net\n"
+    )
+
+
+def test_program_that_compiles_is_left_alone(graphdoctor: Command, tmp_path: Path) -> None:
+    text = PLAIN.replace(
+        "for _ in", "loss(torch.ones(1), torch.ones(1))\nnet = torch.compile(net, backend='eager')\nfor _ in"
+    )
+    _, found = report(graphdoctor, tmp_path, text, "--compile", "auto")
+    assert "--compile auto stopped where the program compiled something itself" in found["notes"]
+    assert [f["status"] for f in found["findings"]] == ["confirmed"]

@@ -1,0 +1,215 @@
+"""``graphdoctor run``: the program is what it is without graphdoctor, and the report comes however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+BREAKS = """\
+import os, signal, sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.linear(x)
+        if x.sum() > 0:
+            x = x + 1
+        print("in forward")
+        return x.relu()
+
+class Unused(nn.Module):
+    def forward(self, x):
+        return x.item()
+
+net = torch.compile(Net(), backend="eager")
+for _ in range(4):
+    net(torch.rand(2, 4))
+"""
+CONDITION, PRINT = 12, 14
+#: The program as it sees itself.
+SHOWS_ITSELF = """\
+import json, os, sys
+print(json.dumps([sys.argv, sys.path, __name__, __file__, os.getcwd(), sorted(sys.modules["__main__"].__dict__)]))
+print(sys.stdin.read(), file=sys.stderr)
+"""
+
+
+def program(folder: Path, text: str, name: str = "train.py") -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def report_of(file: Path) -> dict[str, Any]:
+    return dict(json.loads(file.read_text()))
+
+
+def places(report: dict[str, Any]) -> list[tuple[str, str, int, str]]:
+    return sorted((f["rule"], f["path"], f["line"], f["status"]) for f in report["findings"])
+
+
+def run(
+    graphdoctor: Command, folder: Path, *arguments: str, env: dict[str, str] | None = None
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """The ended command and its JSON report; ``arguments`` are options, the program, and its arguments."""
+    file = folder / "report.json"
+    done = graphdoctor("run", "--output-format", "json", "--output", str(file), *arguments, cwd=folder, env=env)
+    return done, report_of(file) if file.exists() else {}
+
+
+def test_breaks_have_the_rules_and_fixes_of_the_source(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, BREAKS)
+    done, report = run(graphdoctor, tmp_path, "train.py")
+    assert done.returncode == 1, done.stderr
+    assert places(report) == [("GD101", "train.py", PRINT, "confirmed"), ("GD201", "train.py", CONDITION, "confirmed")]
+    assert all(finding["fix"]["edits"] for finding in report["findings"])
+    assert report["summary"]["headline"] == "Not ready: 2 graph breaks in your code"
+    assert report["dynamic"][0]["target"] == "train.py"
+
+
+def test_breaks_are_those_that_torch_logs_tell_of(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, BREAKS)
+    done, report = run(graphdoctor, tmp_path, "train.py", env={"TORCH_LOGS": "graph_breaks"})
+    told = {int(line) for line in re.findall(r"Graph break in user code at \S*train.py:(\d+)", done.stderr)}
+    assert told == {b["line"] for b in report["dynamic"][0]["breaks"]} == {CONDITION, PRINT}
+
+
+def test_program_has_its_own_streams(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, BREAKS)
+    done = graphdoctor("run", "train.py", cwd=tmp_path)
+    assert done.stdout == "in forward\n" * 4
+    assert done.stderr.startswith("Not ready: 2 graph breaks in your code\n")
+
+
+@pytest.mark.parametrize("as_module", [False, True])
+def test_program_sees_what_python_gives_it(tmp_path: Path, root: Path, as_module: bool) -> None:
+    (tmp_path / "inner").mkdir()
+    program(tmp_path / "inner", SHOWS_ITSELF)
+    how = ["-m", "inner.train"] if as_module else ["inner/train.py"]
+    words = [*how, "--steps", "3", "-m", "x y"]
+    plain = subprocess.run([sys.executable, *words], cwd=tmp_path, input="typed", capture_output=True, text=True)
+    command = [sys.executable, "-m", "graphdoctor", "run", *words]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    recorded = subprocess.run(command, cwd=tmp_path, input="typed", capture_output=True, text=True, env=env)
+    expected, seen = json.loads(plain.stdout), json.loads(recorded.stdout)
+    expected[1], seen[1] = ([path for path in paths if path != str(root)] for paths in (expected[1], seen[1]))
+    assert seen == expected
+    assert recorded.stderr.startswith("typed\n")
+
+
+def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    program(tmp_path / "site", "import os\nos.environ['CUSTOMIZED'] = 'yes'\n", "sitecustomize.py")
+    program(tmp_path, "import os, sitecustomize\nprint(os.environ['CUSTOMIZED'], sitecustomize.__file__)\n")
+    done = graphdoctor("run", "train.py", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "site")})
+    assert done.stdout == f"yes {tmp_path / 'site' / 'sitecustomize.py'}\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "words"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "train.py was killed (SIGKILL)"),
+        ("os.kill(os.getpid(), signal.SIGINT)", 130, "train.py was interrupted (SIGINT)"),
+        ("raise ValueError('no data')", 1, "train.py ended with exit code 1"),
+        ("sys.exit(7)", 7, "train.py ended with exit code 7"),
+        ("os._exit(3)", 3, "train.py ended with exit code 3"),
+    ],
+)
+def test_report_comes_however_the_program_ends(
+    graphdoctor: Command, tmp_path: Path, end: str, code: int, words: str
+) -> None:
+    program(tmp_path, BREAKS + end + "\n")
+    done, report = run(graphdoctor, tmp_path, "train.py")
+    assert done.returncode == code, done.stderr
+    assert [line for _, _, line, _ in places(report)] == [PRINT, CONDITION]
+    assert f"{words}; this is what it had compiled by then" in report["notes"]
+
+
+def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> None:
+    program(tmp_path, BREAKS + "print('waiting', flush=True)\nsignal.pause()\n")
+    command = [sys.executable, "-m", "graphdoctor", "run", "train.py"]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert "waiting\n" in iter(process.stdout.readline, "")
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "train.py was killed (SIGTERM)" in errors and "GD101" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["absent.py"], "absent.py: no such file; give the script that you would give to python, or -m MODULE"),
+        (["folder"], "folder is a folder without a __main__.py; give the script in it that starts the program"),
+        (["broken.py"], "broken.py:1 is no Python program: '(' was never closed"),
+        (["-m", "absent.module"], "-m absent.module: no module named absent here or where Python looks for modules"),
+    ],
+)
+def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments: list[str], line: str) -> None:
+    (tmp_path / "folder").mkdir()
+    program(tmp_path, "f(\n", "broken.py")
+    done = graphdoctor("run", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, f"graphdoctor: {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("import sys; sys.exit(2)", 2, "nothing to report: train.py ended with exit code 2 before it imported torch"),
+        ("", 1, "nothing to report: train.py ended with exit code 0 and never imported torch"),
+        (
+            "import torch",
+            1,
+            "nothing was compiled: train.py ended with exit code 0 and compiled nothing; --compile auto compiles its "
+            "outermost modules, with nothing changed in the program",
+        ),
+    ],
+)
+def test_program_that_compiles_nothing_is_one_line(
+    graphdoctor: Command, tmp_path: Path, text: str, code: int, line: str
+) -> None:
+    program(tmp_path, text)
+    done = graphdoctor("run", "train.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, f"graphdoctor: {line}\n")
+
+
+@pytest.mark.parametrize("option", ["--exit-zero", "--fail-on=none"])
+def test_gate_can_be_left_out(graphdoctor: Command, tmp_path: Path, option: str) -> None:
+    program(tmp_path, BREAKS)
+    assert run(graphdoctor, tmp_path, option, "train.py")[0].returncode == 0
+
+
+def test_program_ends_after_its_steps(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, BREAKS.replace("range(4)", "range(100)"))
+    done, report = run(graphdoctor, tmp_path, "--steps", "3", "train.py")
+    assert done.stdout == "in forward\n" * 3
+    assert "train.py was ended after the steps that --steps asked for" in report["notes"]
+    assert [line for _, _, line, _ in places(report)] == [PRINT, CONDITION]
+
+
+def test_recording_that_is_kept_can_be_traced(graphdoctor: Command, tmp_path: Path) -> None:
+    program(tmp_path, BREAKS)
+    _, report = run(graphdoctor, tmp_path, "--record", "kept", "train.py")
+    done = graphdoctor("trace", "kept", "--output-format", "json", cwd=tmp_path)
+    assert places(json.loads(done.stdout)) == places(report)

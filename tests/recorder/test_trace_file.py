@@ -1,0 +1,71 @@
+"""The trace that the recorder writes is one that the reader of traces takes."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from graphdoctor.recorder.trace_file import KEPT, TraceFile
+from graphdoctor.trace.files import TraceFile as TraceFileOf
+from graphdoctor.trace.files import find
+from graphdoctor.trace.process import Process, _Reader, read
+from graphdoctor.trace.records import Tally, records
+
+
+def log(handler: TraceFile, metadata: dict[str, Any], payload: str | None = None) -> None:
+    record = logging.LogRecord("torch.__trace", logging.DEBUG, "", 1, "", None, None)
+    record.__dict__.update(metadata=metadata, payload=payload)
+    handler.handle(record)
+
+
+def test_what_the_reader_takes_is_kept() -> None:
+    reader = _Reader(Process(TraceFileOf(Path("trace.log"), None), None), {})
+    assert {name for name in reader.handlers if not name.startswith("graphdoctor_")} == KEPT
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    handler = TraceFile(str(tmp_path))
+    log(handler, {"str": ["/job/train.py", 10_000]})
+    log(handler, {"inductor_output_code": {"filename": "x"}}, "code\n" * 1000)
+    start = {"stack": [{"line": 3, "name": "forward", "filename": 10_000}]}
+    log(handler, {"dynamo_start": start, "frame_id": 0, "frame_compile_id": 0})
+    handler.traced["/job/train.py"] = {4, 5}
+    log(handler, {"compilation_metrics": {"graph_op_count": 2}, "frame_id": 0, "frame_compile_id": 0})
+    [file] = find(tmp_path)
+    process = read(file, {})
+    assert process.traced == {"/job/train.py": {4, 5}}
+    assert [(code.path, code.line, cost.compilations) for code, cost in process.costs.items()] == [
+        ("/job/train.py", 3, 1)
+    ]
+    assert (process.tally.malformed, process.tally.cut) == (0, False)
+    assert '"code"' not in file.path.read_text()
+
+
+def test_payload_of_several_lines_comes_back(tmp_path: Path) -> None:
+    handler = TraceFile(str(tmp_path))
+    log(handler, {"artifact": {"name": "dynamo_graph_break_reason"}}, "first\n\tsecond\n\nlast")
+    [file] = find(tmp_path)
+    [record] = records(io.BytesIO(file.path.read_bytes()), {"dynamo_graph_break_reason"}, Tally())
+    assert record.payload == "first\n\tsecond\n\nlast"
+
+
+def test_fork_writes_a_file_of_its_own(tmp_path: Path) -> None:
+    handler = TraceFile(str(tmp_path))
+    log(handler, {"str": ["/job/a.py", 10_000]})
+    child = os.fork()
+    if child == 0:
+        log(handler, {"str": ["/job/b.py", 10_001]})
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert len(find(tmp_path)) == 2
+
+
+def test_folder_that_is_gone_costs_only_the_recording(tmp_path: Path) -> None:
+    handler = TraceFile(str(tmp_path / "absent"))
+    logger = logging.getLogger("torch.__trace")
+    logger.addHandler(handler)
+    log(handler, {"str": ["/job/a.py", 10_000]})
+    assert handler not in logger.handlers

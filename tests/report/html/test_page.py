@@ -1,0 +1,276 @@
+"""The HTML report as a document: parsed, not rendered."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.model.findings import Comparison, Diagnosis
+from graphdoctor.model.runs import Sweep, TriedRemedy
+from graphdoctor.report.html import page as html
+
+_VOID = {"meta", "link", "br", "input", "path", "circle", "use", "rect"}
+
+
+class Page(HTMLParser):
+    """Collects elements with their attributes, the text of each kind of element, and whether tags are balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in set(self.open):
+            self.texts[tag][-1] += data
+
+    def values(self, attribute: str) -> list[str]:
+        return [attrs[attribute] or "" for _, attrs in self.elements if attribute in attrs]
+
+    def with_class(self, name: str) -> list[dict[str, str | None]]:
+        return [attrs for _, attrs in self.elements if name in (attrs.get("class") or "").split()]
+
+
+@pytest.fixture(scope="module")
+def page(rich: Diagnosis) -> Page:
+    return Page(html.render(rich))
+
+
+def test_verdict_then_numbers_then_the_sections_in_order(page: Page) -> None:
+    assert page.texts["h1"] == ["Not ready: 3 graph breaks, 2 of them in your code"]
+    assert page.texts["h2"] == [
+        "The forward pass",
+        "Do these first",
+        "Findings",
+        "Recompiles",
+        "What was not checked",
+        "Appendix",
+    ]
+    assert page.texts["h3"][-4:] == ["Runs", "Files that could not be read", "Notes", "Details"]
+    assert page.texts["title"] == ["Not ready: 3 graph breaks, 2 of them in your code - graphdoctor"]
+
+
+def test_each_finding_is_a_row_with_its_filters_source_and_fix(page: Page, rich: Diagnosis) -> None:
+    rows = page.with_class("finding")
+    assert [row["data-rule"] for row in rows] == [finding.rule for finding in rich.findings]
+    assert [row["data-status"] for row in rows] == [finding.status for finding in rich.findings]
+    assert page.texts["mark"][0] == 'print("input", x.shape)'
+    body = next(text for text in page.texts["details"] if "+            print(" in text)
+    assert "confirmed by the run (GB0059, 3 occurrences)" in body
+    assert "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html" in page.values("href")
+
+
+def test_local_anchors_lead_somewhere_and_ids_are_unique(page: Page) -> None:
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    targets = {href[1:] for href in page.values("href") if href.startswith("#")}
+    assert targets <= set(ids)
+    assert {"f-f0018", "f-f0021", "f-f0040", "recompiles"} <= targets
+
+
+def test_accessible_structure(page: Page) -> None:
+    tags = [tag for tag, _ in page.elements]
+    assert {"header", "nav", "main", "footer"} <= set(tags)
+    assert ("html", {"lang": "en"}) in page.elements
+    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in page.elements if tag == "th")
+    # An icon stands beside its word; a picture has a description.
+    assert all("aria-hidden" in attrs or attrs.get("aria-label") for tag, attrs in page.elements if tag == "svg")
+    first_link = next(attrs for tag, attrs in page.elements if tag == "a")
+    assert first_link == {"class": "skip", "href": "#main"}
+    assert all(attrs.get("aria-label") for tag, attrs in page.elements if tag in ("input", "select", "nav"))
+    # Severity is a word beside its icon, not a colour alone.
+    assert {"error", "warning", "info"} <= {text.strip() for text in page.texts["span"]}
+
+
+def test_nothing_is_fetched(hostile: Diagnosis) -> None:
+    text = html.render(hostile)
+    page = Page(text)
+    assert page.values("src") == []
+    assert [attrs["href"] for tag, attrs in page.elements if tag == "link"] == ["data:,"]
+    assert [attrs["href"] for tag, attrs in page.elements if tag == "use" and not attrs["href"].startswith("#")] == []
+    assert not re.search(r"@import|url\(|src=|fetch\(|import\(", "".join(page.texts["style"] + page.texts["script"]))
+    assert all(name == "href" for name, value in re.findall(r'(\w+)="(https?:)', text))
+
+
+def test_policy_allows_exactly_what_is_inside(page: Page) -> None:
+    policy = next(attrs["content"] for _, attrs in page.elements if "http-equiv" in attrs)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; ")
+    digests = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in page.texts["script"] + page.texts["style"]
+    }
+    assert digests == set(re.findall(r"'sha256-[^']+'", policy))
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on") or name == "style"]
+
+
+def test_hostile_text_is_text(hostile: Diagnosis, page: Page) -> None:
+    text = html.render(hostile)
+    shown = Page(text)
+    # The same elements as with harmless text, so nothing was parsed as markup.
+    kinds = {tag for tag, _ in page.elements}
+    assert {tag for tag, _ in shown.elements} - {"small"} <= kinds
+    assert len(shown.texts["script"]) == 2
+    assert shown.texts["h1"][0].startswith("<script>alert(1)</script> </script> </style> <class 'x'> <img src=x")
+    assert "{{ 7*7 }}" in shown.texts["h1"][0]
+    assert "&amp;lt;" not in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", text)
+
+
+def test_prose_has_code_and_begins_like_a_sentence(rich: Diagnosis) -> None:
+    finding = replace(
+        rich.findings[0], message="`<b>` in `print(x)`, ` alone", suggestion="remove it", why="torch.x is"
+    )
+    page = html.render(replace(rich, findings=(finding,)))
+    assert "<code>&lt;b&gt;</code> in <code>print(x)</code>, ` alone" in page
+    assert "<p>Remove it</p>" in page
+    assert "<p>torch.x is</p>" in page
+
+
+def test_a_report_of_500_findings_shows_all_of_them_with_their_code(many: Callable[[int], Diagnosis]) -> None:
+    text = html.render(many(500))
+    assert len(text.encode()) < 1_000_000
+    assert text.count('<details class="finding"') == text.count('<pre class="source"') == 500
+    assert "left out" not in text
+
+
+def test_no_page_is_over_a_megabyte_and_what_is_left_out_is_said(
+    hostile: Diagnosis, many: Callable[[int], Diagnosis]
+) -> None:
+    text = html.render(many(650))
+    assert 900_000 < len(text.encode()) <= html.LIMIT
+    shown = text.count('<details class="finding"')
+    codes = text.count('<pre class="source"')
+    assert shown == 650 > codes > 200
+    assert f"The code of the {650 - codes} least important findings is left out to keep this file under 1 MB." in text
+    # The least important ones come last.
+    assert text.rindex('<pre class="source"') < text.index("Its code is left out")
+
+    text = html.render(replace(hostile, findings=hostile.findings * 25, notes=hostile.notes * 500))
+    assert 800_000 < len(text.encode()) <= html.LIMIT
+    shown = text.count('<details class="finding')
+    assert f"{150 - shown} findings more are left out" in text
+    assert "400 notes more are left out" in text
+    Page(text)
+
+
+def test_what_is_new_keeps_its_code(many: Callable[[int], Diagnosis]) -> None:
+    diagnosis = many(1500)
+    marks = tuple(finding.fingerprint for finding in diagnosis.findings)
+    comparison = Comparison("main", diagnosis.summary, diagnosis.dynamic, marks[-1:], marks[:-1], ())
+    rows = html.render(replace(diagnosis, comparison=comparison)).split('<details class="finding"')
+    assert 'data-change="new"' in rows[-1]
+    assert '<pre class="source"' in rows[-1]
+    assert '<pre class="source"' not in rows[-2]
+
+
+def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> None:
+    assert compared.comparison is not None
+    before = replace(compared.comparison, summary=replace(compared.summary, breaks=9, errors=12))
+    page = Page(html.render(replace(compared, comparison=before)))
+    tiles = [" ".join(text.split()) for text in page.texts["li"]]
+    assert tiles[0] == "graph breaks 3 → with the fixes: 0 base: 9 2 in your code, 1 in libraries"
+    assert tiles[5].startswith("findings 6 base: 5 3 errors, 2 warnings, 1 note")
+    assert (
+        "Against main: 2 new, 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read"
+        in (page.texts["p"])
+    )
+    assert [row["data-change"] for row in page.with_class("finding")] == ["unchanged"] * 4 + ["new"] * 2
+    assert "What was fixed" in page.texts["details"][-3]
+
+
+def test_a_graph_break_of_two_runs_has_one_stack(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    text = html.render(replace(rich, dynamic=(run, replace(run, mode="train"))))
+    assert "3 graph breaks with reasons and stacks" in text
+    assert text.count("in Net, eval mode, on cpu; Net, train mode, on cpu") == 3
+
+
+def test_what_varied_and_what_was_tried_against_recompiles(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    tried = (TriedRemedy("dynamic=True", None, "it raises"),)
+    changed = replace(
+        run,
+        recompiles=(replace(run.recompiles[0], tried=tried),),
+        sweeps=(Sweep("batch 4, 5, 1", True, 3, 4, "a size of 1 is special", 2),),
+    )
+    page = Page(html.render(replace(rich, dynamic=(changed,))))
+    rows = [" ".join(text.split()) for text in page.texts["tr"]]
+    items = [" ".join(text.split()) for text in page.texts["li"]]
+    swept = "repeated with: batch 4, 5, 1; 4 compilations in 3 calls, 2 with all suggested fixes together (measured)"
+    assert f"Net, eval mode, on cpu: {swept}; a size of 1 is special" in items
+    assert any("tried: dynamic=True: it raises" in row for row in rows)
+
+
+def test_a_static_scan_has_no_section_about_runs(clean: Diagnosis) -> None:
+    page = Page(html.render(clean))
+    assert page.texts["h2"] == ["What was not checked", "Appendix"]
+
+
+def test_a_run_that_failed_says_what_happened(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    page = Page(html.render(replace(rich, dynamic=rich.dynamic[1:], verification=None)))
+    cells = [" ".join(text.split()) for text in page.texts["td"]]
+    assert "stopped at the time limit stopped after 120 s" in cells
+    assert not page.with_class("proof")
+
+
+def test_script_is_small(package: Path) -> None:
+    lines = [(package / "templates" / name).read_text().splitlines() for name in ("theme.js", "report.js")]
+    assert sum(map(len, lines)) <= 130
+
+
+def _colours(css: str, theme: int) -> dict[str, tuple[float, ...]]:
+    found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)
+    return {name: tuple(int(pair[theme][i : i + 2], 16) / 255 for i in (1, 3, 5)) for name, *pair in found}
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    """Relative luminance, WCAG 2.2."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("ink", "papers"),
+    [
+        ("ink", ["page", "card", "code", "bad-tint", "warn-tint", "info-tint"]),
+        ("soft", ["page", "card", "code", "bad-tint", "warn-tint", "info-tint"]),
+        ("accent", ["card", "page"]),
+        ("bad", ["card", "code", "bad-tint"]),
+        ("warn", ["card", "code", "warn-tint"]),
+        ("good", ["card", "good-tint"]),
+        ("info", ["card", "code", "info-tint"]),
+    ],
+)
+def test_contrast_is_aa(package: Path, theme: int, ink: str, papers: list[str]) -> None:
+    colours = _colours((package / "templates" / "style.css").read_text(), theme)
+    for paper in papers:
+        light, dark = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, f"{ink} on {paper}"

@@ -1,0 +1,66 @@
+"""The layout of the pictures: what is drawn, in which order, within the width."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import ModuleNode, Piece, Sweep, SweepCall
+from graphdoctor.report.html.pictures.icicle import icicles
+from graphdoctor.report.html.pictures.strip import strip
+from graphdoctor.report.html.pictures.timeline import timelines
+
+
+def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    order = (Piece(break_at=1), Piece(operators=4), Piece(break_at=0), Piece(operators=1), Piece(operators=1))
+    run = replace(rich.dynamic[0], pieces=order, graphs=3)
+    drawn = strip(replace(rich, dynamic=(run, replace(run, mode="train"))))
+    assert drawn is not None and drawn.returns and drawn.ordered
+    # Both modes did the same, and the last lane is the code with the fix.
+    assert [lane.title.partition(":")[0] for lane in drawn.lanes] == [
+        "Net, eval and train mode, on cpu", "With 1 fix applied to a copy",
+    ]  # fmt: skip
+    for drawing in drawn.lanes[0].drawings:
+        assert [(shape.kind, shape.text) for shape in drawing.shapes] == [
+            ("cut", "1"), ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
+        ]  # fmt: skip
+        assert all(shape.x >= 0 and shape.x + shape.width <= drawing.width for shape in drawing.shapes)
+    # The first met is the first in the list, whatever the order of the findings.
+    assert [cut.place for cut in drawn.cuts] == ["model.py:21", "model.py:18", "site-packages/library.py:7"]
+
+
+def test_where_nothing_is_compiled_all_is_eager(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    drawn = strip(replace(rich, dynamic=(replace(rich.dynamic[0], graphs=0),), verification=None))
+    assert drawn is not None
+    assert [shape.kind for shape in drawn.lanes[0].drawings[0].shapes] == ["cut", "cut", "cut", "eager"]
+
+
+def test_no_run_no_strip(clean: Diagnosis) -> None:
+    assert strip(clean) is None
+
+
+def test_cells_are_as_wide_as_their_operators_and_lie_below_their_parents() -> None:
+    nodes = (
+        ModuleNode("", "Net", "partly", 100, 0.75, 1, 1),
+        ModuleNode("a", "A", "compiled", 75, 1.0, 0, 0),
+        ModuleNode("a.x", "X", "compiled", 50, 1.0, 0, 0),
+        ModuleNode("b", "B", "eager", 25, 0.0, 1, 0),
+    )
+    wide, _ = icicles(nodes)
+    assert [(cell.x, cell.width, cell.y // 30, cell.state) for cell in wide.cells] == [
+        (0, 1000, 0, "partly"), (0, 750, 1, "compiled"), (0, 500, 2, "compiled"), (750, 250, 1, "eager"),
+    ]  # fmt: skip
+    assert wide.cells[-1].title == "b (B): 0 % of 25 operators compiled, 1 graph break"
+    assert icicles(()) == icicles((replace(nodes[0], operators=0),)) == ()
+
+
+def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    steps = (SweepCall(2), SweepCall(0), SweepCall(1, "x: 4 -> 5 in dimension 0"))
+    run = replace(rich.dynamic[0], sweeps=(Sweep("batch 4, 5", True, 3, 2, steps=steps),))
+    (drawn,) = timelines((run, replace(run, mode="train")))
+    assert drawn.title == "batch 4, 5: 2 compilations in 3 calls"
+    assert [call.compiles for call in drawn.calls] == [True, False, True]
+    assert drawn.changes == ("call 3 compiles 1 function; x: 4 -> 5 in dimension 0",)

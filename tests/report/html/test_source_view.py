@@ -1,0 +1,56 @@
+"""The source with the state of each line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.html import source_view
+
+SOURCE = '''\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        """Not a statement that runs."""
+        print(x.shape)
+        if x.shape[0] > 4:
+            x = x[:4]
+        return x * 2
+
+    def unused(self):
+        return 1
+'''
+
+
+def _diagnosis(rich: Diagnosis, whole_frame: bool = False) -> Diagnosis:
+    assert rich.dynamic is not None
+    place = replace(rich.findings[0].location, line=7, end_line=7)
+    broken = replace(rich.dynamic[0].breaks[0], line=7, whole_frame=whole_frame)
+    run = replace(rich.dynamic[0], breaks=(broken,), executed={"model.py": frozenset({7, 8, 10})})
+    finding = replace(rich.findings[0], location=place)
+    return replace(rich, findings=(finding,), dynamic=(run,), texts={"model.py": SOURCE})
+
+
+def test_lines_are_compiled_in_eager_or_not_reached(rich: Diagnosis) -> None:
+    (file,) = source_view.files(_diagnosis(rich))
+    states = {line.number: line.state for line in file.lines if line.state}
+    assert states == {7: "eager", 8: "compiled", 9: "missed", 10: "compiled"}
+    assert file.counts == {"eager": 1, "compiled": 2, "missed": 1}
+    assert [line.number for line in file.lines if line.findings] == [7]
+    # What is far from them is left out.
+    assert file.lines[0].number == 0
+
+
+def test_a_function_that_was_dropped_runs_in_eager(rich: Diagnosis) -> None:
+    (file,) = source_view.files(_diagnosis(rich, whole_frame=True))
+    assert {line.number: line.state for line in file.lines if line.state == "eager"} == dict.fromkeys(
+        (7, 8, 10), "eager"
+    )
+
+
+def test_without_a_run_or_with_broken_source_there_is_none(rich: Diagnosis) -> None:
+    shown = _diagnosis(rich)
+    assert source_view.files(replace(shown, dynamic=None)) == ()
+    assert source_view.files(replace(shown, texts={"model.py": "def f(:\n"})) == ()

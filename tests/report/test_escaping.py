@@ -1,0 +1,52 @@
+"""What stands in reports can be shown: no control characters, no endless lines, columns as a terminal counts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.escaping import LINE_LIMIT, one_line, printable, visible, width
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain é 漢 שלום", "plain é 漢 שלום"),
+        ("a\tb\nc", "a\tb\nc"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("\x00\x07\x7f\x9b", "\\x00\\x07\\x7f\\x9b"),
+        ("\u202eltr\u2066\ufeff", "\\u202eltr\\u2066\\ufeff"),
+        ("\udc80", "\\udc80"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\r\n", "\\x0d\n"),
+    ],
+)
+def test_control_characters_become_escapes(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_one_line_joins_lines() -> None:
+    assert one_line("  a\n\n b\t c ") == "a b c"
+
+
+@pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("漢字", 4), ("e\u0301", 1), ("", 0)])
+def test_width_counts_terminal_columns(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+def test_printable_reaches_every_string_but_snippets(hostile: Diagnosis) -> None:
+    shown = printable(hostile)
+    finding = shown.findings[0]
+    assert "\x1b" not in repr((shown.summary, shown.environment, shown.files, shown.notes, shown.dynamic))
+    assert "\x1b" not in finding.message + finding.location.path + (finding.fix.diff if finding.fix else "")
+    assert finding.snippet == hostile.findings[0].snippet
+
+
+def test_printable_cuts_long_lines_and_says_so(hostile: Diagnosis) -> None:
+    headline = printable(hostile).summary.headline
+    assert headline.endswith("more characters)")
+    assert len(headline) < LINE_LIMIT + 50
+
+
+def test_printable_keeps_what_is_harmless(rich: Diagnosis) -> None:
+    assert printable(rich) == rich

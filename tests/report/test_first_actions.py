@@ -1,0 +1,64 @@
+"""Which changes come first, and what they are said to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.first_actions import first_actions
+
+
+def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
+    places = [action.place for action in first_actions(rich)]
+    assert places == ["model.py:18", "model.py:21", "model.py:40", "model.py:17"]
+
+
+def test_effects_are_counted(rich: Diagnosis) -> None:
+    printed, branch, *_, recompile = first_actions(rich)
+    assert branch.effect == "removes a graph break and lets Net.forward be compiled"
+    assert printed.effect == "removes a graph break (met 3 times); safe fix"
+    assert recompile.effect == "recompiles: 8 compilations, 2 with the suggested fix (measured)"
+
+
+def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> None:
+    confirmed = next(f for f in rich.findings if f.status == "confirmed")
+    (action,) = first_actions(replace(rich, findings=(replace(confirmed, events=0),), dynamic=None))
+    assert action.effect == "lets fullgraph=True get past it; safe fix"
+
+
+def test_at_most_five(many: Callable[[int], Diagnosis]) -> None:
+    assert len(first_actions(many(60))) == 5
+
+
+def test_findings_that_share_a_cause_are_one_action(rich: Diagnosis) -> None:
+    found = rich.findings[1]
+    inner = replace(found, location=replace(found.location, column=14), fingerprint="inner")
+    (action,) = first_actions(replace(rich, findings=(found, inner), dynamic=None))
+    assert action.finding == found
+    assert "1 more finding has the same cause" in action.effect
+
+
+def test_an_action_names_the_code_and_an_unknown_effect_is_said(rich: Diagnosis) -> None:
+    found = replace(
+        rich.findings[1],
+        message="`if` on `x.sum() > 0`: `Net.forward_of_all` is not compiled",
+        status="static-only",
+        events=0,
+    )
+    (action,) = first_actions(replace(rich, findings=(found,), dynamic=None))
+    assert action.title == "`x.sum() > 0`: Compute both sides and choose with torch.where."
+    assert action.effect == "effect unknown: only a run shows it"
+
+
+def test_what_was_refuted_or_not_reached_or_mere_information_is_no_action(rich: Diagnosis) -> None:
+    idle = tuple(f for f in rich.findings if f.status in ("refuted", "not-reached") or f.severity == "info")
+    assert len(idle) == 3
+    assert first_actions(replace(rich, findings=idle, dynamic=None)) == ()
+
+
+def test_the_same_remedy_of_two_runs_is_one_action(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    twice = replace(rich, findings=(), dynamic=(run, replace(run, mode="train")))
+    assert [action.title for action in first_actions(twice)] == ["torch._dynamo.mark_dynamic(x, 0)"]

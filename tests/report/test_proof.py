@@ -1,0 +1,44 @@
+"""What the fixes were seen to do, and the command that applies them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.proof import command, proof
+
+
+def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
+    found = proof(rich)
+    assert found is not None and found.good
+    assert found.title == (
+        "With 1 fix applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes, outputs equal"
+    )
+
+
+def test_no_proof_where_nothing_was_verified_or_all_was_dropped(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    assert proof(replace(rich, verification=None)) is None
+    assert proof(replace(rich, verification=replace(rich.verification, fixes=()))) is None
+
+
+@pytest.mark.parametrize(
+    ("scanned", "applies"),
+    [
+        ("graphdoctor scan m.py --html r.html --report=json=a.json -v", "graphdoctor scan m.py --fix"),
+        ("graphdoctor scan m.py --target 'My Net' --output o", "graphdoctor scan m.py --target 'My Net' --fix"),
+        ("graphdoctor trace /tmp/t", "graphdoctor scan model.py --fix"),
+        ("", "graphdoctor scan model.py --fix"),
+    ],
+)
+def test_the_command_is_that_of_the_scan_without_its_outputs(rich: Diagnosis, scanned: str, applies: str) -> None:
+    assert command(replace(rich, command=scanned)) == applies
+
+
+def test_an_unsafe_fix_needs_its_option(rich: Diagnosis) -> None:
+    fix = rich.findings[0].fix
+    assert fix is not None
+    unsafe = replace(rich.findings[0], fix=replace(fix, safety="unsafe"))
+    assert command(replace(rich, findings=(unsafe,))).endswith("--fix --unsafe-fixes")

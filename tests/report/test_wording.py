@@ -1,0 +1,162 @@
+"""The wording that all reports share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from graphdoctor.model.findings import Diagnosis, Edit, Fix, Grade, Owner, Status
+from graphdoctor.model.labels import Label
+from graphdoctor.model.runs import Dropped, FullGraph, Numerics, Outcome, Verification
+from graphdoctor.report import wording
+
+EDITS = (Edit("m.py", (1, 1), (1, 2), "x"),)
+REFUSED = Fix("safe", "", EDITS, grade="none")
+
+
+@pytest.mark.parametrize(
+    ("names", "table"),
+    [
+        (Outcome, wording.OUTCOMES),
+        (Status, wording.STATUSES),
+        (Status, wording.STATUS_LABELS),
+        (Owner, wording.OWNERS),
+        (Label, wording.LABELS),
+        (Grade, wording.GRADES),
+    ],
+)
+def test_every_value_of_the_model_has_a_word(names: object, table: dict[str, str]) -> None:
+    assert set(get_args(names)) == set(table)
+
+
+def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
+    printed, branch, refuted, not_reached, library, _ = rich.findings
+    assert wording.status(printed) == "confirmed by the run (GB0059, 3 occurrences)"
+    assert wording.status(branch).endswith("(GB0170, 1 occurrence); the whole function falls back to eager")
+    assert wording.status(refuted) == "refuted: the line ran and nothing broke"
+    assert wording.status(not_reached) == "not reached: the line did not run"
+    assert wording.status(library) == "found at runtime only (GB0007, 2 occurrences); in libraries"
+
+
+def test_only_a_graded_fix_is_called_verified() -> None:
+    assert wording.fix_kind(Fix("safe", "", EDITS)) == "safe; not verified"
+    assert wording.fix_kind(Fix("unsafe", "", EDITS, grade="general")).startswith(
+        "unsafe: may change behaviour; compiles"
+    )
+    verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
+    assert wording.fix_kind(verified) == "verified; compiles with the default settings"
+    assert "verified" not in wording.fix_kind(Fix("manual", "")) and "verified" not in wording.fix_kind(REFUSED)
+
+
+def test_what_is_offered_is_counted(rich: Diagnosis) -> None:
+    (finding, *_), manual = rich.findings, Fix("manual", "")
+    fixes = [Fix("safe", "", EDITS), Fix("unsafe", "", EDITS, verified=True), REFUSED, manual]
+    findings = [replace(finding, fix=fix) for fix in fixes]
+    assert wording.offered(findings) == "2 automatic fixes"
+    assert (
+        wording.offered([replace(finding, fix=Fix("unsafe", "", EDITS))])
+        == "1 automatic fix (1 only with --unsafe-fixes)"
+    )
+    assert wording.offered([replace(findings[0], status="refuted"), replace(findings[0], owner="third-party")]) == ""
+    assert wording.offered(findings[2:]) == ""
+
+
+def test_without_any_fix_the_numbers_are_those_of_the_code_as_it_is() -> None:
+    dropped = Verification((), 4, 3, False, Numerics(True, 0.0, ""), "none", "No fix is offered: 1 fix was tried.")
+    dropped = replace(dropped, dropped=(Dropped("f", "it is wrong"),))
+    assert wording.verification(dropped) == (
+        "no fix is left, all were dropped; the code as it is: 4 graphs, 3 graph breaks, fullgraph=True fails"
+    )
+    assert wording.verification_detail(dropped) == "No fix is offered: 1 fix was tried."
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "unknown"), (0.0, "0 %"), (0.001, "1 %"), (0.834, "83 %"), (0.999, "99 %"), (1.0, "100 %")],
+)
+def test_share_is_never_rounded_to_all_or_nothing(value: float | None, text: str) -> None:
+    assert wording.share(value) == text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (FullGraph(None), "not tried"),
+        (FullGraph(None, "timeout"), "not tried: timeout"),
+        (FullGraph(True), "passes"),
+        (FullGraph(False), "fails"),
+        (FullGraph(False, "reason", "a.py", 4), "fails at a.py:4: reason"),
+    ],
+)
+def test_fullgraph(verdict: FullGraph, text: str) -> None:
+    assert wording.fullgraph(verdict) == text
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, "not compared"),
+        (Numerics(None, None, "", "outputs are not tensors"), "not compared: outputs are not tensors"),
+        (Numerics(True, 0.0, "rtol 1e-5"), "equal (largest difference 0, tolerance rtol 1e-5)"),
+        (Numerics(False, 0.5, "", "in output 1"), "differ (largest difference 0.5, in output 1)"),
+    ],
+)
+def test_numerics(result: Numerics | None, text: str) -> None:
+    assert wording.numerics(result) == text
+
+
+def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    measured, stopped = rich.dynamic
+    assert wording.run_counts(measured) == "4 graphs, 3 graph breaks (2 in your code), 83 % compiled"
+    assert wording.run_counts(stopped) == "stopped at the time limit: stopped after 120 s"
+    assert wording.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
+
+
+def test_a_variant_that_raised_is_named(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], detail="KeyError in a variant: 'v'")
+    assert wording.run_counts(run).endswith("83 % compiled; recompiles not counted: KeyError in a variant: 'v'")
+
+
+@pytest.mark.parametrize(("tried", "offered"), [(None, True), (2, True), (8, False), (9, False)])
+def test_a_remedy_that_was_measured_to_save_nothing_is_not_offered(
+    rich: Diagnosis, tried: int | None, offered: bool
+) -> None:
+    assert rich.dynamic is not None
+    recompile = replace(rich.dynamic[0].recompiles[0], verified_compilations=tried)
+    assert (wording.remedy(recompile) == recompile.remedy) is offered
+
+
+def test_a_recompile_that_two_runs_met_is_one(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    met = wording.recompiles([run, replace(run, mode="train")])
+    assert met == {run.recompiles[0]: "Net, eval mode, on cpu; Net, train mode, on cpu"}
+
+
+def test_plurals() -> None:
+    assert wording.plural(1, "graph") == "1 graph"
+    assert wording.plural(1000, "graph") == "1,000 graphs"
+    assert wording.plural(2, "fix", "fixes") == "2 fixes"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("plain", [("plain", False)]),
+        ("call `f(x)` twice", [("call ", False), ("f(x)", True), (" twice", False)]),
+        ("`a``b`", [("a", True), ("b", True)]),
+        ("one ` alone", [("one ` alone", False)]),
+        ("`a` and ` alone", [("a", True), (" and ` alone", False)]),
+        ("", []),
+    ],
+)
+def test_code_stands_between_backticks(text: str, parts: list[tuple[str, bool]]) -> None:
+    assert wording.quoted(text) == parts
+
+
+def test_gb_link() -> None:
+    assert wording.gb_link("GB0059") == "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html"

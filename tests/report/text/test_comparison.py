@@ -1,0 +1,27 @@
+"""The terminal text of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.text import comparison, terminal
+
+
+def test_new_and_fixed_one_line_each(compared: Diagnosis) -> None:
+    assert comparison.render(compared).splitlines() == [
+        "Against main: 2 new, 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read",
+        "  new   model.py:40:9: error GD000 [graph-break] Dynamo skips a compiled extension",
+        "  new   model.py:52:1: info GD201 [compile-result-unused] the result of torch.compile is not used",
+        "  fixed model.py:18:9: error GD101 [print-in-graph] what was fixed",
+    ]
+
+
+def test_the_report_of_a_scan_has_it_too(compared: Diagnosis, rich: Diagnosis) -> None:
+    assert comparison.render(compared).rstrip() in terminal.render(compared)
+    assert "Against" not in terminal.render(rich)
+
+
+def test_why_something_is_allowed(rich: Diagnosis) -> None:
+    allowed = replace(rich, findings=(replace(rich.findings[0], allowed="legacy (until 2999-01-01)"),))
+    assert "= allowed: legacy (until 2999-01-01)" in terminal.render(allowed)

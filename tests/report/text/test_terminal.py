@@ -1,0 +1,197 @@
+"""The terminal report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from graphdoctor.model.findings import Diagnosis, Fix, Location
+from graphdoctor.report.escaping import width
+from graphdoctor.report.look import COLUMNS, Look
+from graphdoctor.report.text import terminal
+
+VERBOSE = Look(verbose=True)
+
+
+def test_first_line_is_the_headline_and_last_the_summary(rich: Diagnosis) -> None:
+    lines = terminal.render(rich).splitlines()
+    assert lines[0] == rich.summary.headline
+    assert lines[-1] == "Found 3 errors, 1 warning and 1 note in 2 files. 1 automatic fix: --diff shows, --fix applies."
+
+
+def test_a_finding_looks_like_a_compiler_error(rich: Diagnosis) -> None:
+    block = terminal.render(rich).split("\n\n")[1]
+    assert (
+        block
+        == """\
+model.py:18:9: error GD101 [print-in-graph] print() breaks the graph
+18 |         print("input", x.shape)
+   |         ^^^^^^^^^^^^^^^^^^^^^^^
+   = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
+   = safe fix: Print only when the code is not being compiled."""
+    )
+
+
+def test_verbose_shows_all_that_is_known_of_a_finding(rich: Diagnosis) -> None:
+    block = terminal.render(rich, VERBOSE).split("\n\n")[1]
+    assert (
+        block.partition("^\n")[2]
+        == """\
+   = run: confirmed by the run (GB0059, 3 occurrences)
+   = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
+   = safe fix: Print only when the code is not being compiled.
+   = fix: safe; compiles with the default settings. The call only writes to stdout.
+       -        print("input", x.shape)
+       +        if not torch.compiler.is_compiling():
+       +            print("input", x.shape)"""
+    )
+
+
+def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
+    first = rich.findings[0]
+    other = replace(first, fix=None, why="Another reason. And more.")
+    shown = terminal.render(replace(rich, findings=(first, first, replace(first, fix=None), other)))
+    assert shown.count("= why: Dynamo cannot put") == shown.count("Print only when") == 1
+    assert shown.count("= safe fix: as for GD101 above") == 1
+    assert "= why: Another reason.\n" in shown
+
+
+def test_carets_only_where_the_message_does_not_quote_the_code(rich: Diagnosis) -> None:
+    def carets(message: str) -> bool:
+        return "^" in terminal.render(replace(rich, findings=(replace(rich.findings[0], message=message),)))
+
+    assert not carets('`print("input", x.shape)` breaks the graph')
+    assert not carets('`print("input", ...` breaks the graph')
+    assert carets("`print(x)` breaks the graph")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_no_line_is_wider_than_the_terminal(rich: Diagnosis, columns: int) -> None:
+    long = replace(
+        rich.findings[0], message="many words " * 30, why="many words " * 30, snippet=("x = " + "y " * 200,) * 4
+    )
+    shown = terminal.render(replace(rich, findings=(long, *rich.findings)), Look(columns=columns))
+    assert columns - 12 < max(map(width, shown.splitlines())) <= columns
+
+
+def test_unsafe_fixes_are_counted_apart(rich: Diagnosis) -> None:
+    finding = replace(rich.findings[0], fix=Fix("unsafe", "reason"))
+    last = terminal.render(replace(rich, findings=(finding,))).splitlines()[-1]
+    assert last.endswith("1 automatic fix (1 only with --unsafe-fixes): --diff shows, --fix applies.")
+
+
+def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
+    diff = "--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,3 @@\n+import torch\n x = 1\n@@ -9,3 +10,2 @@\n y = 2\n--- z\n-w\n"
+    finding = replace(rich.findings[0], fix=Fix("safe", "reason", diff=diff))
+    block = terminal.render(replace(rich, findings=(finding,)), VERBOSE).split("\n\n")[1]
+    assert [line.strip() for line in block.splitlines()[-4:]] == ["+import torch", "...", "--- z", "-w"]
+
+
+def test_prose_is_wrapped(rich: Diagnosis) -> None:
+    finding = replace(rich.findings[0], why="a few words " * 40)
+    shown = terminal.render(replace(rich, findings=(finding,)))
+    assert max(map(len, shown.splitlines())) <= COLUMNS
+
+
+def test_refuted_findings_are_counted_and_verbose_lists_them(rich: Diagnosis) -> None:
+    line = "  model.py:25:13: info GD120 [tensor-to-python] .item() moves tensor data to Python"
+    shown = replace(
+        rich, findings=tuple(replace(f, severity="info") if f.status == "refuted" else f for f in rich.findings)
+    )
+    assert "1 suspected break of the static analysis is not listed" in terminal.render(shown)
+    assert line not in terminal.render(shown)
+    assert line in terminal.render(shown, VERBOSE)
+    assert "is not listed" not in terminal.render(shown, VERBOSE)
+
+
+def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis) -> None:
+    shown = " ".join(terminal.render(rich).split())
+    assert " bad.py: syntax error in line 3: invalid syntax" in shown
+    assert "Net, eval mode, on cpu: 4 graphs, 3 graph breaks (2 in your code), 83 % compiled" in shown
+    assert (
+        "model.py:17: recompiles: dimension 0 of x changed from 4 to 5 8 compilations, 2 with the suggested fix"
+        in shown
+    )
+    assert "Net, train mode, on cpu: stopped at the time limit: stopped after 120 s" in shown
+    assert "Verified: with 1 fix applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes" in shown
+    assert "note: CPU run: CUDA graphs were not checked" in shown
+
+
+def test_what_the_tool_says_of_itself_is_verbose(rich: Diagnosis) -> None:
+    shown = " ".join(terminal.render(rich, VERBOSE).split())
+    for line in (
+        "explain disagrees: explain counts 2 breaks, the trace has 3",
+        "compiled outputs against eager: equal",
+    ):
+        assert line in shown
+        assert line not in " ".join(terminal.render(rich).split())
+
+
+def test_where_fullgraph_fails_is_said_unless_a_finding_says_it(rich: Diagnosis) -> None:
+    fails = "fullgraph=True fails at model.py:21: Data-dependent branching"
+    assert fails not in terminal.render(rich)
+    assert fails in terminal.render(replace(rich, findings=rich.findings[:1]))
+    assert fails in terminal.render(rich, VERBOSE)
+
+
+def test_runs_that_say_the_same_share_a_line(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    shown = terminal.render(replace(rich, dynamic=(run, replace(run, mode="train"))))
+    assert "Net, eval and train mode, on cpu: 4 graphs" in shown
+    assert shown.count("4 graphs") == 1
+
+
+def test_the_last_line_counts_what_the_list_shows(many: Callable[[int], Diagnosis]) -> None:
+    shown = terminal.render(many(60))
+    listed = {kind: shown.count(f": {kind} GD") for kind in ("error", "warning", "info")}
+    assert shown.splitlines()[-1].startswith(
+        f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['info']} notes in 2 files."
+    )
+
+
+def test_a_clean_scan_is_two_lines(clean: Diagnosis) -> None:
+    assert terminal.render(clean) == "No graph breaks found in the source\n\nNo findings in 1 file.\n"
+
+
+def test_an_unreadable_file_is_not_called_clean(clean: Diagnosis) -> None:
+    shown = terminal.render(replace(clean, summary=replace(clean.summary, failed=1)))
+    assert shown.endswith("Nothing was checked: 1 file could not be read.\n")
+
+
+def test_carets_stand_under_wide_characters(rich: Diagnosis) -> None:
+    source = 's = "漢字"; print(s)'
+    finding = replace(
+        rich.findings[0], snippet=(source,), snippet_start=7, location=Location("a.py", 7, 11, 7, 19), fix=None
+    )
+    lines = terminal.render(replace(rich, findings=(finding,))).splitlines()
+    code, carets = lines[3].removeprefix("7 | "), lines[4].removeprefix("  | ")
+    assert carets.strip() == "^" * len("print(s)")
+    assert carets.index("^") == width(code[: code.index("print")]) == 12
+
+
+def test_colour_only_when_asked(rich: Diagnosis) -> None:
+    plain, coloured = terminal.render(rich), terminal.render(rich, Look(color=True))
+    assert "\x1b" not in plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_hostile_text_cannot_steer_the_terminal(hostile: Diagnosis, color: bool) -> None:
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.render(hostile, Look(color))) if color else terminal.render(hostile)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", shown)
+    assert "\\x1b[31mred\\x1b[0m \\x00 \\x07 \\u202eltr" in shown
+    assert max(map(len, shown.splitlines())) < 5_000
+
+
+def test_hostile_colours_are_not_passed_on(hostile: Diagnosis) -> None:
+    # 31 is also one of the report's own colours, so look at the text around it.
+    assert "\x1b[31mred" not in terminal.render(hostile, Look(color=True))
+
+
+def test_many_findings_are_all_there(many: Callable[[int], Diagnosis]) -> None:
+    shown = terminal.render(many(500), VERBOSE)
+    assert all(f"model.py:{100 + number}:" in shown for number in range(500))

@@ -1,0 +1,157 @@
+"""Packages that are followed on request, and that others are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor import api
+from graphdoctor.commands.scan import exit_code
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.text import terminal
+from graphdoctor.source.installed import PackageNotFound, find_package, site_folders
+
+LAYERS = """\
+import torch
+from acme_nn.ops import act
+
+
+class Block(torch.nn.Module):
+    def forward(self, x):
+        print("in block")
+        return act(x)
+"""
+MODEL = """\
+import acme_nn
+import torch
+from acme_nn import Block
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = {block}()
+
+    def forward(self, x):
+        return self.block(x)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a virtual environment, in which the package acme_nn is installed."""
+    site = tmp_path / ".venv" / "lib" / "python3.11" / "site-packages"
+    files = {
+        site / "acme_nn" / "__init__.py": "from .layers import Block\n",
+        site / "acme_nn" / "layers.py": LAYERS,
+        site / "acme_nn" / "ops.py": "def act(x):\n    return x if x.sum() > 0 else -x\n",
+        site / "single.py": "import torch\nfrom acme_nn import Block\n\n\nclass One(Block):\n    pass\n",
+        tmp_path / ".venv" / "pyvenv.cfg": "",
+        tmp_path / "src" / "model.py": MODEL.format(block="Block"),
+    }
+    for file, content in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    return tmp_path
+
+
+def scan(*paths: str, **options: object) -> Diagnosis:
+    return api.scan(api.ScanOptions(paths, run=False, **options))  # type: ignore[arg-type]
+
+
+def places(diagnosis: Diagnosis) -> list[tuple[str, int, str, str]]:
+    return sorted((Path(f.location.path).name, f.location.line, f.severity, f.owner) for f in diagnosis.findings)
+
+
+def test_by_default_packages_are_not_followed(project: Path) -> None:
+    assert scan("src").findings == scan("src/model.py").findings == ()
+
+
+@pytest.mark.parametrize("block", ["Block", "acme_nn.Block", "acme_nn.layers.Block"])
+def test_followed_findings_are_third_party_and_do_not_fail(project: Path, block: str) -> None:
+    (project / "src" / "model.py").write_text(MODEL.format(block=block))
+    diagnosis = scan("src", follow=("acme_nn",))
+    assert places(diagnosis) == [("layers.py", 7, "warning", "third-party"), ("ops.py", 2, "warning", "third-party")]
+    assert all(f.fix is None for f in diagnosis.findings)
+    assert exit_code(diagnosis) == 0
+    assert "\nIn third-party code:\n\n.venv/lib/python3.11/site-packages/acme_nn/layers.py:7:9" in terminal.render(
+        diagnosis
+    )
+
+
+def test_they_fail_when_asked(project: Path) -> None:
+    diagnosis = scan("src", follow=("acme_nn",), fail_third_party=True)
+    assert {f.severity for f in diagnosis.findings} == {"error"} and exit_code(diagnosis) == 1
+
+
+def test_as_a_setting(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.graphdoctor]\nfollow = ['acme_nn']\n")
+    assert len(scan("src").findings) == 2
+    assert len(scan("src", isolated=True).findings) == 0
+
+
+def test_a_package_that_is_scanned_itself_is_own_code(project: Path) -> None:
+    site = ".venv/lib/python3.11/site-packages"
+    assert places(scan(f"{site}/acme_nn")) == [("layers.py", 7, "error", "own"), ("ops.py", 2, "error", "own")]
+    # What lies beside a module in site-packages is somebody else's.
+    assert scan(f"{site}/single.py").findings == ()
+
+
+def test_a_package_that_is_not_installed(project: Path) -> None:
+    with pytest.raises(api.UsageError, match=r"^--follow: 'acme_n': not in .*; did you mean 'acme_nn'\?$"):
+        scan("src", follow=("acme_n",))
+    with pytest.raises(api.UsageError, match=r"^--python nowhere: no site-packages found there"):
+        scan("src", follow=("acme_nn",), python="nowhere")
+    (project / "pyproject.toml").write_text("[tool.graphdoctor]\nfollow = ['nothing_like_it']\n")
+    with pytest.raises(api.UsageError, match=r"pyproject\.toml: follow: 'nothing_like_it'"):
+        scan("src")
+
+
+def test_environments(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    site = project / ".venv" / "lib" / "python3.11" / "site-packages"
+    assert site_folders(None, project / "src")[0] == site
+    (project / ".venv" / "bin").mkdir()
+    (project / ".venv" / "bin" / "python").write_text("")
+    for python in (".venv", ".venv/bin/python"):
+        assert site_folders(python, Path("/")) == (site,)
+    monkeypatch.setenv("VIRTUAL_ENV", str(project / ".venv"))
+    assert site_folders(None, Path("/"))[0] == site
+    # What is installed as editable lies elsewhere.
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "edited").mkdir()
+    (elsewhere / "edited" / "m.py").write_text("")
+    (site / "edited.pth").write_text(f"import sys\n{elsewhere}\n")
+    assert find_package("edited", site_folders(".venv", Path("/"))) == elsewhere
+    with pytest.raises(PackageNotFound):
+        find_package("nothing", site_folders(".venv", Path("/")))
+
+
+LAZY = """\
+from typing import TYPE_CHECKING
+
+{promise}
+else:
+    import sys
+
+    sys.modules[__name__] = make_lazy(__name__)
+"""
+
+
+@pytest.mark.parametrize("use", ["from lazy_nn import Block\n", "import lazy_nn\nBlock = lazy_nn.Block\n"])
+def test_a_package_that_loads_its_modules_when_asked(project: Path, use: str) -> None:
+    package = project / ".venv" / "lib" / "python3.11" / "site-packages" / "lazy_nn"
+    promises = {
+        package: "if TYPE_CHECKING or EAGER:\n    try:\n        need()\n    finally:\n        from .models import *",
+        package / "models": "if TYPE_CHECKING:\n    from .block import *\n    from .other import Other as Renamed",
+        package / "models" / "block": "if TYPE_CHECKING:\n    from .modeling import *",
+    }
+    for folder, promise in promises.items():
+        folder.mkdir()
+        (folder / "__init__.py").write_text(LAZY.format(promise=promise))
+    (package / "models" / "block" / "modeling.py").write_text(LAYERS.replace("acme_nn.ops", "acme_nn.elsewhere"))
+    (project / "src" / "model.py").write_text(MODEL.format(block="Block").replace("from acme_nn import Block\n", use))
+    assert scan("src").findings == ()
+    assert places(scan("src", follow=("lazy_nn",))) == [("modeling.py", 7, "warning", "third-party")]

@@ -1,0 +1,101 @@
+"""What tests decide, and what is known behind them."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import GetAttr, Truth
+from graphdoctor.static.domain.values import SkippedDefault
+
+
+def run(events, body: str):
+    source = "import torch\nfrom elsewhere import Block\ndef f(x, mask=None):\n"
+    source += "".join(f"    {line}\n" for line in body.splitlines())
+    source += "def graphdoctor_target():\n    return f, (torch.rand(4, 4),)\n"
+    return events(source)
+
+
+def uses(found) -> int:
+    return sum(isinstance(e, GetAttr) and isinstance(e.receiver, SkippedDefault) for e in found)
+
+
+SKIPPED = "if mask is None and not torch.compiler.is_compiling():\n    mask = torch.ones_like(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "count"),
+    [
+        ("return mask.shape", 1),
+        ("a = mask.shape\nreturn mask.dtype", 1),
+        ("if mask is not None:\n    return mask.shape\nreturn x", 0),
+        ("if isinstance(mask, (torch.Tensor, Block)) and mask.ndim == 4:\n    return x\nreturn x", 0),
+        ("if mask is None:\n    mask = x\nreturn mask.shape", 0),
+    ],
+)
+def test_a_default_that_compiling_skips_is_missing_until_it_is_tested(events, rest, count):
+    assert uses(run(events, SKIPPED + rest)) == count
+
+
+def test_none_is_no_object_of_a_class_that_is_imported_where_it_exists(events):
+    body = "Either = Block if available() else torch.Tensor\n" + SKIPPED
+    body += "return x if isinstance(mask, (torch.Tensor, Either)) and mask.ndim == 4 else -x"
+    assert uses(run(events, body)) == 0
+
+
+def test_asking_for_compile_does_not_fail(events):
+    found = events("""
+        import torch
+        def compiling():
+            try:
+                import torch
+                return torch.compiler.is_compiling()
+            except Exception:
+                return False
+        def f(x):
+            if not compiling():
+                if x.sum() > 0:
+                    return -x
+            return x
+        def graphdoctor_target():
+            return f, (torch.rand(4),)
+        """)
+    assert [e for e in found if isinstance(e, Truth)] == []
+
+
+def test_a_default_behind_another_flag_is_not(events):
+    assert uses(run(events, "if mask is None and False:\n    mask = x\nreturn mask.shape")) == 0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x is None",
+        "isinstance(x, str)",
+        "False and x > 0",
+        "not x.requires_grad and x is None",
+        "mask is not None and mask > 0",
+    ],
+)
+def test_decided_tests_ask_no_tensor(events, test):
+    assert [e for e in run(events, f"if {test}:\n    return x\nreturn -x") if isinstance(e, Truth)] == []
+
+
+def test_the_second_operand_is_asked_under_a_condition(events):
+    found = run(events, "if x.shape[0] > 2 and x.sum() > 0:\n    return x\nreturn -x")
+    assert [(e.site.conditional, e.context) for e in found if isinstance(e, Truth)] == [(True, "if")]
+
+
+def test_and_with_a_false_operand_is_false_whatever_stands_before_it(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                quick = x.is_cuda and not torch.compiler.is_compiling() and x.sum() > 0
+                if quick:
+                    return x
+                return -x
+        """
+    )
+    assert [e for e in found if isinstance(e, Truth)] == []

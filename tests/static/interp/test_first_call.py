@@ -1,0 +1,121 @@
+"""Branches that only the first call of a module takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Call, GetAttr
+
+MODEL = """
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = None
+        self.kind = "sparse"
+        self.ready = False
+        self.first = True
+
+    def forward(self, x):
+        BODY
+        return x
+
+    def choose(self, kind):
+        self.kind = kind
+"""
+SAMPLE = "\ndef graphdoctor_target():\n    return Net(), (torch.rand(4, 4),)\n"
+
+
+def untaken(events, body: str, after: str = "") -> list[bool]:
+    source = MODEL.replace("BODY", body.replace("\n", "\n        ")) + after
+    return [e.site.untaken for e in events(source) if isinstance(e, Call) and e.qualname == "builtins.print"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.table is None:\n    print(1)\n    self.table = x.sum(0)",
+        "if self.kind == 'sparse' and x.shape[0] < 8:\n    print(1)\n    self.choose('full')",
+        "if not self.ready:\n    print(1)\n    self.ready = True",
+        "if not hasattr(self, 'seen'):\n    print(1)\n    self.seen = True",
+        "if self.first and x.shape[0] < 8:\n    print(1)\n    self.first = False",
+    ],
+)
+def test_a_branch_that_shuts_itself_is_taken_by_the_first_call_only(events, body):
+    assert untaken(events, body) == [True]
+    assert untaken(events, body, SAMPLE) == [False], "the sample is a new module"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.table is None:\n    print(1)",
+        "if self.table is None:\n    print(1)\n    self.ready = True",
+        "if not self.ready:\n    print(1)\n    self.ready = self.ready + 1",
+        "if self.table is None:\n    print(1)\n    self.table = x.sum(0)\nself.table = None",
+        "if self.training:\n    print(1)\n    self.training = False",
+        "if self.first:\n    print(1)\n    self.first = False\nself.first = x.shape[0] > 2",
+    ],
+)
+def test_one_that_later_calls_may_take_again_is_not(events, body):
+    assert untaken(events, body) == [False]
+
+
+def test_a_cached_property_of_a_module_in_use_was_read_before(events):
+    source = """
+    import functools
+
+    import torch
+    import torch.nn as nn
+
+
+    class Net(nn.Module):
+        @functools.cached_property
+        def scale(self):
+            return 2.0
+
+        def forward(self, x):
+            return x * self.scale
+    """
+    sample = "\n\n    def graphdoctor_target():\n        return Net(), (torch.rand(4),)\n"
+    assert [e.site.untaken for e in events(source) if isinstance(e, GetAttr)] == [True]
+    assert [e.site.untaken for e in events(source + sample) if isinstance(e, GetAttr)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        pytest.param("self.words", True, id="made-with-the-module"),
+        pytest.param("Words(x.ndim)", False, id="made-in-compiled-code"),
+    ],
+)
+def test_so_was_that_of_an_object_which_it_holds(events, words, read):
+    source = """
+    import functools
+
+    import torch
+    import torch.nn as nn
+
+
+    class Words:
+        def __init__(self, count):
+            self.count = count
+
+        @functools.cached_property
+        def scale(self):
+            return 2.0 * self.count
+
+
+    class Net(nn.Module):
+        def __init__(self, count: int):
+            super().__init__()
+            self.words = Words(count)
+
+        def forward(self, x):
+            return x * {words}.scale
+    """
+    found = [e for e in events(source.replace("{words}", words)) if isinstance(e, GetAttr) and e.name == "scale"]
+    assert [e.site.untaken for e in found] == [read]

@@ -1,0 +1,159 @@
+"""What the constructors of scanned classes make of their arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Call
+
+HEAD = """
+        from dataclasses import dataclass
+        import torch
+
+        class Output(dict):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+"""
+
+
+def items(found):
+    return [e.site.function for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [
+        pytest.param("loss: torch.Tensor = None", "Point(loss=x.sum()).loss.item()", id="generated-hides-inherited"),
+        pytest.param(
+            """loss: torch.Tensor = None
+
+            def __post_init__(self):
+                self.total = self.loss.item()
+            """,
+            "Point(loss=x.sum()).total",
+            id="post-init",
+        ),
+    ],
+)
+def test_a_dataclass_fills_its_fields_whatever_init_it_inherits(events, fields, read):
+    body = f"""
+        @dataclass
+        class Point(Output):
+            {fields}
+
+        @torch.compile
+        def f(x):
+            return {read}
+"""
+    assert len(items(events(HEAD + body))) == 1
+
+
+def test_an_init_of_the_dataclass_itself_counts(events):
+    body = """
+        @dataclass
+        class Point(Output):
+            loss: torch.Tensor = None
+
+            def __init__(self, loss):
+                self.loss = 0
+
+        @torch.compile
+        def f(x):
+            return Point(x.sum()).loss.item()
+"""
+    assert items(events(HEAD + body)) == []
+
+
+NAMED = """
+        import torch
+        from torch import nn
+
+        class Config:
+            kind = "quiet"
+
+        class Net(nn.Module):
+            kind = "quiet"
+
+            def __init__(self, config: Config):
+                super().__init__()
+                self.config = config
+
+            def forward(self, x):
+                if {test} == "loud":
+                    x.sum().item()
+                return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "reached"),
+    [
+        pytest.param("self.kind", False, id="of-the-module"),
+        pytest.param("self.config.kind", True, id="of-what-is-passed"),
+        pytest.param("type(self.config).kind", True, id="of-its-class"),
+        pytest.param("Config.kind", False, id="of-a-class-by-name"),
+        pytest.param("Config().kind", False, id="of-what-is-made-here"),
+    ],
+)
+def test_a_passed_object_may_be_of_a_subclass_with_another_name(events, test, reached):
+    assert bool(items(events(NAMED.format(test=test)))) is reached
+
+
+LAYER = """
+        import torch
+        from torch import nn
+
+        def width(net):
+            net.loud = True
+            return 8
+
+        class Net(nn.Module):
+            loud = False
+
+            def __init__(self, config):
+                super().__init__()
+                self.proj = nn.Linear({width}, config.out * 2 + 1, bias=False)
+
+            def forward(self, x):
+                if self.loud:
+                    x.sum().item()
+                return self.proj(x)
+"""
+
+
+@pytest.mark.parametrize(("width", "reached"), [("width(self)", True), ("config.width", False)])
+def test_what_sizes_of_layers_call_is_followed(events, width, reached):
+    assert bool(items(events(LAYER.format(width=width)))) is reached
+
+
+SIZED = """
+        from dataclasses import dataclass
+        from torch import nn
+
+        @dataclass
+        class Config:
+            extra: int = 0
+            limit = 0
+
+        class Net(nn.Module):
+            def __init__(self, config{annotation}):
+                super().__init__()
+                self.extra, self.limit = config.extra, config.limit
+
+            def forward(self, x):
+                if self.{name} == 0:
+                    return x
+                return x[x > self.extra].sum().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "name", "reached"),
+    [
+        pytest.param(": Config", "extra", True, id="of-a-field-of-what-is-passed"),
+        pytest.param(": Config", "limit", False, id="of-what-is-no-field"),
+        pytest.param("=Config()", "extra", False, id="of-what-is-made-here"),
+    ],
+)
+def test_the_number_of_a_field_of_a_passed_object_may_be_another(events, annotation, name, reached):
+    assert bool(items(events(SIZED.format(annotation=annotation, name=name)))) is reached

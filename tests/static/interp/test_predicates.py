@@ -1,0 +1,67 @@
+"""What a test that stands in a helper says of its argument."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Truth
+from tests.static.conftest import places
+
+
+@pytest.mark.parametrize(
+    ("helper", "test"),
+    [
+        ("def exists(value):\n    return value is not None", "exists(mask)"),
+        ("def missing(value):\n    '''Whether it is None.'''\n    return value is None", "not missing(mask)"),
+        ("is_tensor = lambda value: isinstance(value, torch.Tensor)", "is_tensor(mask)"),
+    ],
+)
+def test_a_helper_narrows_its_argument(events, helper, test):
+    source = f"""import torch
+from torch import Tensor
+
+{helper}
+
+class Net(torch.nn.Module):
+    def forward(self, x, mask: Tensor | None = None):
+        if {test}:
+            return x
+        else:
+            if mask:
+                return x * 2
+        return x
+"""
+    assert places(events(source), Truth) == []
+
+
+def test_what_is_no_tensor_is_not_taken_for_one(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, limit):
+                if isinstance(limit, torch.Tensor):
+                    return x * limit
+                elif limit > 0.0:
+                    return x
+                return -x
+        """
+    )
+    assert places(found, Truth) == []
+
+
+def test_in_the_branch_for_numbers_an_assumed_tensor_is_a_number(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, limit):
+                if isinstance(limit, (int, float)):
+                    if limit > 0.0:
+                        return x
+                return x * limit
+        """
+    )
+    assert places(found, Truth) == []

@@ -1,0 +1,190 @@
+"""Calls into modules that several files import give each file what it would find alone."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.catalog import rules
+from graphdoctor.lint.engine import Analysis
+from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
+from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.memo.replay import CallCache
+from graphdoctor.static.regions.regions import interpret
+from graphdoctor.syntax.module import SourceModule
+
+MODEL = """
+    import torch.nn as nn
+    from pkg.helper import Cache, help_out
+    from pkg.{config} import Config
+
+
+    class Net(nn.Module):
+        def __init__(self, config: Config):
+            super().__init__()
+            self.config = config
+
+        def forward(self, x):
+            cache = Cache(self.config)
+            y = help_out(self.config, x, cache)
+            if cache.rows:
+                print("rows")
+            return y
+"""
+BASE = """
+    class Base:
+        loud = False
+        kind = "plain"
+"""
+CONFIG = """
+    from pkg.base import Base
+
+    class Config(Base):
+        {attribute}
+"""
+#: Enough to be worth telling again.
+WORK = "\n".join(f"        y = y + x.mean() * {n} - x.sum() / {n + 1}" for n in range(20))
+HELPER = f"""
+    class Cache:
+        def __init__(self, config):
+            self.rows = None
+            self.kind = config.kind
+
+    def help_out(config, x, cache):
+        y = x
+{WORK}
+        {{statement}}
+        return y
+"""
+
+
+def package(folder: Path, statement: str, *attributes: str) -> list[Path]:
+    """One model file for each configuration, all of which call the same helper."""
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "__init__.py").touch()
+    (folder / "pkg" / "base.py").write_text(textwrap.dedent(BASE))
+    (folder / "pkg" / "helper.py").write_text(textwrap.dedent(HELPER.replace("{statement}", statement)))
+    files = []
+    for attribute in attributes:
+        name = f"config_{len(files)}"
+        (folder / "pkg" / f"{name}.py").write_text(textwrap.dedent(CONFIG.replace("{attribute}", attribute)))
+        files.append(folder / "pkg" / f"model_{len(files)}.py")
+        files[-1].write_text(textwrap.dedent(MODEL.replace("{config}", name)))
+    return files
+
+
+def findings(files: list[Path]) -> list[list[tuple[str, int, str, str]]]:
+    """What each file has, the files being scanned together."""
+    analysis = Analysis([(f, f.name) for f in files], rules(), helper=lambda file: file.name)
+    found = [analysis.file(f, f.name).findings for f in files]
+    return [[(f.location.path, f.location.line, f.rule, f.confidence) for f in one] for one in found]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "print(y) if config.loud else None",
+        "print(y)",
+        "cache.rows = [y, y]",
+        "cache.rows = [y] if config.loud else []",
+        "cache.config = config; print(cache.config.loud) if cache.config.loud else None",
+        "y = y if getattr(config, 'quiet', None) is None else y.tolist()",
+        "y = y if type(config).loud else y.nonzero()",
+        "cache.other = Cache(config); cache.rows = cache.other.kind == 'odd'",
+        "y = y.item() if x.sum() > 0 else y",
+    ],
+)
+def test_each_file_has_what_it_has_alone(tmp_path: Path, statement: str) -> None:
+    files = package(tmp_path, statement, "loud = False", "loud = True", "quiet = True", "kind = 'odd'", "loud = True")
+    assert findings(files) == [findings([file])[0] for file in files]
+    assert findings(files[::-1]) == [findings([file])[0] for file in files[::-1]]
+
+
+def test_the_class_itself_may_be_asked_for(tmp_path: Path) -> None:
+    statement = "from pkg.config_1 import Config as Other; print(y) if isinstance(config, Other) else None"
+    files = package(tmp_path, statement, "loud = False", "loud = False", "loud = False")
+    quiet, loud, again = findings(files)
+    assert [rule for _, _, rule, _ in loud] == ["GD101"]
+    assert quiet == again == []
+
+
+def steps(files: list[Path]) -> list[int]:
+    """The steps that each file takes, the files being scanned together."""
+    project, shared, found = Project(), CallCache(), []
+    for file in files:
+        source = SourceModule(file.name, file, file.read_text(), "utf-8")
+        interpreter = Interpreter(project, EventSink(), shared=shared)
+        interpret(interpreter, ModuleInfo(source, f"pkg.{file.stem}", "pkg", Scope("module")), [])
+        found.append(interpreter.steps)
+    return found
+
+
+def test_a_call_is_told_again_where_nothing_differs_that_it_reads(tmp_path: Path) -> None:
+    files = package(tmp_path, "print(y) if config.loud else None", "loud = False", "width = 8", "loud = True")
+    first, second, third = steps(files)
+    assert second < first / 2
+    assert third > first / 2
+
+
+def test_names_and_tables_of_a_configuration_tell_no_calls_apart(tmp_path: Path) -> None:
+    reads = "y = y if config.kind == 'odd' or type(config).kind else y * len(config.table)"
+    first, second = steps(package(tmp_path, reads, "kind, table = 'odd', {'a': 'b'}", "kind, table = 'even', {}"))
+    assert second < first / 2
+
+
+def test_short_calls_are_not_kept(tmp_path: Path) -> None:
+    files = package(tmp_path, "pass", "loud = False", "loud = False")
+    helper = tmp_path / "pkg" / "helper.py"
+    helper.write_text("class Cache:\n    rows = None\n\n\ndef help_out(config, x, cache):\n    return x + 1\n")
+    first, second = steps(files)
+    assert first == second
+
+
+SIZES = "\n".join(f"        self.size_{n} = {n} * {n} + {n}" for n in range(20))
+BASE_MODEL = f"""
+import torch.nn as nn
+
+class Model(nn.Module):
+    loud = False
+
+    def __init__(self):
+        super().__init__()
+        self.name = type(self).__name__
+{SIZES}
+        self.says = "much" if self.loud else None
+"""
+ONE_MODEL = """
+class {name}(Model):
+    loud = {loud}
+
+    def forward(self, x):
+        if self.says is not None:
+            print("{name}")
+        return x
+"""
+
+
+def family(folder: Path, **loud: bool) -> Path:
+    """A file with classes of these names whose base has the constructor, in another file."""
+    (folder / "pkg").mkdir()
+    (folder / "pkg" / "__init__.py").touch()
+    (folder / "pkg" / "base.py").write_text(BASE_MODEL)
+    classes = [ONE_MODEL.format(name=name, loud=value) for name, value in loud.items()]
+    file = folder / "pkg" / "models.py"
+    file.write_text("from pkg.base import Model\n" + "\n".join(classes))
+    return file
+
+
+def test_a_constructor_is_told_again_for_the_next_class_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (one,), (two,) = (steps([family(tmp_path / "one", A=False)]), steps([family(tmp_path / "two", A=False, B=False)]))
+    assert two < one * 1.5
+
+
+def test_each_class_has_what_its_own_constructor_gives_it(tmp_path: Path) -> None:
+    file = family(tmp_path, Quiet=False, Loud=True, Silent=False, Noisy=True)
+    lines = file.read_text().splitlines()
+    assert [lines[line - 1].strip() for _, line, _, _ in findings([file])[0]] == ['print("Loud")', 'print("Noisy")']

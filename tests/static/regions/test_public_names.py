@@ -1,0 +1,129 @@
+"""What a package hands to its users is entered, other functions are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Truth
+
+SOLVER = """
+    import torch
+    from torch import Tensor
+
+    def solve(start: Tensor, steps):
+        return _step(start) if start.sum() > 0 else start
+
+    def _step(value):
+        return value * 2 if value.max() > 1 else value
+
+    def count(steps: int):
+        return steps if steps else 1
+"""
+
+
+def functions(found):
+    return sorted({e.site.function for e in found if isinstance(e, Truth)})
+
+
+@pytest.mark.parametrize(
+    "init",
+    ["from .model import solve\n", "from .model import *\n", "from . import model\n"],
+)
+def test_a_function_that_the_package_exports_is_entered(events, tmp_path, init):
+    (tmp_path / "__init__.py").write_text(init)
+    assert functions(events(SOLVER)) == ["_step", "solve"]
+
+
+def test_a_function_that_all_names_is_entered(events):
+    assert functions(events(SOLVER + "\n    __all__ = ['solve']\n")) == ["_step", "solve"]
+
+
+@pytest.mark.parametrize("init", ["", "from .other import solve\n", "import torch\n"])
+def test_a_function_that_nobody_exports_is_not_entered(events, tmp_path, init):
+    (tmp_path / "__init__.py").write_text(init)
+    assert functions(events(SOLVER)) == []
+
+
+def test_a_function_without_tensors_is_not_entered(events):
+    found = events(
+        """
+        import torch
+
+        def report(lines, path):
+            print(lines)
+
+        __all__ = ["report"]
+        """
+    )
+    assert found == []
+
+
+def test_an_explicit_region_is_the_only_one(events):
+    assert functions(events(SOLVER + "\n    __all__ = ['solve']\n    torch.compile(_step)\n")) == ["_step"]
+
+
+def test_types_of_several_types_are_read_where_they_are_named(events):
+    found = events(
+        """
+        from typing import Sequence, Union
+        import torch
+        from torch import Tensor
+
+        Vector = Union[Sequence[float], Tensor]
+
+        def rising(times: Vector):
+            return all(a < b for a, b in zip(times[:-1], times[1:])) if torch.is_tensor(times) else True
+
+        __all__ = ["rising"]
+        """
+    )
+    assert functions(found) == ["rising"]
+
+
+FLOW = """
+    import torch
+
+    class Flow(torch.nn.Module):
+        def forward(self, x, context=None):
+            return x * 2
+
+        def inverse(self, x, context=None):
+            return x if x.sum() > 0 else -x
+
+        def plot(self, x, title):
+            return x if x.sum() > 0 else -x
+
+        def _undo(self, x, context=None):
+            return x if x.sum() > 0 else -x
+
+    class Other(Flow):
+        pass
+"""
+
+
+@pytest.mark.parametrize("exported", ["Flow", "Other"])
+def test_what_takes_the_arguments_of_forward_is_entered_too(events, tmp_path, exported):
+    (tmp_path / "__init__.py").write_text(f"from .model import {exported}\n")
+    assert functions(events(FLOW)) == ["Flow.inverse"]
+
+
+def test_methods_of_a_class_that_nobody_exports_are_not_entered(events):
+    assert functions(events(FLOW)) == []
+
+
+def test_what_a_function_passes_on_to_one_that_needs_a_tensor_is_a_tensor(events):
+    found = events(
+        """
+        import torch
+
+        def factor(matrix, upper=False):
+            return _factor(matrix)
+
+        def _factor(matrix):
+            lower, info = torch.linalg.cholesky_ex(matrix)
+            return lower if info.any() else torch.linalg.inv(matrix)
+
+        __all__ = ["factor"]
+        """
+    )
+    assert functions(found) == ["_factor"]

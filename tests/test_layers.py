@@ -1,0 +1,56 @@
+"""The import contract in setup.cfg, as `make lint` checks it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECK = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(config_filename='setup.cfg', no_cache=True))"
+
+
+def checked(folder: Path) -> subprocess.CompletedProcess[str]:
+    """What the check says of the code in ``folder``."""
+    return subprocess.run([sys.executable, "-c", CHECK], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def copy(root: Path, tmp_path: Path) -> Path:
+    for name in ("graphdoctor", "rules"):
+        shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "setup.cfg", tmp_path)
+    return tmp_path
+
+
+def test_every_package_is_in_the_contract(root: Path) -> None:
+    text = (root / "setup.cfg").read_text()
+    layers = text[text.index("layers =\n") : text.index("[importlinter:contract:torch]")]
+    packages = {folder.parent.name for folder in (root / "graphdoctor").glob("*/__init__.py")}
+    assert {name for name in packages if f"graphdoctor.{name}" not in layers.replace("|", " ").split()} == set()
+
+
+@pytest.mark.parametrize(
+    "file, line",
+    [
+        ("graphdoctor/static/domain/values.py", "from graphdoctor.fixes.core import editor"),
+        ("graphdoctor/model/findings.py", "from graphdoctor.report import wording"),
+        ("graphdoctor/fixes/core/apply.py", "from graphdoctor.scan import options"),
+        ("graphdoctor/report/wording.py", "import torch"),
+    ],
+)
+def test_an_import_against_the_contract_is_found(copy: Path, file: str, line: str) -> None:
+    with (copy / file).open("a") as out:
+        out.write(f"\n{line}\n")
+    done = checked(copy)
+    module = file.removesuffix(".py").replace("/", ".")
+    assert done.returncode == 1 and f"{module} -> " in done.stdout, done.stdout + done.stderr
+
+
+def test_folders_stay_small(root: Path) -> None:
+    """At most 20 files in a folder beside its subfolders."""
+    folders = {file.parent for file in (root / "graphdoctor").rglob("*.py")}
+    sizes = {str(folder.relative_to(root)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {folder: size for folder, size in sizes.items() if size > 20} == {}
