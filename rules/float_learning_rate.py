@@ -64,7 +64,7 @@ def f(x):
 )
 
 
-def check_place(event: Store) -> Hit | None:
+def check_store(event: Store) -> Hit | None:
     made = compiled(event.thing)
     step = made.argument(0, "model") if made is not None else None
     optimizer = step.owner if step is not None and step.name == ".step" else None

@@ -111,7 +111,7 @@ REMOVED = {
 }
 
 
-def check_mention(event: NameUse) -> Hit | None:
+def check_nameuse(event: NameUse) -> Hit | None:
     name = next((known for known in REMOVED if f"{event.name}.".startswith(f"{known}.")), None)
     if name is None or _in_try(event):
         return None

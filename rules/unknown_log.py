@@ -111,7 +111,7 @@ def f(x):
 )
 
 
-def check_place(event: Store) -> Hit | None:
+def check_store(event: Store) -> Hit | None:
     target = event.target
     if not isinstance(target, cst.Subscript) or event.container is None or event.container.name != "os.environ":
         return None

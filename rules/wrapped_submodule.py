@@ -136,7 +136,7 @@ def check_use(event: Use) -> Hit | None:
     return _hit(event) if any(item.find("torch.compile") for item in held) else None
 
 
-def check_place(event: Store) -> Hit | None:
+def check_store(event: Store) -> Hit | None:
     made = compiled(event.thing)
     given = made.argument(0, "model") if made is not None else None
     if not isinstance(event.target, cst.Subscript) or given is None:

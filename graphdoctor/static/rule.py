@@ -109,7 +109,7 @@ def load(module: ModuleType) -> Rule:
             how=sections["Fix"],
             breaks=tuple(module.BREAKS),
             clean=tuple(module.CLEAN),
-            checks={name[len("check_") :]: fn for name, fn in vars(module).items() if name.startswith("check_")},
+            checks=_checks(module),
             fix=getattr(module, "fix", None),
             watches=getattr(module, "watches", None),
             fullgraph=getattr(module, "FULLGRAPH", False),
@@ -118,6 +118,15 @@ def load(module: ModuleType) -> Rule:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing
     except KeyError as missing:
         raise ValueError(f"{module.__name__}: a rule needs a paragraph '{missing.args[0]}:' in its text") from missing
+
+
+def _checks(module: ModuleType) -> dict[str, Callable[[Any], Hit | None]]:
+    """The functions ``check_<event>`` that the module defines, by event; what it imports may bear such a name too."""
+    return {
+        name[len("check_") :]: function
+        for name, function in vars(module).items()
+        if name.startswith("check_") and function.__module__ == module.__name__
+    }
 
 
 def _docstring(text: str) -> tuple[str, dict[str, str]]:
