@@ -33,8 +33,6 @@ def bench(question: Question, options: Options, progress: Progress = lambda _tex
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:
         try:
             for number, strategy in enumerate(options.strategies, 1):
-                spent = time.monotonic() - started
-                progress(f"{strategy} ({number} of {len(options.strategies)}, after {spent:.0f} s)")
                 session.measure(strategy, Path(folder), options.strategies[number:])
         except KeyboardInterrupt:
             ended = "interrupted"
@@ -58,7 +56,7 @@ class _Session:
         self._question = question
         self._options = options
         self._progress = progress
-        self._deadline = time.monotonic() + options.time_limit
+        self._started = time.monotonic()
         self.results: dict[str, Result] = {}
         self.environment: Mapping[str, str | None] = {}
         self.target = question.target or question.file.name
@@ -76,13 +74,16 @@ class _Session:
         if strategy == "cache" and not reason and not any(folder.glob("artifacts.bin")):
             reason = "the default strategy left no cache artifacts"
         others = any(self._why_not(other) is None for other in later)
-        allowed = share(strategy, self._deadline - time.monotonic(), others)
+        spent = time.monotonic() - self._started
+        allowed = share(strategy, self._options.time_limit - spent, others)
         if not reason and allowed < _TOO_SHORT:
             reason = "out of time"
             self._out_of_time()
         if reason:
             self.results[strategy] = Result(strategy, "skipped", reason)
             return
+        place = f"{self._options.strategies.index(strategy) + 1} of {len(self._options.strategies)}"
+        self._progress(f"{strategy} ({place}, after {spent:.0f} s; at most {allowed:.0f} s)")
         extra = {
             "strategy": strategy,
             "backend": self._options.backend,

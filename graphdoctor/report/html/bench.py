@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graphdoctor.bench.units import seconds
 from graphdoctor.bench.verdict import verdict
 from graphdoctor.model.benchmark import Bench, Result
 from graphdoctor.report.html.page import asset, environment, policy
-from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, heading, rows, seconds
+from graphdoctor.report.measurements.bench_rows import HEADINGS, caption, heading, rows
 
 #: Width of the widest bar in units of the drawing; the labels stand left of the bars, the values right of them.
 _WIDTH = 560

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphdoctor.bench.verdict import speedup
+from graphdoctor.bench.against_eager import Comparison, against_eager
+from graphdoctor.bench.units import seconds, steps, times
 from graphdoctor.model.benchmark import Bench, Result
 from graphdoctor.report.escaping import one_line, visible
 
-HEADINGS = ("strategy", "step", "quartiles", "speed-up", "cold compile", "warm", "graphs", "peak memory", "outputs")
-
+HEADINGS = (
+    "strategy",
+    "step",
+    "quartiles",
+    "speed-up",
+    "cold compile",
+    "paid back after",
+    "warm",
+    "graphs",
+    "peak memory",
+    "outputs",
+)
 
 _STATUS = {"ok": "", "interrupted": "", "failed": "failed: ", "skipped": "not run: "}
 
@@ -39,16 +50,10 @@ def caption(bench: Bench) -> str:
     step = "one call under no_grad" if bench.mode == "eval" else "zero_grad, forward, loss, backward, AdamW step"
     return (
         f"A step is {step}. Step times are medians after warm-up; the quartiles tell how they scatter. Cold: the calls "
-        "that compiled, in a new process with empty caches; warm: the same again with the caches on disk. Peak memory "
-        f"is what tensors take during a step above what they hold before it.{_took(bench)}"
+        "that compiled, in a new process with empty caches; warm: the same again with the caches on disk. Paid back: "
+        "cold divided by the gain of a step; cannot tell: the quartiles overlap eager's. Peak memory is what tensors "
+        f"take during a step above what they hold before it.{_took(bench)}"
     )
-
-
-def seconds(value: float) -> str:
-    """A duration with a unit that fits it."""
-    if value >= 1:
-        return f"{value:.2f} s"
-    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
 
 
 def mebibytes(value: int) -> str:
@@ -64,18 +69,27 @@ def _took(bench: Bench) -> str:
 
 
 def _cells(bench: Bench, result: Result) -> tuple[str, ...]:
-    timing, factor = result.timing, speedup(bench, result)
+    timing, compared = result.timing, against_eager(bench, result)
     return (
         result.strategy,
         seconds(timing.median) if timing else "",
         f"{seconds(timing.low)} to {seconds(timing.high)}" if timing else "",
-        f"{factor:.2f}x" if factor and result.strategy != "eager" else "",
+        f"{times(compared.factor)}x" if compared else "",
         seconds(result.cold) if result.cold is not None else "",
+        _paid_back(compared),
         seconds(result.warm) if result.warm is not None else "",
         "" if result.compilations is None or result.strategy == "eager" else str(result.compilations),
         mebibytes(result.peak) if result.peak is not None else "",
         _outputs(result),
     )
+
+
+def _paid_back(compared: Comparison | None) -> str:
+    if compared is None or compared.result.compilations == 0 or compared.result.equal is False:
+        return ""
+    if compared.standing == "faster":
+        return "" if compared.steps is None else steps(compared.steps)
+    return "never" if compared.standing == "slower" else "cannot tell"
 
 
 def _outputs(result: Result) -> str:
