@@ -10,25 +10,26 @@ from graphdoctor.model.advice import Kind, Placement
 _MANY_BLOCKS = 4
 
 
-def choose(placements: Sequence[Placement]) -> tuple[tuple[int, ...], str]:
+def choose(placements: Sequence[Placement], sizes_vary: bool = False) -> tuple[tuple[int, ...], str]:
     """The indices of the proposed placements, and why in one or two sentences.
 
     A model without breaks is compiled as a whole: the compiler sees most of it. Where it breaks, the submodules that do
-    not are compiled instead. The optimizer and the loss come on top where they compile.
+    not are compiled instead. The optimizer and the loss come on top where they compile. ``sizes_vary``: the inputs of
+    the calls have other sizes.
     """
-    number, reason = _main(placements)
+    number, reason = _main(placements, "other sizes" if sizes_vary else "later calls")
     if number is None:
         return (), reason
     extra = [i for i, p in enumerate(placements) if p.kind in ("loss", "optimizer") and _usable(p)]
     return (number, *extra), reason
 
 
-def _main(placements: Sequence[Placement]) -> tuple[int | None, str]:
+def _main(placements: Sequence[Placement], others: str) -> tuple[int | None, str]:
     whole = _first(placements, "model")
     blocks = _first(placements, "blocks")
     parts = _first(placements, "submodules")
     if whole is not None and _usable(placements[whole]) and not placements[whole].breaks:
-        return whole, "The whole model compiles without a graph break." + _regional(placements)
+        return whole, "The whole model compiles without a graph break." + _regional(placements, others)
     breaks = placements[whole].breaks if whole is not None else 0
     broken = f"The whole model has {breaks} graph break{'s' if breaks != 1 else ''}"
     if whole is not None and placements[whole].failure:
@@ -41,8 +42,11 @@ def _main(placements: Sequence[Placement]) -> tuple[int | None, str]:
     return None, f"{broken}, and nothing of it runs compiled: leave it in eager, or mend it with `graphdoctor scan`."
 
 
-def _regional(placements: Sequence[Placement]) -> str:
-    """What to say of the repeated blocks beside a model that compiles as a whole."""
+def _regional(placements: Sequence[Placement], others: str) -> str:
+    """What to say of the repeated blocks beside a model that compiles as a whole.
+
+    What the blocks share is told from the first call alone: what the ``others`` compile is for all blocks again.
+    """
     found = [p for p in placements if p.kind == "blocks" and len(p.names) >= _MANY_BLOCKS]
     said = ""
     for blocks in found:
@@ -52,10 +56,11 @@ def _regional(placements: Sequence[Placement]) -> str:
                 f" Not block by block: the {count} blocks reached the recompile limit after {blocks.compilations} "
                 "compilations, and the rest runs in eager."
             )
-        elif _usable(blocks) and blocks.compilations < count:
+        elif _usable(blocks) and (first := blocks.compilations - blocks.later) < count:
             setting = f" with `{blocks.setting}`," if blocks.setting else ""
-            shared = f"one compilation serves {count / blocks.compilations:.2g} of the {count} blocks"
-            said += f" Block by block,{setting} {shared}: try it where compiling takes long."
+            shared = "one compilation serves" if first == 1 else f"{first} compilations serve"
+            more = f" ({others} take {blocks.later} more)" if blocks.later else ""
+            said += f" Block by block,{setting} {shared} all {count} blocks{more}: try it where compiling takes long."
             break
     return said
 

@@ -52,13 +52,17 @@ class Counter:
         with record() as recording:
             try:
                 made = self._placed(placement)
-                made.round()
+                made.step(*made.calls[0])
+                first = self.backend.graphs
+                for call in made.calls[1:]:
+                    made.step(*call)
             except BaseException as error:
                 return replace(placement, failure=fault_of(error, self.places, "under torch.compile").detail)
         seconds = time.perf_counter() - start
         return replace(
             placement,
             compilations=self.backend.graphs,
+            later=self.backend.graphs - first,
             breaks=len(distinct(recording.events, self.places, source_of)),
             at_limit=bool(tree.abandoned(recording)),
             share=None if placement.kind in ("loss", "optimizer") else self._share(made),

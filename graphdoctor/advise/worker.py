@@ -56,7 +56,7 @@ def _work(opened: Opened) -> None:
         add(counter.count(Placement("optimizer", code.OPTIMIZER)))
     channel.progress("counting: changing sizes")
     sized = shapes.strategies(target, mode, opened.places)
-    proposed, reason = choose.choose(found)
+    proposed, reason = choose.choose(found, bool(sized))
     said = _notes(model, opened, [found[number] for number in proposed])
     channel.send(
         "run",

@@ -16,15 +16,17 @@ class Placement:
     """One place for torch.compile and what a run counted there.
 
     ``names`` are the submodules that are compiled in place, ``code`` is what the user writes. ``compilations`` are
-    graphs over all calls, ``breaks`` the distinct graph breaks, ``share`` the operators of a forward that run inside
-    graphs. ``at_limit``: a function reached the recompile limit and runs uncompiled from then on. ``seconds`` are those
-    of the calls in which Dynamo traced, without a compiling backend.
+    graphs over all calls, ``later`` those of them that the calls after the first took, for their other sizes or for
+    state that the calls change. ``breaks`` are the distinct graph breaks, ``share`` the operators of a forward that run
+    inside graphs. ``at_limit``: a function reached the recompile limit and runs uncompiled from then on. ``seconds``
+    are those of the calls in which Dynamo traced, without a compiling backend.
     """
 
     kind: Kind
     code: str
     names: tuple[str, ...] = ()
     compilations: int = 0
+    later: int = 0
     breaks: int = 0
     at_limit: bool = False
     share: float | None = None

@@ -11,9 +11,17 @@ BLOCKS = Placement("blocks", "", tuple("abcdefgh"), compilations=1, share=0.8)
 def test_a_model_without_breaks_is_compiled_as_a_whole() -> None:
     assert choose([WHOLE, BLOCKS]) == (
         (0,),
-        "The whole model compiles without a graph break. Block by block, one compilation serves 8 of the 8 blocks: try "
-        "it where compiling takes long.",
+        "The whole model compiles without a graph break. Block by block, one compilation serves all 8 blocks: try it "
+        "where compiling takes long.",
     )
+
+
+def test_what_other_sizes_compile_is_no_matter_of_the_blocks() -> None:
+    blocks = Placement("blocks", "", tuple("abcdef"), compilations=5, later=3, share=0.8)
+    assert choose([WHOLE, blocks], sizes_vary=True)[1].endswith(
+        "Block by block, 2 compilations serve all 6 blocks (other sizes take 3 more): try it where compiling takes long."
+    )
+    assert "(later calls take 3 more)" in choose([WHOLE, blocks])[1]
 
 
 def test_blocks_without_breaks_come_before_a_model_that_breaks() -> None:

@@ -44,8 +44,11 @@ def imported(file: Path):
     return module
 
 
-def counted(file: Path, compiled: Callable[[nn.Module, Callable], Callable]) -> int:
-    """Graphs that are compiled in the calls of the file, when ``compiled`` has put torch.compile on the model."""
+def counted(file: Path, compiled: Callable[[nn.Module, Callable], Callable]) -> tuple[int, int]:
+    """Graphs that are compiled in the calls of the file, when ``compiled`` has put torch.compile on the model.
+
+    Of all calls, and of those after the first.
+    """
     torch._dynamo.reset()
     graphs = []
 
@@ -57,10 +60,12 @@ def counted(file: Path, compiled: Callable[[nn.Module, Callable], Callable]) -> 
     model, args, *kwargs = module.graphdoctor_target()
     calls = module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else [args, args]
     function = compiled(model.eval(), backend)
+    counts = []
     with torch.no_grad():
         for call in calls:
-            function(*call, **(kwargs[0] if kwargs else {}))
-    return len(graphs)
+            function(*call, **(kwargs[0] if kwargs and call is args else {}))
+            counts.append(len(graphs))
+    return counts[-1], counts[-1] - counts[0]
 
 
 def whole(model: nn.Module, backend: Callable) -> Callable:
@@ -85,7 +90,7 @@ def test_every_claimed_count_is_that_of_an_independent_run(name: str) -> None:
     assert [placement.kind for placement in advice.placements][:2] == ["model", "blocks"]
     for placement in advice.placements:
         independent = counted(file, whole if placement.kind == "model" else in_place(placement))
-        assert (placement.kind, placement.compilations) == (placement.kind, independent)
+        assert (placement.kind, placement.compilations, placement.later) == (placement.kind, *independent)
 
 
 @pytest.mark.parametrize("name", ["vit", "demo"])
@@ -122,3 +127,10 @@ def test_the_cache_of_gpt2_makes_blocks_compile_one_by_one_until_the_limit() -> 
         ("model.config.use_cache = False", 1, False),
     ]
     assert "9 blocks reached the recompile limit after 8 compilations" in with_cache.reason
+
+
+def test_blocks_share_a_compilation_whatever_sizes_add() -> None:
+    advice = advised("gpt2, no cache")
+    blocks = next(placement for placement in advice.placements if placement.kind == "blocks")
+    assert (len(blocks.names), blocks.compilations, blocks.later) == (9, 2, 1)
+    assert "one compilation serves all 9 blocks (other sizes take 1 more)" in advice.reason

@@ -10,7 +10,7 @@ ADVICE = Advice(
     "eval",
     2,
     (
-        Placement("model", "model = torch.compile(model)", compilations=4, breaks=3, share=0.5),
+        Placement("model", "model = torch.compile(model)", compilations=4, later=2, breaks=3, share=0.5),
         Placement("blocks", "for block in model.h:\n    block.compile()", ("h.0", "h.1"), 1, share=0.25, seconds=1.5),
         Placement("submodules", "", ("encoder",), failure="ValueError: a|b"),
     ),
@@ -26,7 +26,7 @@ def test_the_text_gives_the_place_the_code_and_the_counts() -> None:
     lines = text(ADVICE).splitlines()
     assert lines[0] == "Put torch.compile on: repeated blocks. The blocks have no break."
     assert lines[2:4] == ["    for block in model.h:", "        block.compile()"]
-    assert "repeated blocks (2)  1             0       25 %       1.5 s" in lines
+    assert "repeated blocks (2)  1             0            0       25 %       1.5 s" in lines
     assert lines[-2:] == ["Accelerate: In place of your own.", "    compile_regions(model)"]
     assert "  `mark_dynamic`: 1 compilation" in lines
     assert "  `dynamic=True`: raises" in lines
@@ -35,7 +35,7 @@ def test_the_text_gives_the_place_the_code_and_the_counts() -> None:
 def test_markdown_has_the_code_in_a_fence_and_a_whole_table() -> None:
     shown = markdown(ADVICE)
     assert "```python\nfor block in model.h:\n    block.compile()\n```" in shown
-    assert {line.count("|") for line in shown.splitlines() if line.startswith("|")} == {7}
+    assert {line.count("|") for line in shown.splitlines() if line.startswith("|")} == {8}
 
 
 def test_nowhere_is_an_answer() -> None:

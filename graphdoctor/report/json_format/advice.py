@@ -36,6 +36,7 @@ def _placement(placement: Placement) -> Json:
         "code": placement.code,
         "names": list(placement.names),
         "compilations": placement.compilations,
+        "later": placement.later,
         "breaks": placement.breaks,
         "at_limit": placement.at_limit,
         "share": placement.share,

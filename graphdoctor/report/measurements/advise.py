@@ -26,7 +26,7 @@ _WHERE: dict[Kind, str] = {
     "optimizer": "optimizer step",
 }
 #: Of ``rows``; the last column says what else there is to say.
-HEADINGS = ("where", "compilations", "breaks", "in graphs", "traced in", "")
+HEADINGS = ("where", "compilations", "later calls", "breaks", "in graphs", "traced in", "")
 
 _SIZES = "Changing sizes, on the file's variants:"
 
@@ -88,6 +88,7 @@ def counted(advice: Advice) -> str:
     torch = advice.environment.get("torch") or "unknown"
     return (
         f"Counted over {advice.calls} calls in {advice.mode} mode with a backend that compiles nothing, torch {torch}; "
+        "later calls: the compilations that the calls after the first took, for other sizes or for state that changed; "
         "in graphs: operators of a forward that run in graphs."
     )
 
@@ -115,10 +116,11 @@ def _row(placement: Placement) -> tuple[str, ...]:
     if placement.setting:
         where += f", {placement.setting}"
     if placement.failure:
-        return where, "", "", "", "", one_line(visible(placement.failure))
+        return where, "", "", "", "", "", one_line(visible(placement.failure))
     share = "" if placement.share is None else f"{100 * placement.share:.0f} %"
     limit = "recompile limit reached, the rest runs in eager" if placement.at_limit else ""
-    return where, str(placement.compilations), str(placement.breaks), share, f"{placement.seconds:.1f} s", limit
+    counts = (str(number) for number in (placement.compilations, placement.later, placement.breaks))
+    return where, *counts, share, f"{placement.seconds:.1f} s", limit
 
 
 def _indented(lines: str) -> str:
