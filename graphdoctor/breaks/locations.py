@@ -82,6 +82,12 @@ class Places:
         return _under(path, self.tool)
 
 
+def without_site(path: str) -> str:
+    """``path`` for a reader: of an installed file what follows the folder of all packages."""
+    folder = max((path.rfind(f"/{site}/") + len(site) + 2 for site in _SITE if f"/{site}/" in path), default=0)
+    return path[folder:]
+
+
 def kind_without_file(name: str) -> Kind:
     """Whose the code called ``name`` is: what a user types (``<stdin>``, ``<ipython-input-1>``) is the user's own."""
     if name.startswith(_TORCH_MADE):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model.findings import Finding, Location
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
 HIDING = frozenset({"GB7000", "GB0066"})
-
-
-#: The folders that installed packages lie in.
-_SITES = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
@@ -185,8 +182,7 @@ def _inside(brk: Break) -> str:
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
         return ""
-    path = next((inner.path.rpartition(f"/{site}/")[2] for site in _SITES if f"/{site}/" in inner.path), inner.path)
-    return f" (at {path}:{inner.line})"
+    return f" (at {without_site(inner.path)}:{inner.line})"
 
 
 class _Traced:

@@ -10,6 +10,7 @@ from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.verified import verified
+from graphdoctor.recorder.settings import AUTO
 from graphdoctor.scan.options import ScanOptions, settings_for
 from graphdoctor.trace.diagnose import diagnosed, read_processes
 from graphdoctor.trace.files import NoTrace, find
@@ -79,9 +80,11 @@ def _nothing(folder: Path, name: str, ended: Ended, processes: Sequence[Process]
     if not any(folder.glob("imported_torch_*")):
         what = "before it imported torch" if ended.exit_code else "and never imported torch"
         return f"nothing to report: {name} {ended.words} {what}"
-    called = sorted({str(note.get("class")) for p in processes for note in p.notes.get("graphdoctor_outermost", ())})
-    if called:
-        return f"nothing was compiled: no module of that class was called; {name} calls {', '.join(called)}"
+    outermost = [note for process in processes for note in process.notes.get("graphdoctor_outermost", ())]
+    if outermost:
+        kind = "with parameters" if any(note.get("wanted") == AUTO for note in outermost) else "of that class"
+        called = ", ".join(sorted({str(note.get("class")) for note in outermost}))
+        return f"nothing was compiled: no module {kind} was called; {name} calls {called}"
     what = "before it compiled anything" if ended.exit_code else "and compiled nothing"
     return f"nothing was compiled: {name} {ended.words} {what}" + ("" if ended.exit_code else f"; {_ASK}")
 

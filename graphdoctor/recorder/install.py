@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from graphdoctor.recorder import torch_hooks
 from graphdoctor.recorder.settings import Settings
@@ -15,8 +19,23 @@ def install(settings: Settings) -> None:
     Path(settings.folder, f"imported_torch_{os.getpid()}").touch()
     trace_file = TraceFile(settings.folder)
     torch_hooks.listen(trace_file)
-    torch_hooks.watch_lines(trace_file.traced)
+    torch_hooks.watch_lines(trace_file.traced, trace_file.last)
+    watch_backward(trace_file)
     if settings.steps or settings.sample_bytes or settings.compile:
         from graphdoctor.recorder.compiled_calls import watch_calls
 
         watch_calls(settings, trace_file)
+
+
+def watch_backward(trace_file: TraceFile) -> None:
+    """Note the first backward pass: a backend that has no backward graphs leaves no other trace of training."""
+    original = torch.autograd.backward
+
+    @functools.wraps(original)
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        if torch.autograd.backward is backward:
+            torch.autograd.backward = original
+            trace_file.note("graphdoctor_trains", {})
+        return original(*args, **kwargs)
+
+    torch.autograd.backward = backward

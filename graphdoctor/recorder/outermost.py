@@ -9,16 +9,18 @@ from typing import Any
 import torch
 from torch import nn
 
+from graphdoctor.recorder.settings import AUTO
 from graphdoctor.recorder.trace_file import TraceFile
 
-#: The name that stands for all outermost modules.
-AUTO = "auto"
 #: Shows what Dynamo can capture, and adds nothing of another compiler.
 BACKEND = "eager"
 
 
 class Outermost:
-    """``wanted`` is AUTO or the name of a class. What the program compiles itself ends AUTO, and undoes it."""
+    """``wanted`` is AUTO, for all with parameters, or the name of a class.
+
+    What the program compiles itself ends AUTO, and undoes it.
+    """
 
     def __init__(
         self,
@@ -43,6 +45,10 @@ class Outermost:
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             # While Dynamo traces, and below another module, calls are what they are without this.
             if torch.compiler.is_compiling() or getattr(depth, "inside", False):
+                return original(module, *args, **kwargs)
+            if self._wanted == AUTO and next(module.parameters(), None) is None:
+                # A loss, or a transform of the data, is no model.
+                self._tell("graphdoctor_outermost", type(module).__name__)
                 return original(module, *args, **kwargs)
             depth.inside = True
             nn.Module.__call__ = original  # type: ignore[method-assign]
@@ -82,4 +88,4 @@ class Outermost:
     def _tell(self, what: str, name: str) -> None:
         if (what + name) not in self._met:
             self._met.add(what + name)
-            self._trace_file.note(what, {"class": name})
+            self._trace_file.note(what, {"class": name, "wanted": self._wanted})

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 
 #: The variable that starts the recorder in every Python process that inherits it.
 VARIABLE = "GRAPHDOCTOR_RECORD"
+#: The value of ``compile`` that stands for all outermost modules with parameters.
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Settings:
     """Where to write, and what to do beside recording.
 
     ``steps``: end the program when a compiled function is called once more than that; 0 never does. ``compile``:
-    "auto" compiles the outermost modules, another text those of this class; empty compiles nothing. ``sample_bytes``:
+    AUTO compiles the outermost modules, another text those of this class; empty compiles nothing. ``sample_bytes``:
     save the first call of each compiled function, if it takes no more; 0 saves nothing.
     """
 

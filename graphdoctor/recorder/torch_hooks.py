@@ -27,8 +27,11 @@ def listen(handler: logging.Handler) -> None:
         frame_breaks.propagate = False
 
 
-def watch_lines(traced: dict[str, set[int]]) -> None:
-    """Collect in ``traced``, by file, the lines that Dynamo traces. Costs nothing once the code is compiled."""
+def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
+    """Collect in ``traced``, by file, the lines that Dynamo traces, and in ``last`` the newest.
+
+    Costs nothing once the code is compiled.
+    """
     with contextlib.suppress(ImportError, AttributeError):
         from torch._guards import TracingContext
 
@@ -39,6 +42,7 @@ def watch_lines(traced: dict[str, set[int]]) -> None:
             if lines is None:
                 lines = traced[filename] = set()
             lines.add(lineno)
+            last[filename] = lineno
             original(filename, lineno, *rest, **more)
 
         TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]

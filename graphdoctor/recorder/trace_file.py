@@ -36,12 +36,13 @@ _PAYLOAD_LIMIT = 1 << 20
 class TraceFile(logging.Handler):
     """Writes the records of this process, and of its forks to files of their own, from the first compilation on.
 
-    ``traced`` takes the lines that Dynamo traces, by file.
+    ``traced`` takes the lines that Dynamo traces, by file, ``last`` the newest of each.
     """
 
     def __init__(self, folder: str) -> None:
         super().__init__()
         self.traced: dict[str, set[int]] = {}
+        self.last: dict[str, int] = {}
         self._folder = folder
         self._told: dict[str, set[int]] = {}
         self._handle = -1
@@ -57,6 +58,8 @@ class TraceFile(logging.Handler):
         if name not in KEPT:
             return
         try:
+            if name == _END:
+                self._write_failure(metadata[_END])
             payload = None if name in _WITHOUT_PAYLOAD else getattr(record, "payload", None)
             self._write(metadata, payload)
             if name == _END:
@@ -77,6 +80,12 @@ class TraceFile(logging.Handler):
     def _give_up(self) -> None:
         """A full disk or a removed folder costs the rest of the recording, and the program nothing."""
         logging.getLogger("torch.__trace").removeHandler(self)
+
+    def _write_failure(self, metrics: dict[str, Any]) -> None:
+        """The line of the compiled function that its compilation ended at: torch tells that of what it was inside."""
+        line = self.last.get(metrics.get("co_filename") or "")
+        if metrics.get("fail_type") and line:
+            self._write({"artifact": {"name": "graphdoctor_failed_at", "encoding": "json"}}, json.dumps({"line": line}))
 
     def _write_lines(self) -> None:
         fresh = {}

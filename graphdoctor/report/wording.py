@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.labels import is_offered, label, may_be_written
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def numerics(result: Numerics | None) -> str:
 
 def recompile_place(recompile: Recompile) -> str:
     """``model.py:12``, or nothing where Dynamo names no line."""
-    return f"{recompile.path}:{recompile.line}" if recompile.path else ""
+    return f"{without_site(recompile.path)}:{recompile.line}" if recompile.path else ""
 
 
 def recompile_effect(recompile: Recompile) -> str:

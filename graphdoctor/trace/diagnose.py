@@ -20,7 +20,7 @@ from graphdoctor.source.text import split_lines
 from graphdoctor.trace.files import NoTrace, TraceFile, find
 from graphdoctor.trace.joined import joined, own_files
 from graphdoctor.trace.joined import read as read_sources
-from graphdoctor.trace.notes import FrameTime, frame_times, notes
+from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
 from graphdoctor.trace.process import Process, read
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
 from graphdoctor.trace.uneven import with_rank_difference
@@ -36,15 +36,19 @@ def diagnose(path: Path, command: str = "", options: ScanOptions | None = None) 
         raise NoTrace(f"{path} has {files[0].path}, but no record can be read: {files[0].reason}")
     busy = [process for process in processes if not process.is_idle]
     # Processes that only loaded data or compiled kernels for others say nothing; where none compiled, all are told.
-    diagnosis = diagnosed(busy or processes, files, options or ScanOptions((), command=command))
+    diagnosis = diagnosed(busy or processes, files, options or ScanOptions((), command=command), tell_files=True)
     summary = replace(diagnosis.summary, files=len(files), failed=sum(file.status == "failed" for file in files))
     return replace(diagnosis, files=files, summary=summary)
 
 
 def diagnosed(
-    processes: Sequence[Process], traces: tuple[ScannedFile, ...], options: ScanOptions, extra: Sequence[str] = ()
+    processes: Sequence[Process],
+    traces: tuple[ScannedFile, ...],
+    options: ScanOptions,
+    extra: Sequence[str] = (),
+    tell_files: bool = False,
 ) -> Diagnosis:
-    """The diagnosis of what ``processes`` compiled, with ``extra`` notes.
+    """The diagnosis of what ``processes`` compiled, with ``extra`` notes, and with ``tell_files`` what was read.
 
     Its files are the source files that took part; ``traces``, where none of them is here.
     """
@@ -69,7 +73,7 @@ def diagnosed(
         findings=findings,
         dynamic=runs,
         verification=None,
-        notes=(*extra, *notes(every, times)),
+        notes=(*extra, *(read_files(every) if tell_files else ()), *notes(every, times)),
         timings=_timings(every, times),
         root=places.root,
     )

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.breaks.locations import Places
+from graphdoctor.breaks.locations import Places, without_site
 from graphdoctor.report.wording import plural
-from graphdoctor.trace.ranks import Ran, together, uneven_breaks, uneven_recompiles
+from graphdoctor.trace.ranks import Ran, ranked, together, uneven_breaks, uneven_recompiles
 
 #: Functions of which the compile time is told; ``timings`` in the JSON has all of them.
 SLOWEST = 5
@@ -49,7 +49,6 @@ def frame_times(every: Sequence[Ran], places: Places, names: Mapping[tuple[str, 
 def notes(every: Sequence[Ran], times: Sequence[FrameTime]) -> tuple[str, ...]:
     """The lines, in the order of the report."""
     return (
-        *_read(every),
         *_uneven(every),
         *_seconds(every),
         *_slowest(times, every),
@@ -60,7 +59,8 @@ def notes(every: Sequence[Ran], times: Sequence[FrameTime]) -> tuple[str, ...]:
     )
 
 
-def _read(every: Sequence[Ran]) -> Iterator[str]:
+def read_files(every: Sequence[Ran]) -> Iterator[str]:
+    """How much there was to read."""
     tallies = [entry.process.tally for entry in every]
     records = plural(sum(tally.records for tally in tallies), "record")
     yield f"read: {together([entry.label for entry in every])}; {records} in {plural(len(tallies), 'file')}"
@@ -71,6 +71,7 @@ def _uneven(every: Sequence[Ran]) -> Iterator[str]:
         yield f"ranks differ: {path}:{line} breaks ({what}) on {together(names)} only"
     for (where, number, cause), names in uneven_recompiles(every).items():
         yield f"ranks differ: {where}:{number} is compiled again (because of {cause}) on {together(names)} only"
+    every = ranked(every)
     graphs = Counter(entry.run.graphs for entry in every)
     if len(graphs) > 1:
         counts = (
@@ -97,7 +98,7 @@ def _slowest(times: Sequence[FrameTime], every: Sequence[Ran]) -> Iterator[str]:
             return
         where = "" if len(time.processes) == len(every) else f" on {together(time.processes)}"
         yield (
-            f"compile time of {time.place} {time.function}: {time.seconds:.1f} s in "
+            f"compile time of {without_site(time.place)} {time.function}: {time.seconds:.1f} s in "
             f"{plural(time.compilations, 'compilation')}{where}"
         )
 

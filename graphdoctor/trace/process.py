@@ -25,6 +25,8 @@ _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
     "graphdoctor_compile_given_up", "graphdoctor_sample",
 )  # fmt: skip
+#: How Dynamo says that it cannot capture something; all else is a failure.
+_NO_ERROR = "Unsupported"
 #: Notes that are kept of one name.
 _NOTE_LIMIT = 1000
 _ID = re.compile(r"(\d+)/\d+$")
@@ -130,6 +132,7 @@ class _Reader:
         self._compiled: set[Id] = set()
         self._broken: set[Id] = set()
         self._pending: dict[Id, Recompiled] = {}
+        self._failed_line: int | None = None
         self.handlers = {
             "str": self._name,
             "torch_version": self._version,
@@ -142,6 +145,8 @@ class _Reader:
             "aot_backward_graph": self._trains,
             "compiled_autograd_graph": self._trains,
             "describe_tensor": self._tensor,
+            "graphdoctor_trains": self._trains,
+            "graphdoctor_failed_at": self._failed_at,
             "optimize_ddp_split_graph": self._split,
             "optimize_ddp_split_child": self._part,
             "graphdoctor_traced_lines": self._lines,
@@ -226,7 +231,13 @@ class _Reader:
             self.process.versions["python"] = str(python).partition(" ")[0]
         stack = self._stacks.pop(key, ())
         if metrics.get("fail_type") and key not in self._broken and key not in self._pending:
+            if stack and self._failed_line is not None:
+                stack = (*stack[:-1], replace(stack[-1], line=self._failed_line))
             self._keep(_failure(metrics, stack, self._ids))
+        self._failed_line = None
+
+    def _failed_at(self, record: Record) -> None:
+        self._failed_line = _count(json.loads(record.payload)["line"])
 
     def _backward(self, record: Record) -> None:
         self.process.trains = True
@@ -321,12 +332,14 @@ def _reasons(payload: str) -> tuple[str, ...]:
 def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> Told:
     """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
     reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])
+    gb_id = ids.get(reason.partition("\n")[0])
     if "\n  Explanation: " not in reason:
         reason = " ".join(reason.split())
+        reason = reason if error == _NO_ERROR else f"compiling fails with {error}: {reason}"
     path, line = metrics.get("fail_user_frame_filename"), metrics.get("fail_user_frame_lineno")
     if path and line:
         same = bool(stack) and stack[-1].path == path
         place = RawFrame(_text(path), _count(line), None, stack[-1].name if same else "")
         stack = (*(stack[:-1] if same else stack), place)
-    event = RawEvent(reason, "raise", (), stack, gb_id=ids.get(reason.partition("\n")[0]), error=error)
+    event = RawEvent(reason, "raise", (), stack, gb_id=gb_id, error=error)
     return Told(event, {})

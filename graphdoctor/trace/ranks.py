@@ -126,6 +126,11 @@ def together(names: Sequence[str]) -> str:
     return ", ".join([*ranks, *others])
 
 
+def ranked(every: Sequence[Ran]) -> list[Ran]:
+    """The ranks among the processes: others, as those that load data, are not meant to do the same."""
+    return [entry for entry in every if entry.process.rank is not None]
+
+
 #: What makes two breaks the same: as ``diagnosis.sites`` has it.
 Site = tuple[str, int, int | None, str | None]
 
@@ -136,7 +141,8 @@ def site(entry: Break) -> Site:
 
 
 def uneven_breaks(every: Sequence[Ran]) -> dict[Site, tuple[str, ...]]:
-    """The breaks that some processes do not have, with those that have them."""
+    """The breaks that some ranks do not have, with those that have them."""
+    every = ranked(every)
     met: dict[Site, list[str]] = {}
     for entry in every:
         for found in dict.fromkeys(map(site, entry.run.breaks)):
@@ -145,7 +151,8 @@ def uneven_breaks(every: Sequence[Ran]) -> dict[Site, tuple[str, ...]]:
 
 
 def uneven_recompiles(every: Sequence[Ran]) -> dict[tuple[str | None, int | None, str], tuple[str, ...]]:
-    """The recompiles (path, line, kind of cause) that some processes do not have, with those that have them."""
+    """The recompiles (path, line, kind of cause) that some ranks do not have, with those that have them."""
+    every = ranked(every)
     met: dict[tuple[str | None, int | None, str], list[str]] = {}
     for entry in every:
         for key in dict.fromkeys(_cause(recompile) for recompile in entry.run.recompiles):

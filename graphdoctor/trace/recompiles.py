@@ -22,7 +22,7 @@ _ADVICE = {
     "attribute": "keep the number in a tensor buffer, or set torch._dynamo.config.allow_unspec_int_on_nn_module",
     "global": "keep the number in a tensor, or pass it as an argument",
     "value": "pass the number as a tensor; where it comes from .item(), stay with tensor operations",
-    "state": "call under the same grad mode, autocast and default dtype each time",
+    "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
 }
 
 #: Kind of guard, what it looks at, dimension.

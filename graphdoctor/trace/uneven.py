@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.wording import plural
-from graphdoctor.trace.ranks import Ran, together, uneven_breaks, uneven_recompiles
+from graphdoctor.trace.ranks import Ran, ranked, together, uneven_breaks, uneven_recompiles
 
 #: Seconds, and share of its own compile time, that a rank must compile longer to be told of.
 _LONGER = 5.0
@@ -30,7 +30,7 @@ def with_rank_difference(summary: Summary, every: Sequence[Ran]) -> Summary:
 
 def difference(every: Sequence[Ran]) -> str:
     """The worst difference between ranks as a clause; empty where they do the same, or where there is one only."""
-    ranks = [entry for entry in every if entry.process.rank is not None]
+    ranks = ranked(every)
     if len({entry.process.rank for entry in ranks}) < 2:
         return ""
     limited, again = _recompiles(ranks, at_limit=True), _recompiles(ranks, at_limit=False)

@@ -33,9 +33,21 @@ def test_records_come_back(tmp_path: Path) -> None:
     start = {"stack": [{"line": 3, "name": "forward", "filename": 10_000}]}
     log(handler, {"dynamo_start": start, "frame_id": 0, "frame_compile_id": 0})
     handler.traced["/job/train.py"] = {4, 5}
-    log(handler, {"compilation_metrics": {"graph_op_count": 2}, "frame_id": 0, "frame_compile_id": 0})
+    handler.last["/job/train.py"] = 5
+    failed = {"fail_type": "AttributeError", "fail_reason": "no such attribute", "co_filename": "/job/train.py"}
+    inside = {"fail_user_frame_filename": "/usr/lib/python3.11/inspect.py", "fail_user_frame_lineno": 9}
+    metrics = {"graph_op_count": 2, **failed, **inside}
+    log(handler, {"compilation_metrics": metrics, "frame_id": 0, "frame_compile_id": 0})
+    handler.note("graphdoctor_trains", {})
     [file] = find(tmp_path)
     process = read(file, {})
+    [event] = process.breaks
+    assert event.message == "compiling fails with AttributeError: no such attribute"
+    assert [(frame.path, frame.line) for frame in event.traced] == [
+        ("/job/train.py", 5),
+        ("/usr/lib/python3.11/inspect.py", 9),
+    ]
+    assert process.trains
     assert process.traced == {"/job/train.py": {4, 5}}
     assert [(code.path, code.line, cost.compilations) for code, cost in process.costs.items()] == [
         ("/job/train.py", 3, 1)

@@ -37,6 +37,15 @@ def test_equal_ranks_are_one_run_and_their_events_add_up(traces: Traces) -> None
     assert found[9].message.endswith("(on rank 3 only)")
 
 
+def test_processes_that_are_no_ranks_need_not_do_the_same(traces: Traces) -> None:
+    """Those of one program: one trains, others load its data."""
+    traces.write(None, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), number=1)
+    traces.write(None, traces.start(0, 0, NET, 3), number=2)
+    diagnosis = diagnose(traces.folder)
+    assert not any(note.startswith("ranks differ") for note in diagnosis.notes)
+    assert "only)" not in diagnosis.findings[0].message
+
+
 def test_the_rank_comes_from_the_records_where_the_name_has_none(traces: Traces) -> None:
     """A process that compiles before init_process_group() has a file without a rank."""
     traces.write(None, traces.start(0, 0, NET, 3), number=1)
@@ -144,7 +153,8 @@ def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> 
     failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
     traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))
     (finding,) = diagnose(traces.folder).findings
-    assert (finding.location.line, finding.message) == (3, "backend='x' raised: ValueError: boom")
+    message = "compiling fails with BackendCompilerFailed: backend='x' raised: ValueError: boom"
+    assert (finding.location.line, finding.message) == (3, message)
 
 
 def test_a_failure_that_has_its_break_is_told_once(traces: Traces) -> None:
