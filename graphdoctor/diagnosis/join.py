@@ -56,7 +56,8 @@ def join(
     """``findings`` with their status, and one more for each break that none of them expected.
 
     ``rules`` maps a graph-break id to the rule that alone owns it. Findings of rules without graph-break ids (usage,
-    recompiles) stay "static-only". Those of the rules ``fullgraph`` are judged by ``fullgraph=True``.
+    recompiles) stay "static-only"; a recompile at the line confirms one about recompiles. Those of the rules
+    ``fullgraph`` are judged by ``fullgraph=True``.
     """
     if not runs:
         return tuple(findings)
@@ -117,6 +118,11 @@ def _usage_behind(brk: Break, index: Mapping[str, Sequence[Finding]]) -> Finding
 def is_usage(finding: Finding) -> bool:
     """True for the rules GD6xx: they look at how a model is built and compiled, not at what is traced."""
     return finding.rule.startswith("GD6")
+
+
+def is_about_recompiles(finding: Finding) -> bool:
+    """True for the rules GD7xx, of which no graph break is expected."""
+    return finding.rule.startswith("GD7") and not finding.gb_ids
 
 
 def _may_break(finding: Finding, brk: Break) -> bool:
@@ -195,12 +201,17 @@ class _Traced:
         self.all_compiled = all(run.graphs > 0 for run in runs)
         self.executed = [run.executed for run in runs]
         self.places = [s.first for s in found]
+        self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
 
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
         place = finding.location
+        if is_about_recompiles(finding) and any(
+            (place.path, line) in self.recompiled for line in range(place.line, place.end_line + 1)
+        ):
+            return replace(finding, status="confirmed")
         if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding
         watched = [lines.get(place.path) for lines in self.executed]

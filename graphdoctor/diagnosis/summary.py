@@ -87,7 +87,7 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
 
 
 def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
-    failed = [f"the {r.mode} run {_ended(r)}" for r in runs if r.outcome != "ok"]
+    failed = [f"{_the_run(r)} {_ended(r)}" for r in runs if r.outcome != "ok"]
     if verdict == "not-run":
         return f"Not run to the end: {'; '.join(failed)}"
     places = [s.first for s in sites(finished)]
@@ -97,7 +97,7 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     if own or not other:
         parts.append(f"{_count(own, 'graph break')} in your code")
     if other:
-        parts.append(f"{_count(other, 'graph break')} in third-party code")
+        parts.append(f"{_count(other, 'graph break')} in libraries")
     causes = {(r.cause, r.path, r.line) for run in finished for r in run.recompiles}
     if causes:
         parts.append(_count(len(causes), "recompile cause"))
@@ -110,8 +110,9 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
         parts.append("fullgraph=True was not tried to its end")
     parts += dict.fromkeys(failure for run in finished for failure in failures(run))
     if verdict == "nothing-compiled":
-        modes = " and ".join(run.mode for run in finished if run.graphs == 0)
-        return f"Nothing is compiled in {modes} mode (0 graphs): " + ", ".join([*parts, *failed])
+        modes = " and ".join(run.mode for run in finished if run.graphs == 0 and run.mode != "unknown")
+        where = f" in {modes} mode" if modes else ""
+        return f"Nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
     start = "Ready" if verdict == "ready" else "Not ready"
     return f"{start}: " + ", ".join([*parts, *failed])
 
@@ -127,6 +128,10 @@ def _static_headline(findings: Sequence[Finding], failed: int) -> str:
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "No graph breaks"
     text = f"{listed} found (static analysis)"
     return text + (f", {_count(failed, 'file')} could not be read" if failed else "")
+
+
+def _the_run(run: DynamicRun) -> str:
+    return "the run" if run.mode == "unknown" else f"the {run.mode} run"
 
 
 def _ended(run: DynamicRun) -> str:

@@ -284,10 +284,10 @@ class Numerics:
 
 @dataclass(frozen=True)
 class DynamicRun:
-    """One run of one target in one mode under Dynamo."""
+    """One run of one target in one mode under Dynamo; a trace does not always tell the mode."""
 
     target: str
-    mode: Literal["eval", "train"]
+    mode: Literal["eval", "train", "unknown"]
     device: str
     outcome: Outcome
     detail: str = ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.model.runs import Recompile
+from graphdoctor.report.proof import mends
 from graphdoctor.report.wording import named, plural, recompile_effect, recompile_place, recompiles, remedy
 
 
@@ -26,17 +29,25 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
     Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that have
-    the cause of another.
+    the cause of another, or that the fixes of the report mend: one command applies them. Of a scan without a run with
+    more actions than ``limit``, those of one rule are one.
     """
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
-    actions = [
-        _repair(finding, shared[number] - 1)
+    mended = mends(diagnosis)
+    left = [
+        (finding, shared[number] - 1)
         for number, finding in enumerate(diagnosis.findings)
-        if _counts(finding) and heads[number] == number
+        if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
     ]
-    # Recompiles come after the breaks that multiply them.
-    actions += [_remedy(recompile) for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile)]
+    if diagnosis.dynamic is None and len(left) > limit:
+        return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
+    ran = diagnosis.dynamic is not None
+    actions = [_repair(finding, others, ran) for finding, others in left]
+    places = {action.place for action in actions}
+    # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
+    found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
+    actions += [_remedy(recompile) for recompile in found if recompile_place(recompile) not in places]
     return tuple(actions[:limit])
 
 
@@ -44,23 +55,51 @@ def _counts(finding: Finding) -> bool:
     return finding.severity != "info" and finding.status not in ("refuted", "not-reached")
 
 
-def _repair(finding: Finding, others: int) -> Action:
-    """``others`` counts the findings that have the same cause."""
-    place = f"{finding.location.path}:{finding.location.line}"
+def _by_rule(left: Iterable[tuple[Finding, int]]) -> list[list[tuple[Finding, int]]]:
+    """What is left to do by rule, that with most places first."""
+    groups: dict[str, list[tuple[Finding, int]]] = {}
+    for entry in left:
+        groups.setdefault(entry[0].rule, []).append(entry)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def _of_rule(same: Sequence[Finding]) -> Action:
+    """All findings of one rule."""
+    first = same[0]
+    files = len({finding.location.path for finding in same})
+    fixes = Counter(label(f.fix) for f in same if f.fix is not None and is_offered(f, owner=None))
+    parts = [
+        f"{plural(len(same), 'finding')} of {first.rule} in {plural(files, 'file')}",
+        *(plural(count, f"{kind} fix", f"{kind} fixes") for kind, count in fixes.items()),
+    ]
+    what = first.suggestion or first.message
+    return Action(f"{first.name}: {what}", _place(first), "; ".join(parts), first)
+
+
+def _repair(finding: Finding, others: int, ran: bool) -> Action:
+    """``others`` counts the findings that have the same cause; ``ran`` says whether there was a run."""
     subject = named(finding)
     what = finding.suggestion or finding.message
     title = f"{subject}: {what}" if subject and finding.suggestion else what
-    effect = _effect(finding)
+    effect = _effect(finding, ran)
+    if finding.owner != "own":
+        effect += "; the code is a library's, and this line of yours calls it"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
     if finding.fix is not None and is_offered(finding, owner=None):
         effect += f"; {label(finding.fix)} fix"
-    return Action(title, place, effect, finding)
+    return Action(title, _place(finding), effect, finding)
 
 
-def _effect(finding: Finding) -> str:
+def _place(finding: Finding) -> str:
+    return f"{finding.location.path}:{finding.location.line}"
+
+
+def _effect(finding: Finding, ran: bool) -> str:
     if finding.status not in ("confirmed", "dynamic-only"):
-        return "effect unknown: only a run shows it"
+        return "effect unknown: the run did not compile this line" if ran else "effect unknown: only a run shows it"
+    if is_about_recompiles(finding):
+        return "saves recompiles"
     if not finding.events:
         # Nothing broke there by default.
         return "lets fullgraph=True get past it"
@@ -69,4 +108,5 @@ def _effect(finding: Finding) -> str:
 
 
 def _remedy(recompile: Recompile) -> Action:
-    return Action(remedy(recompile), recompile_place(recompile), f"recompiles: {recompile_effect(recompile)}")
+    effect = f"recompiles: {recompile.cause}; {recompile_effect(recompile)}"
+    return Action(remedy(recompile), recompile_place(recompile), effect)

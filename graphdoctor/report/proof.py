@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered, may_be_written
@@ -36,7 +36,10 @@ _ALONE = (
 
 @dataclass(frozen=True)
 class Proof:
-    """``title`` says how far the fixes get; ``after`` has the numbers of the page with the fixes, by label."""
+    """``title`` says how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
+
+    Where they change nothing that counts, ``after`` and ``command`` are empty.
+    """
 
     title: str
     after: dict[str, str]
@@ -58,10 +61,14 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     }
     equal = result.numerics.equal if result.numerics else None
     after["outputs"] = {True: "equal", False: "differ", None: "not compared"}[equal]
-    fixes = plural(len(result.fixes), "fix", "fixes")
+    fixes = f"{plural(len(result.fixes), 'fix', 'fixes')} applied to a copy"
+    counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}"
+    counts += f", fullgraph=True {after['fullgraph=True']}"
+    if not helps(diagnosis):
+        title = f"{fixes} {'changes' if len(result.fixes) == 1 else 'change'} nothing: {counts}"
+        return Proof(title, {}, False, wording.verification_detail(result), "", "")
     return Proof(
-        title=f"With {fixes} applied to a copy: {plural(result.graphs, 'graph')}, "
-        f"{plural(result.breaks, 'graph break')}, fullgraph=True {after['fullgraph=True']}, outputs {after['outputs']}",
+        title=f"With {fixes}: {counts}, outputs {after['outputs']}",
         after=after,
         good=result.grade == "general" and equal is not False,
         detail=wording.verification_detail(result),
@@ -70,10 +77,46 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     )
 
 
+def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
+    """How to get the safe fixes where no run verified any; None where there are none."""
+    if diagnosis.verification is not None:
+        return None
+    fixes = [finding for finding in diagnosis.findings if is_offered(finding)]
+    safe = [finding for finding in fixes if may_be_written(finding, unsafe=False)]
+    if not safe:
+        return None
+    one = len(safe) == 1
+    which = "All fixes" if safe == fixes else f"{len(safe):,} of the {len(fixes):,} fixes"
+    which = "The fix" if len(fixes) == 1 else which
+    title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
+    tried = replace(diagnosis, verification=None, findings=tuple(safe))
+    return Proof(title, {}, False, "", command(tried), "")
+
+
+def helps(diagnosis: Diagnosis) -> bool:
+    """Whether the run with the fixes applied is better than the one without: fewer breaks, or a full graph."""
+    result, summary = diagnosis.verification, diagnosis.summary
+    if result is None or not result.fixes:
+        return False
+    fails = any(run.fullgraph.passes is False for run in diagnosis.dynamic or ())
+    passes = fails and result.fullgraph_passes is True
+    return result.grade != "none" or result.breaks < (summary.breaks or 0) or passes
+
+
+def mends(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fingerprints of the findings that are no more with the verified fixes applied."""
+    result = diagnosis.verification
+    if result is None or not helps(diagnosis):
+        return frozenset()
+    good = {f.fingerprint for f in diagnosis.findings if f.fix is not None and f.fix.grade != "none"}
+    return frozenset(good.intersection(result.fixes))
+
+
 def command(diagnosis: Diagnosis) -> str:
-    """The command that writes the fixes which were verified: the scan's own, with ``--fix``."""
+    """The command that writes the fixes which were verified, or all where none was: the scan's own, with ``--fix``."""
     tried = set(diagnosis.verification.fixes) if diagnosis.verification else set()
-    chosen = [f for f in diagnosis.findings if f.fingerprint in tried and is_offered(f)]
+    every = diagnosis.verification is None
+    chosen = [f for f in diagnosis.findings if (every or f.fingerprint in tried) and is_offered(f)]
     unsafe = any(not may_be_written(finding, unsafe=False) for finding in chosen)
     more = ["--fix", *(["--unsafe-fixes"] if unsafe else [])]
     try:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.wording import OUTCOMES, plural, run_title
+
+#: Why a run does not judge a finding that the source shows.
+_WHY_UNTRACED = "Dynamo never traced the line, or one run does not show it"
 
 
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -44,16 +47,17 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
     for device, texts in on_device.items():
         yield f"On {device}: {', '.join(texts)}."
     if ran:
-        yield from _kinds(runs)
+        yield from _kinds(runs, {*on_device})
 
 
-def _kinds(runs: Sequence[DynamicRun]) -> Iterator[str]:
+def _kinds(runs: Sequence[DynamicRun], told: Set[str]) -> Iterator[str]:
+    """Modes and devices that no run had; what was not checked of the devices in ``told`` has been said."""
     modes = {run.mode for run in runs}
-    if "train" not in modes:
+    if modes == {"eval"}:
         yield "Train mode was not run."
-    if "eval" not in modes:
+    if modes == {"train"}:
         yield "Eval mode was not run."
-    if {run.device for run in runs} == {"cpu"}:
+    if {run.device for run in runs} == {"cpu"} and "cpu" not in told:
         yield "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked."
 
 
@@ -74,16 +78,24 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
     missed = sum(finding.status == "not-reached" for finding in diagnosis.findings)
     untraced = sum(finding.status == "static-only" for finding in diagnosis.findings)
     if missed:
-        yield f"{plural(missed, 'finding')} on lines that the sample did not reach."
+        yield f"{plural(missed, 'finding')} {'is' if missed == 1 else 'are'} on lines that the run did not reach."
     if untraced:
-        yield f"{plural(untraced, 'finding')} on lines that Dynamo never traced."
+        are = "is" if untraced == 1 else "are"
+        yield f"{plural(untraced, 'finding')} {are} known from the source only: {_WHY_UNTRACED}."
 
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
     fixes = [finding.fix for finding in diagnosis.findings if finding.fix and is_offered(finding, owner=None)]
     untried = sum(fix.grade == "not-verified" for fix in fixes)
     if untried:
-        yield f"{plural(untried, 'fix', 'fixes')} of {len(fixes):,} not verified by a run."
+        yield f"{_of(untried, len(fixes))} verified by a run."
     if diagnosis.comparison and diagnosis.comparison.not_compared:
         missing = plural(diagnosis.comparison.not_compared, "finding")
         yield f"{missing} not compared with {diagnosis.comparison.base}: one side was not run or not read."
+
+
+def _of(untried: int, fixes: int) -> str:
+    """``The fix was not``, ``None of the 4 fixes was``, ``2 of the 4 fixes were not``."""
+    if untried < fixes:
+        return f"{untried:,} of the {fixes:,} fixes {'was' if untried == 1 else 'were'} not"
+    return "The fix was not" if fixes == 1 else f"None of the {fixes:,} fixes was"

@@ -117,7 +117,8 @@ def share(value: float | None) -> str:
 
 def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
     """``Net, eval mode, on cpu``; with the ``modes`` of several runs that are one to the reader, these."""
-    return f"{run.target}, {' and '.join(modes or (run.mode,))} mode, on {run.device}"
+    known = [mode for mode in modes or (run.mode,) if mode != "unknown"]
+    return ", ".join([run.target, *([f"{' and '.join(known)} mode"] if known else []), f"on {run.device}"])
 
 
 def run_counts(run: DynamicRun) -> str:

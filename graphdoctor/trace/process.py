@@ -87,7 +87,9 @@ class Process:
     #: Why caches were passed by, and why CUDA graphs were not used.
     bypasses: Counter[str] = field(default_factory=Counter)
     cudagraph_skips: Counter[str] = field(default_factory=Counter)
+    #: Whether graphs for a backward pass were compiled, and graphs without one. Some backends tell neither.
     trains: bool = False
+    infers: bool = False
     #: All files on the way from the start of the program to what was compiled.
     paths: set[str] = field(default_factory=set)
     #: The lines that Dynamo traced, by file; None where the trace does not tell (only ``graphdoctor run`` does).
@@ -143,6 +145,7 @@ class _Reader:
             "compilation_metrics": self._metrics,
             "bwd_compilation_metrics": self._backward,
             "aot_backward_graph": self._trains,
+            "aot_inference_graph": self._infers,
             "compiled_autograd_graph": self._trains,
             "describe_tensor": self._tensor,
             "graphdoctor_trains": self._trains,
@@ -248,6 +251,9 @@ class _Reader:
 
     def _trains(self, _record: Record) -> None:
         self.process.trains = True
+
+    def _infers(self, _record: Record) -> None:
+        self.process.infers = True
 
     def _tensor(self, record: Record) -> None:
         found = re.search(r"type='(\w+)'", str(record.data["describe_tensor"].get("device")))

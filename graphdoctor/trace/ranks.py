@@ -60,7 +60,7 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
     events = [sources.placed(replace(event, times=times)) for event, times in process.breaks.items()]
     return DynamicRun(
         target=label,
-        mode="train" if process.trains else "eval",
+        mode="train" if process.trains else "eval" if process.infers else "unknown",
         device=next((device for device in sorted(process.devices) if device not in ("cpu", "meta")), "cpu"),
         outcome="ok",
         graphs=process.graphs,

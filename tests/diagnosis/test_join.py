@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from graphdoctor.diagnosis.join import RuleText, join
-from graphdoctor.model.runs import FullGraph
+from graphdoctor.model.runs import FullGraph, Recompile
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
 
@@ -125,3 +126,12 @@ def test_rules_without_ids_are_left_alone(build: Any) -> None:
     usage = build.finding(rule="GD601", gb_ids=())
     joined = join([usage], [build.run(build.brk())], RULES)
     assert [f.status for f in joined] == ["static-only", "dynamic-only"]
+
+
+def test_a_recompile_at_its_line_confirms_a_finding_about_recompiles(build: Any) -> None:
+    counter = build.finding(rule="GD701", gb_ids=())
+    place = counter.location
+    run = build.run()
+    there, elsewhere = (Recompile("", "", None, None, place.path, line, 2) for line in (place.line, place.line + 9))
+    assert [f.status for f in join([counter], [replace(run, recompiles=(there,))], RULES)] == ["confirmed"]
+    assert [f.status for f in join([counter], [replace(run, recompiles=(elsewhere,))], RULES)] == ["static-only"]

@@ -43,8 +43,7 @@ def test_not_ready_counts_each_place_once(build: Any) -> None:
     summary = summarise(FILES, [build.finding()], runs)
     assert (summary.verdict, summary.breaks, summary.breaks_own) == ("not-ready", 2, 1)
     assert summary.headline == (
-        "Not ready: 1 graph break in your code, 1 graph break in third-party code, 1 recompile cause, "
-        "fullgraph=True fails"
+        "Not ready: 1 graph break in your code, 1 graph break in libraries, 1 recompile cause, fullgraph=True fails"
     )
 
 

@@ -10,20 +10,42 @@ from graphdoctor.report.first_actions import first_actions
 
 
 def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
-    places = [action.place for action in first_actions(rich)]
+    places = [action.place for action in first_actions(replace(rich, verification=None))]
     assert places == ["model.py:18", "model.py:21", "model.py:40", "model.py:17"]
+    # What the verified fixes mend is left out; one command applies them.
+    assert [action.place for action in first_actions(rich)] == places[1:]
 
 
 def test_effects_are_counted(rich: Diagnosis) -> None:
-    printed, branch, *_, recompile = first_actions(rich)
+    printed, branch, library, recompile = first_actions(replace(rich, verification=None))
     assert branch.effect == "removes a graph break and lets Net.forward be compiled"
     assert printed.effect == "removes a graph break (met 3 times); safe fix"
-    assert recompile.effect == "recompiles: 8 compilations, 2 with the suggested fix (measured)"
+    assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
+    assert rich.dynamic is not None
+    cause = rich.dynamic[0].recompiles[0].cause
+    assert recompile.effect == f"recompiles: {cause}; 8 compilations, 2 with the suggested fix (measured)"
+
+
+def test_a_recompile_at_the_place_of_a_finding_is_no_action_of_its_own(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    place = rich.findings[1].location
+    here = replace(run, recompiles=(replace(run.recompiles[0], path=place.path, line=place.line),))
+    found = first_actions(replace(rich, findings=rich.findings[1:2], dynamic=(here,)))
+    assert [action.finding for action in found] == [rich.findings[1]]
+
+
+def test_without_a_run_many_findings_are_told_by_rule(many: Callable[[int], Diagnosis]) -> None:
+    found = replace(many(60), dynamic=None)
+    actions = first_actions(found)
+    assert [action.finding.rule for action in actions if action.finding] == ["GD101", "GD110", "GD000"]
+    assert actions[0].effect.partition(";")[0].endswith("of GD101 in 1 file")
 
 
 def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> None:
     confirmed = next(f for f in rich.findings if f.status == "confirmed")
-    (action,) = first_actions(replace(rich, findings=(replace(confirmed, events=0),), dynamic=None))
+    found = replace(rich, findings=(replace(confirmed, events=0),), dynamic=None, verification=None)
+    (action,) = first_actions(found)
     assert action.effect == "lets fullgraph=True get past it; safe fix"
 
 

@@ -18,6 +18,14 @@ def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
     )
 
 
+def test_fixes_that_change_nothing_are_not_to_be_applied(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
+    found = proof(replace(rich, verification=same))
+    assert found is not None and not found.good and not found.command and not found.after
+    assert found.title.startswith("1 fix applied to a copy changes nothing: ")
+
+
 def test_no_proof_where_nothing_was_verified_or_all_was_dropped(rich: Diagnosis) -> None:
     assert rich.verification is not None
     assert proof(replace(rich, verification=None)) is None

@@ -15,8 +15,8 @@ def test_every_gap_of_a_run(compared: Diagnosis) -> None:
         "1 file was skipped.",
         "Net, train mode, on cpu: not measured, stopped at the time limit.",
         "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
-        "1 finding on lines that the sample did not reach.",
-        "1 finding on lines that Dynamo never traced.",
+        "1 finding is on lines that the run did not reach.",
+        "1 finding is known from the source only: Dynamo never traced the line, or one run does not show it.",
         "2 findings not compared with main: one side was not run or not read.",
     )
 
@@ -38,7 +38,15 @@ def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosi
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], device_checks=DeviceChecks(unchecked=("CUDA graphs: they need a GPU",)))
     found = unchecked(replace(rich, dynamic=(run, replace(run, mode="train"))))
-    assert [text for text in found if text.startswith("On cpu")] == ["On cpu: CUDA graphs: they need a GPU."]
+    # One sentence on the device, not two.
+    assert [text for text in found if "CUDA" in text] == ["On cpu: CUDA graphs: they need a GPU."]
+
+
+def test_a_run_of_an_unknown_mode_says_nothing_of_modes(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], mode="unknown")
+    found = " ".join(unchecked(replace(rich, dynamic=(run,))))
+    assert "mode" not in found
 
 
 def test_a_static_scan_says_that_nothing_ran(clean: Diagnosis, rich: Diagnosis) -> None:
@@ -52,4 +60,4 @@ def test_fixes_that_no_run_verified(clean: Diagnosis, rich: Diagnosis) -> None:
     assert fix is not None
     untried = replace(rich.findings[0], fix=replace(fix, grade="not-verified"))
     findings = (rich.findings[0], rich.findings[1], untried)
-    assert unchecked(replace(clean, findings=findings))[1:] == ("1 fix of 2 not verified by a run.",)
+    assert unchecked(replace(clean, findings=findings))[1:] == ("1 of the 2 fixes was not verified by a run.",)

@@ -77,9 +77,7 @@ def test_followed_findings_are_third_party_and_do_not_fail(project: Path, block:
     assert places(diagnosis) == [("layers.py", 7, "warning", "third-party"), ("ops.py", 2, "warning", "third-party")]
     assert all(f.fix is None for f in diagnosis.findings)
     assert exit_code(diagnosis) == 0
-    assert "\nIn third-party code:\n\n.venv/lib/python3.11/site-packages/acme_nn/layers.py:7:9" in terminal.render(
-        diagnosis
-    )
+    assert "\nIn libraries:\n\n.venv/lib/python3.11/site-packages/acme_nn/layers.py:7:9" in terminal.render(diagnosis)
 
 
 def test_they_fail_when_asked(project: Path) -> None:

@@ -179,6 +179,13 @@ def test_times_restarts_and_caches_are_told(traces: Traces) -> None:
     assert [run.mode for run in diagnosis.dynamic or ()] == ["train"]
 
 
+def test_a_mode_that_the_trace_does_not_tell_is_unknown(traces: Traces) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0))
+    assert [run.mode for run in diagnose(traces.folder).dynamic or ()] == ["unknown"]
+    traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0), traces.record("aot_inference_graph", {}))
+    assert [run.mode for run in diagnose(traces.folder).dynamic or ()] == ["eval"]
+
+
 def test_many_different_breaks_are_counted_beyond_the_limit(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "BREAK_LIMIT", 10)
     traces.write(0, traces.start(0, 0, NET, 3), *[traces.graph_break(NET, line) for line in range(5, 30)])

@@ -119,7 +119,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         channel.progress(stages.BUILD)
         target = find(module, request.target, request.inputs, device)
         sweep.check(target, parse_variations(request.vary))
-        modes = [run.mode for run in request.runs] or _modes(request, target.sample("eval").module)
+        modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, target.sample("eval").module)
     except (NoTarget, InputSpecError) as error:
         channel.send("failed", outcome="no-target", detail=str(error))
         return

@@ -30,7 +30,7 @@ from graphdoctor.report.html.pictures.timeline import timelines
 from graphdoctor.report.html.size_limit import Card, fit
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
-from graphdoctor.report.proof import proof
+from graphdoctor.report.proof import mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
@@ -84,7 +84,8 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             base=_base_values(shown),
             actions=first_actions(shown),
             anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
-            proof=proof(shown),
+            proof=proof(shown) or safe_fixes(shown),
+            mended=bool(mends(shown)),
             strip=strip(shown),
             timelines=drawn,
             recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps for run in runs)),

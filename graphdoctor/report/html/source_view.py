@@ -113,6 +113,7 @@ def _near(lines: list[Line]) -> Iterator[Line]:
     """The lines with a state or a finding and those around them; a line with the number 0 for each gap."""
     marked = [place for place, line in enumerate(lines) if line.state or line.findings]
     shown = {near for place in marked for near in range(place - _CONTEXT, place + _CONTEXT + 1)}
+    shown -= {place for place in shown if _is_edge(place, lines, shown)}
     gap = False
     for place, line in enumerate(lines):
         if place in shown:
@@ -121,3 +122,12 @@ def _near(lines: list[Line]) -> Iterator[Line]:
         elif not gap:
             gap = True
             yield Line(0, "", "")
+
+
+def _is_edge(place: int, lines: list[Line], shown: set[int]) -> bool:
+    """Whether ``place`` is outside of the file, or an empty line at the beginning or the end of what is shown."""
+    if not 0 <= place < len(lines):
+        return True
+    before = next((n for n in range(place, -1, -1) if n not in shown or lines[n].text.strip()), -1)
+    after = next((n for n in range(place, len(lines)) if n not in shown or lines[n].text.strip()), len(lines))
+    return not lines[place].text.strip() and not {before, after} <= shown

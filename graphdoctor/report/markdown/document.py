@@ -24,7 +24,7 @@ from graphdoctor.report.markdown import run
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import numbers
 from graphdoctor.report.problems import problems
-from graphdoctor.report.proof import proof
+from graphdoctor.report.proof import mends, proof
 
 #: The first line: by it a workflow finds its own comment, to change it instead of writing another.
 MARKER = "<!-- graphdoctor -->"
@@ -178,7 +178,7 @@ def _first(diagnosis: Diagnosis) -> str:
         f"{number}. {code(action.place)} {prose(action.title)} ({escape(action.effect)})"
         for number, action in enumerate(actions, 1)
     ]
-    return titled("Do these first", "\n".join(lines))
+    return titled("What the fixes leave to do" if mends(diagnosis) else "Do these first", "\n".join(lines))
 
 
 def _findings(title: str, findings: Iterable[Finding]) -> str:

@@ -56,7 +56,7 @@ def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
     for finding in listed(shown):
         if finding.owner != "own" and not titled:
             titled = True
-            yield iter([Paint(look.color)("In third-party code:", "bold")])
+            yield iter([Paint(look.color)("In libraries:", "bold")])
         yield show.lines(finding)
 
 

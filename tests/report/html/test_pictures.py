@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import ModuleNode, Piece, Sweep, SweepCall
+from graphdoctor.model.runs import Frame, ModuleNode, Piece, Sweep, SweepCall
 from graphdoctor.report.html.pictures.icicle import icicles
 from graphdoctor.report.html.pictures.strip import strip
 from graphdoctor.report.html.pictures.timeline import timelines
@@ -23,11 +23,25 @@ def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     ]  # fmt: skip
     for drawing in drawn.lanes[0].drawings:
         assert [(shape.kind, shape.text) for shape in drawing.shapes] == [
-            ("cut", "1"), ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
+            ("cut", "1"), ("eager", "Net.forward runs in eager"),
+            ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
         ]  # fmt: skip
         assert all(shape.x >= 0 and shape.x + shape.width <= drawing.width for shape in drawing.shapes)
     # The first met is the first in the list, whatever the order of the findings.
     assert [cut.place for cut in drawn.cuts] == ["model.py:21", "model.py:18", "site-packages/library.py:7"]
+    assert rich.verification is not None
+    same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
+    drawn = strip(replace(rich, dynamic=(run,), verification=same))
+    assert drawn is not None and len(drawn.lanes) == 1
+
+
+def test_two_places_of_a_library_behind_one_line_are_two_cuts(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    found = next(entry for entry in rich.dynamic[0].breaks if entry.owner != "own")
+    breaks = tuple(replace(found, stack=(*found.stack, Frame("library.py", line, "f"))) for line in (5, 7))
+    run = replace(rich.dynamic[0], breaks=breaks, pieces=(), graphs=1)
+    drawn = strip(replace(rich, dynamic=(run,)))
+    assert drawn is not None and len(drawn.cuts) == 2
 
 
 def test_where_nothing_is_compiled_all_is_eager(rich: Diagnosis) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
+from graphdoctor.report.proof import helps
 from graphdoctor.report.wording import named, plural, run_title, share
 
 #: Widths of the drawing, for wide and for narrow screens, in CSS pixels.
@@ -87,7 +88,7 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
     numbers = {_place(entry): number for number, entry in enumerate(sites, 1)}
     lanes = [_lane(same, numbers) for same in _alike(ran)]
     after = diagnosis.verification
-    if after is not None and after.fixes:
+    if after is not None and helps(diagnosis):
         lanes.append(_fixed(len(after.fixes), after.graphs, after.breaks, after.fullgraph_passes))
     cuts = tuple(_cut(number, entry, diagnosis.findings) for number, entry in enumerate(sites[:most], 1))
     beside = any(one.break_at is None and other.break_at is None for run in ran for one, other in pairwise(run.pieces))
@@ -95,13 +96,15 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
     return Strip(tuple(lanes), cuts, max(len(sites) - most, 0), beside, ordered)
 
 
-def _place(entry: Break) -> tuple[str, int, int | None]:
-    return entry.path, entry.line, entry.column
+def _place(entry: Break) -> tuple[object, ...]:
+    """What tells one break from another: one line of the user's may lead to several places of a library."""
+    inner = entry.stack[-1] if entry.stack and entry.owner != "own" else None
+    return entry.path, entry.line, entry.column, inner
 
 
 def _sites(runs: Sequence[DynamicRun]) -> list[Break]:
     """The breaks of all runs, each once, in the order of execution where it is known."""
-    found: dict[tuple[str, int, int | None], Break] = {}
+    found: dict[tuple[object, ...], Break] = {}
     for run in runs:
         met = [run.breaks[piece.break_at] for piece in run.pieces if _is_cut(piece, run)]  # type: ignore[index]
         for entry in (*met, *run.breaks):
@@ -121,7 +124,7 @@ def _alike(runs: Sequence[DynamicRun]) -> Iterator[list[DynamicRun]]:
     yield from groups.values()
 
 
-def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[str, int, int | None], int]) -> Lane:
+def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[object, ...], int]) -> Lane:
     run = same[0]
     items = list(_items(run, numbers))
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
@@ -136,13 +139,14 @@ def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[str, int, int | None],
 _Item = tuple[Kind, str, int]
 
 
-def _items(run: DynamicRun, numbers: dict[tuple[str, int, int | None], int]) -> Iterator[_Item]:
+def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[_Item]:
     if not run.graphs:
         yield from (("cut", str(numbers[_place(entry)]), 0) for entry in run.breaks[:_MOST])
         yield ("eager", "nothing is compiled: all of it runs in eager", 0)
         return
     graph, shown = 0, 0
     previous: str | None = None
+    dropped = _dropped(run)
     for piece in run.pieces or (Piece(operators=0),) * run.graphs:
         if shown == _MOST:
             yield ("more", f"{run.graphs - graph} more", 0)
@@ -152,10 +156,19 @@ def _items(run: DynamicRun, numbers: dict[tuple[str, int, int | None], int]) -> 
             if text != previous:
                 shown += 1
                 yield ("cut", text, 0)
+                if run.breaks[piece.break_at].whole_frame:  # type: ignore[index]
+                    yield ("eager", f"{run.breaks[piece.break_at].function} runs in eager", dropped)  # type: ignore[index]
             previous = text
         else:
             graph, shown, previous = graph + 1, shown + 1, None
             yield ("graph", str(graph), piece.operators or 0)
+
+
+def _dropped(run: DynamicRun) -> int:
+    """About how many operators each function takes that was dropped as a whole."""
+    functions = len({_place(run.breaks[p.break_at]) for p in run.pieces if _is_cut(p, run)})  # type: ignore[index]
+    inside = sum(piece.operators or 0 for piece in run.pieces)
+    return round(inside * (1 / run.compiled_share - 1) / functions) if run.compiled_share and functions else 0
 
 
 def _fixed(fixes: int, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
@@ -202,7 +215,7 @@ def _size(item: _Item, width: int) -> float:
     if kind == "cut":
         return _CUT
     if kind == "eager":
-        return width / 3
+        return max(width / 3, 26 + 9 * sqrt(operators))
     return 60 if kind == "more" else 26 + 9 * sqrt(operators)
 
 
@@ -218,4 +231,8 @@ def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
         for f in findings
         if f.location.path == entry.path and f.location.line <= entry.line <= f.location.end_line and f.events
     ]
-    return min(here, key=lambda f: (f.location.column != entry.column, f.location.line != entry.line), default=None)
+    return min(
+        here,
+        key=lambda f: (f.location.column != entry.column, f.location.line != entry.line, entry.gb_id not in f.gb_ids),
+        default=None,
+    )
