@@ -45,7 +45,7 @@ $(BIN)/python:
 
 # The picture in the README, from the report that `make demo` wrote.
 picture: demo
-	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1180 \
+	profile=$$(mktemp -d) && chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1100,1090 \
 	    --no-first-run --disable-background-networking --user-data-dir=$$profile \
 	    --screenshot="$(abspath docs/report.png)" "file://$(abspath $(REPORT))"; rm -rf $$profile
 
