@@ -17,9 +17,10 @@ from graphdoctor.fixes.verification.grading import assumptions
 from graphdoctor.fixes.verification.trials import Trial, Trials, break_places
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import DynamicRun, Verification
-from graphdoctor.scan.options import ScanOptions, UsageError, settings_for
-from graphdoctor.scan.run_request import Copies, problem_of_run
-from graphdoctor.source.discover import discover, shown
+from graphdoctor.scan.copies import Copies
+from graphdoctor.scan.options import ScanOptions, UsageError
+from graphdoctor.scan.plan import plan_for
+from graphdoctor.source.discover import shown
 
 if TYPE_CHECKING:
     from graphdoctor.dynamic.parent.runner import Progress
@@ -48,26 +49,18 @@ def prove(change: Change, options: ScanOptions, progress: Progress = lambda _tex
 
     Raises UsageError where nothing can be run.
     """
-    settings = settings_for(options)
-    discovery = discover(options.paths)
+    plan = plan_for(replace(options, texts=tuple(change.before.items())))
+    if plan.run.request is None:
+        raise UsageError(f"cannot verify: {plan.run.problem}")
     # The files of a commit or a patch may lie outside of what is given.
-    paths = {file: shown(file, discovery.root.resolve()) for file in change.before}
-    if problem := problem_of_run(options, discovery, change.before):
-        raise UsageError(f"cannot verify: {problem}")
-    file = discovery.files[0][0]
+    paths = {file: shown(file, plan.inputs.root.resolve()) for file in change.before}
     with (
         tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder,
         runner.Server() as server,
     ):
-        request = runner.RunRequest(
-            file=file,
-            root=discovery.root,
-            target=options.target,
-            inputs=options.inputs,
-            device=options.device,
-            mode=settings.mode,
-            timeout=settings.timeout,
-            watch=(str(file.resolve()), *map(str, change.before)),
+        request = replace(
+            plan.run.request,
+            watch=(str(plan.run.request.file.resolve()), *map(str, change.before)),
             overlay={str(path): text for path, text in change.before.items()},
             reference=Path(folder),
             recompiles=False,
@@ -80,7 +73,7 @@ def prove(change: Change, options: ScanOptions, progress: Progress = lambda _tex
         copies = Copies(request, {path: file for file, path in paths.items()}, progress, server)
         texts = {path: change.before[file] for file, path in paths.items()}
         findings = as_findings(paths, change)
-        trials = Trials(texts, copies, each=False, seconds=settings.timeout)
+        trials = Trials(texts, copies, each=False, seconds=request.timeout)
         trials.record(findings, before.runs)
         trial = trials.attempt(findings)
         verdict, reason = _judged(trial, trials, before.runs, findings)

@@ -152,8 +152,8 @@ def _ran(
     from graphdoctor.target_torch.installed import torch_available
 
     launched = launch(program, is_module)
-    # Settings that cannot be read are told before the program has run for hours.
-    settings_for(replace(options, paths=(".",)))
+    # Settings that cannot be read end the command before the program has run for hours.
+    proof = replace(proof, timeout=settings_for(replace(options, paths=(".",))).timeout)
     if torch_available() is None:
         raise CannotRun("torch is not installed; install graphdoctor[torch] where the program's packages are")
     place = folders.rank(os.environ)

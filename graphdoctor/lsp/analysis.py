@@ -9,7 +9,7 @@ from pathlib import Path
 from graphdoctor.config import project
 from graphdoctor.lint import engine
 from graphdoctor.model.findings import Finding
-from graphdoctor.scan.filtering import kept
+from graphdoctor.scan.filtering import kept, selection_of
 from graphdoctor.scan.ruleset import ruleset
 from graphdoctor.source.discover import is_excluded, shown
 
@@ -40,4 +40,4 @@ def analyse(file: Path, unsaved: Mapping[Path, str], root: Path) -> Analysis | N
     result = engine.analyse([(file, path)], rules.active, unsaved=unsaved)
     if result.files[0].status == "failed":
         return None
-    return Analysis(text, kept(result.findings, settings, {path: text}, root))
+    return Analysis(text, kept(result.findings, selection_of(settings, root), {path: text}))

@@ -11,7 +11,7 @@ from graphdoctor.program.process import Ended
 from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.verified import verified
 from graphdoctor.recorder.settings import AUTO
-from graphdoctor.scan.options import ScanOptions, settings_for
+from graphdoctor.scan.options import ScanOptions
 from graphdoctor.trace.diagnose import diagnosed, read_processes
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.process import Process
@@ -29,10 +29,14 @@ class NothingRecorded(Exception):
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether calls that were saved become files, ``sample`` and its like, and whether they prove the fixes."""
+    """Whether calls that were saved become files, ``sample`` and its like, and whether they prove the fixes.
+
+    One run for that may take ``timeout`` seconds.
+    """
 
     sample: Path | None = None
     verify: bool = False
+    timeout: float = 120.0
 
 
 def report(
@@ -64,8 +68,7 @@ def report(
     progress("reading the files that took part")
     diagnosis = diagnosed(busy, traces, options, notes)
     if proof.verify:
-        timeout = settings_for(replace(options, paths=(".",))).timeout
-        diagnosis = verified(diagnosis, saved[0] if saved else None, timeout, progress)
+        diagnosis = verified(diagnosis, saved[0] if saved else None, proof.timeout, progress)
     if ended.exit_code and diagnosis.summary.verdict == "ready":
         headline = f"{diagnosis.summary.headline}; but the program {ended.words}"
         diagnosis = replace(diagnosis, summary=replace(diagnosis.summary, headline=headline))

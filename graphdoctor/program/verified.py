@@ -12,7 +12,7 @@ from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.samples import Saved
-from graphdoctor.scan.run_request import Copies
+from graphdoctor.scan.copies import Copies
 from graphdoctor.source.files import text_of
 
 

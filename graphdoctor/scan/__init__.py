@@ -1,4 +1,4 @@
-"""The steps of a scan: what is read, which rules are asked, the static pass, the run, and what is shown.
+"""One scan: options and settings become a plan (``plan.py``), whose steps (``steps``) ``pipeline.py`` makes in order.
 
 May import every package below it.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,29 +40,6 @@ def opened(options: ScanOptions) -> Base | Commit | None:
             raise UsageError("--diff-base compares files of a git repository, and not the standard input")
         return commit_of(options.diff_base, project_folder(options))
     return None
-
-
-def compared(
-    head: Diagnosis,
-    base: Base | Commit | None,
-    options: ScanOptions,
-    exclude: Sequence[PathPattern],
-    read_paths: Collection[str],
-    predict: Predict,
-) -> Diagnosis:
-    """``head`` with its comparison, where there is a base. ``read_paths`` are the files that the scan looked at.
-
-    Raises UsageError.
-    """
-    if base is None:
-        return head
-    if isinstance(base, Commit):
-        base = from_commit(options.diff_base or base.name, base, head, options.paths, exclude, predict)
-
-    def was_left_out(path: str) -> bool:
-        return path not in read_paths and (Path(head.root) / path).exists()
-
-    return replace(head, comparison=compare(base, head, was_left_out))
 
 
 def compared_files(base: str, head: str) -> Diagnosis:

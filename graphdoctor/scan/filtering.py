@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,23 +16,72 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
     from graphdoctor.model.runs import DynamicRun
     from graphdoctor.scan.ruleset import LazyRuleSet
+    from graphdoctor.source.path_patterns import PathPattern
 
 
-def kept(
-    findings: Sequence[Finding], settings: Config, texts: Mapping[str, str], root: Path, possible: bool = False
-) -> tuple[Finding, ...]:
-    """The findings to show. ``texts`` holds the files with their comments, by shown path below ``root``.
+@dataclass(frozen=True)
+class Selection:
+    """Which rules count for which files. ``root`` is the folder that shown paths start from.
 
-    ``possible`` admits what may break only under settings that the source does not show; a run that confirmed it
-    admits it too.
+    ``possible`` admits what may break only under settings that the source does not show.
+    """
+
+    root: Path
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[PathPattern, tuple[str, ...]], ...] = ()
+    possible: bool = False
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some rules are left out for all files."""
+        return bool(self.select or self.ignore or self.extend_ignore)
+
+    def enables(self, code: str, name: str, path: str = "") -> bool:
+        """Whether the rule is selected for the file shown as ``path``.
+
+        As in ruff, the longer of two patterns wins: ``ignore = ["GD1"]`` with ``extend-select = ["GD101"]`` leaves
+        GD101. ``per-file-ignores`` always win.
+        """
+        selecting = _longest(code, name, (*self.select, *self.extend_select))
+        if not self.select:
+            selecting = max(selecting, 0)
+        if selecting <= _longest(code, name, (*self.ignore, *self.extend_ignore)):
+            return False
+        file = self.root / path
+        return not any(
+            pattern.matches(file) and any(matches(code, name, dropped) for dropped in codes)
+            for pattern, codes in self.per_file_ignores
+        )
+
+
+def selection_of(settings: Config, root: Path, possible: bool = False) -> Selection:
+    """What ``settings`` select."""
+    return Selection(
+        root,
+        settings.select,
+        settings.ignore,
+        settings.extend_select,
+        settings.extend_ignore,
+        settings.per_file_ignores,
+        possible,
+    )
+
+
+def kept(findings: Sequence[Finding], selection: Selection, texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The findings to show. ``texts`` holds the files with their comments, by shown path.
+
+    A run that confirmed what is only possible admits it.
     """
     silenced = {path: suppressions(text) for path, text in texts.items()}
 
     def is_kept(finding: Finding) -> bool:
         code, name, place = finding.rule, finding.name, finding.location
-        if finding.confidence == "possible" and finding.status != "confirmed" and not possible:
+        if finding.confidence == "possible" and finding.status != "confirmed" and not selection.possible:
             return False
-        if not is_enabled(code, name, settings, root / place.path):
+        if not selection.enables(code, name, place.path):
             return False
         return not is_suppressed(code, name, place.line, silenced.get(place.path, ()))
 
@@ -41,13 +91,14 @@ def kept(
 def unused_comments(
     findings: Sequence[Finding],
     rules: LazyRuleSet,
-    settings: Config,
+    selection: Selection,
     static: StaticResult,
     texts: Mapping[str, str],
-    root: Path,
     runs: Sequence[DynamicRun] | None,
 ) -> tuple[Finding, ...]:
     """A finding for each comment that silences nothing, as far as this scan can know; ``findings`` are all it has."""
+    if not static.judged:
+        return ()
     from graphdoctor.diagnosis.unused import Scope, unused
     from graphdoctor.dynamic.parent.sample import declares_sample
 
@@ -58,39 +109,21 @@ def unused_comments(
         # Only a run gives the first code.
         if code == RULELESS[0][0] and not ran:
             return False
-        return rules.is_active(code) and is_enabled(code, name, settings, root / path)
+        return rules.is_active(code) and selection.enables(code, name, path)
 
     silenced = {path: suppressions(texts[path]) for path in static.judged}
     return unused(findings, silenced, Scope(rules.known(), enabled, static.judged, unrun))
 
 
-def nothing_checked(static: StaticResult, settings: Config, rules: LazyRuleSet, root: Path) -> tuple[str, ...]:
+def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleSet) -> tuple[str, ...]:
     """A note where a scan without findings does not mean that the code is clean."""
     if not any(file.status == "scanned" for file in static.files):
         return ()
-    chosen = (settings.select, settings.ignore, settings.extend_ignore)
-    if any(chosen) and not any(is_enabled(rule.code, rule.name, settings, root) for rule in rules.known()):
+    if selection.is_narrowed and not any(selection.enables(rule.code, rule.name) for rule in rules.known()):
         return ("nothing checked: the selected and ignored codes leave no rule",)
     if not static.compiles and not static.findings:
         return ("nothing to check: no module with a forward is defined there, and nothing is compiled",)
     return ()
-
-
-def is_enabled(code: str, name: str, settings: Config, file: Path) -> bool:
-    """Whether the rule is selected for ``file``, an absolute path.
-
-    As in ruff, the longer of two patterns wins: ``ignore = ["GD1"]`` with ``extend-select = ["GD101"]`` leaves GD101.
-    ``per-file-ignores`` always win.
-    """
-    selecting = _longest(code, name, (*settings.select, *settings.extend_select))
-    if not settings.select:
-        selecting = max(selecting, 0)
-    if selecting <= _longest(code, name, (*settings.ignore, *settings.extend_ignore)):
-        return False
-    return not any(
-        pattern.matches(file) and any(matches(code, name, dropped) for dropped in codes)
-        for pattern, codes in settings.per_file_ignores
-    )
 
 
 def _longest(code: str, name: str, patterns: Sequence[str]) -> int:

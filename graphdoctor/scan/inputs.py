@@ -1,30 +1,46 @@
-"""What a scan is given: files and folders, or the text of one file on the standard input."""
+"""What a scan reads: files and folders, or the text of one file on the standard input."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from graphdoctor.config.suggestions import hint
+from graphdoctor.scan.followed_packages import Followed
 from graphdoctor.scan.options import STDIN, ScanOptions, UsageError
 from graphdoctor.source import language, top_level_names
 from graphdoctor.source.discover import Discovery, PathNotFound, discover, shown
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode_as, read, text_of
-
-if TYPE_CHECKING:
-    from graphdoctor.config.project import Config
+from graphdoctor.source.path_patterns import PathPattern
 
 
 @dataclass(frozen=True)
-class Given:
-    """The files to scan; ``unsaved`` holds the text of one that is not read from disk, by resolved path."""
+class Inputs:
+    """The files to scan.
 
+    ``paths`` are those that the user named. ``unsaved`` holds texts, by resolved path, that stand for what is on disk;
+    ``stdin`` is what came on the standard input, which is one of them.
+    """
+
+    paths: tuple[str, ...]
     discovery: Discovery
     unsaved: Mapping[Path, str] = field(default_factory=dict)
+    stdin: bytes | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder that shown paths start from."""
+        return self.discovery.root
+
+    @property
+    def named_file(self) -> tuple[Path, str] | None:
+        """The one file that was named alone, with its shown path; None for folders and several files."""
+        if len(self.discovery.files) != 1 or os.path.isdir(self.paths[0]):
+            return None
+        return self.discovery.files[0]
 
     def text(self, file: Path) -> str:
         """The text of ``file``; empty when it cannot be read."""
@@ -32,37 +48,54 @@ class Given:
         return text if text is not None else text_of(file)
 
 
-def given(options: ScanOptions, settings: Config) -> Given:
-    """The files that ``options`` name. Raises UsageError."""
+def inputs_of(options: ScanOptions, exclude: Sequence[PathPattern]) -> Inputs:
+    """The files that ``options`` name; of folders those that ``exclude`` does not match. Raises UsageError."""
     if STDIN in options.paths:
         found = _standard_input(options)
     else:
         if options.stdin_filename is not None:
             raise UsageError("--stdin-filename names what comes on the standard input: give the path - with it")
         try:
-            found = Given(discover(options.paths, (*settings.exclude, *settings.extend_exclude)), dict(options.texts))
+            found = Inputs(options.paths, discover(options.paths, exclude), dict(options.texts))
         except PathNotFound as error:
             raise UsageError(str(error)) from None
-        _check_language(options, found)
-    _check_target(options, found)
+        _check_language(found)
+    if options.target is not None:
+        _check_target(options.target, found)
     return found
 
 
-def _check_language(options: ScanOptions, found: Given) -> None:
+def reported_path(inputs: Inputs, followed: Followed, only_given: bool) -> Callable[[Path], str | None]:
+    """How a file beside the scanned ones is shown; None where its findings are not reported.
+
+    A file given alone is reported with the files of its own project that it calls; of several, only they are.
+    ``only_given`` reports of one file too only itself. What is followed on request is always reported.
+    """
+    alone = len(inputs.discovery.files) == 1 and not only_given
+
+    def path_of(file: Path) -> str | None:
+        if followed.has(file) or (alone and not {"site-packages", "dist-packages"} & set(file.parts)):
+            return shown(file, inputs.root)
+        return None
+
+    return path_of
+
+
+def _check_language(inputs: Inputs) -> None:
     """One file that is given alone must be Python; of several, those that are not are reported as not read.
 
     Raises UsageError.
     """
-    if len(found.discovery.files) != 1 or os.path.isdir(options.paths[0]):
+    if inputs.named_file is None:
         return
-    file, path = found.discovery.files[0]
+    file, path = inputs.named_file
     try:
         language.check(str(file), read(file)[0])
     except SourceError as error:
         raise UsageError(f"{path} {error}") from None
 
 
-def _standard_input(options: ScanOptions) -> Given:
+def _standard_input(options: ScanOptions) -> Inputs:
     if len(options.paths) > 1:
         raise UsageError("- is the standard input, one file: give it alone")
     if options.stdin is None:
@@ -73,15 +106,15 @@ def _standard_input(options: ScanOptions) -> Given:
         text, _ = decode_as(file, options.stdin)
     except SourceError as error:
         raise UsageError(f"the standard input {error}") from None
-    return Given(Discovery(((file, shown(file, root)),), root), {file.resolve(): text})
+    return Inputs(options.paths, Discovery(((file, shown(file, root)),), root), {file.resolve(): text}, options.stdin)
 
 
-def _check_target(options: ScanOptions, found: Given) -> None:
+def _check_target(target: str, inputs: Inputs) -> None:
     """``--target`` must be a name of the file. Raises UsageError with the nearest one."""
-    if options.target is None or len(found.discovery.files) != 1 or os.path.isdir(options.paths[0]):
+    if inputs.named_file is None:
         return
-    file, path = found.discovery.files[0]
-    known = top_level_names.top_level(found.text(file))
-    if known is not None and options.target.partition(".")[0] not in known:
-        advice = hint(options.target, known, "name a function, a module class or an object of the file")
-        raise UsageError(f"--target {options.target!r}: {path} has nothing of this name; {advice}")
+    file, path = inputs.named_file
+    known = top_level_names.top_level(inputs.text(file))
+    if known is not None and target.partition(".")[0] not in known:
+        advice = hint(target, known, "name a function, a module class or an object of the file")
+        raise UsageError(f"--target {target!r}: {path} has nothing of this name; {advice}")

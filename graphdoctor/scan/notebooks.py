@@ -11,18 +11,17 @@ from graphdoctor.model.findings import Diagnosis
 from graphdoctor.source.files import decode, is_notebook, text_of
 
 if TYPE_CHECKING:
-    from graphdoctor.scan.options import ScanOptions
     from graphdoctor.scan.source_texts import Sources
     from graphdoctor.source.cells import Cells
 
 
-def cells_of(options: ScanOptions, sources: Sources) -> dict[str, Cells]:
-    """The cells of the notebooks among ``sources``, by shown path."""
+def cells_of(sources: Sources, stdin: bytes | None) -> dict[str, Cells]:
+    """The cells of the notebooks among ``sources``, by shown path; ``stdin`` is one that is not on disk."""
     found = sources.cells()
-    if options.stdin is not None and is_notebook(options.stdin_filename or ""):
+    if stdin is not None and any(map(is_notebook, sources.texts)):
         from graphdoctor.source.notebook import Notebook
 
-        found |= {path: Notebook(decode(options.stdin)[0]).cells(path) for path in sources.texts if is_notebook(path)}
+        found |= {path: Notebook(decode(stdin)[0]).cells(path) for path in sources.texts if is_notebook(path)}
     return found
 
 

@@ -61,6 +61,11 @@ class LazyRuleSet:
         """The rules; the files in ``Config.rules`` are executed. Raises UsageError for unknown codes."""
         return ruleset(self._settings)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines for the user on rule files that are not used. Only rules of the project may have any, and be loaded."""
+        return self.loaded.problems if self._settings.rules else refusal(self._settings)
+
     @cached_property
     def _headers(self) -> tuple[Header, ...]:
         if not self._settings.rules:

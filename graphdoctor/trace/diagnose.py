@@ -18,8 +18,7 @@ from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
 from graphdoctor.trace.files import NoTrace, TraceFile, find
-from graphdoctor.trace.joined import joined, own_files
-from graphdoctor.trace.joined import read as read_sources
+from graphdoctor.trace.joined import joined, own_files, static_scan, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
 from graphdoctor.trace.process import Process, read
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
@@ -55,14 +54,14 @@ def diagnosed(
     torch = next((p.torch_folder for p in processes if p.torch_folder), "")
     sources = Sources({line: text for process in processes for line, text in process.quoted.items()})
     own = own_files(processes, job_places(Path.cwd(), torch), sources)
-    static = read_sources(own, options)
-    places = job_places(Path(static.root) if static is not None else Path.cwd(), torch)
+    static = static_scan(own, options)
+    places = job_places(Path(static.diagnosis.root) if static is not None else Path.cwd(), torch)
     texts = {places.show(file): sources.text(file) for file in own}
     every = ran(processes, places, sources)
     runs = grouped(every)
-    together_ = joined(static, runs, options, texts)
-    findings = _findings(together_.findings, every, places, sources)
-    files = static.files if static is not None else traces
+    found = without_source(runs, options) if static is None else joined(static, runs, texts)
+    findings = _findings(found, every, places, sources)
+    files = static.diagnosis.files if static is not None else traces
     times = frame_times(every, places, _names(processes, sources))
     return Diagnosis(
         tool_version=graphdoctor.__version__,

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from graphdoctor import api
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
 from graphdoctor.breaks.locations import function_at
 from graphdoctor.diagnosis.join import is_usage, join, of_fullgraph, rule_texts
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import DynamicRun
-from graphdoctor.scan.filtering import kept
+from graphdoctor.scan.filtering import Selection, kept
 from graphdoctor.scan.options import ScanOptions, settings_for
+from graphdoctor.scan.pipeline import diagnose
+from graphdoctor.scan.plan import plan_for
 from graphdoctor.scan.ruleset import ruleset
+from graphdoctor.static.rule import Rule
 from graphdoctor.trace.process import Process
-
-
-@dataclass(frozen=True)
-class Joined:
-    """The findings with their status; ``left_out`` counts those of functions that the job did not compile."""
-
-    findings: tuple[Finding, ...]
-    left_out: int
 
 
 def own_files(processes: Iterable[Process], places: JobPlaces, sources: Sources) -> tuple[str, ...]:
@@ -36,28 +29,39 @@ def own_files(processes: Iterable[Process], places: JobPlaces, sources: Sources)
     return tuple(sorted(path for path in own if sources.text(path)))
 
 
-def read(files: Sequence[str], options: ScanOptions) -> Diagnosis | None:
-    """The static findings of ``files``, also those that are only possible; None without files. Raises UsageError."""
+@dataclass(frozen=True)
+class StaticScan:
+    """The static findings of a job's files, also those that are only possible; ``selection`` are those to show."""
+
+    diagnosis: Diagnosis
+    rules: tuple[Rule, ...]
+    selection: Selection
+
+
+def static_scan(files: Sequence[str], options: ScanOptions) -> StaticScan | None:
+    """What the static pass finds in ``files``; None without files. Raises UsageError."""
     if not files:
         return None
-    return api.scan(replace(options, paths=tuple(files), run=False, possible=True, only_given=True))
+    plan = plan_for(replace(options, paths=tuple(files), run=False, possible=True, only_given=True))
+    selection = replace(plan.selection, possible=options.possible)
+    return StaticScan(diagnose(plan), plan.static.rules.loaded.rules, selection)
 
 
-def joined(
-    static: Diagnosis | None, runs: Sequence[DynamicRun], options: ScanOptions, texts: Mapping[str, str]
-) -> Joined:
-    """``static``'s findings and the breaks of ``runs``. ``texts`` are the user's files by the paths of the findings."""
-    if static is None:
-        settings = settings_for(replace(options, paths=(".",)))
-        rules = ruleset(settings).rules
-        return Joined(join((), runs, rule_texts(rules)), 0)
-    settings = settings_for(replace(options, paths=tuple(str(Path(static.root, path)) for path in texts)))
-    rules = ruleset(settings).rules
-    every = join(static.findings, runs, rule_texts(rules), of_fullgraph(rules))
-    every = kept(every, settings, texts, Path(static.root), options.possible)
+def joined(static: StaticScan, runs: Sequence[DynamicRun], texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The findings of ``static`` with their status, and the breaks of ``runs``; none of code that was not compiled.
+
+    ``texts`` are the user's files by the paths of the findings.
+    """
+    every = join(static.diagnosis.findings, runs, rule_texts(static.rules), of_fullgraph(static.rules))
+    every = kept(every, static.selection, texts)
     compiled = _compiled(runs, texts)
-    findings = tuple(finding for finding in every if _concerns(finding, compiled))
-    return Joined(findings, len(every) - len(findings))
+    return tuple(finding for finding in every if _concerns(finding, compiled))
+
+
+def without_source(runs: Sequence[DynamicRun], options: ScanOptions) -> tuple[Finding, ...]:
+    """The breaks of ``runs`` of which no source file is here. Raises UsageError."""
+    rules = ruleset(settings_for(replace(options, paths=(".",)))).rules
+    return join((), runs, rule_texts(rules))
 
 
 def _concerns(finding: Finding, compiled: set[tuple[str, str]]) -> bool:

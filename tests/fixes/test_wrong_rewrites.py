@@ -16,7 +16,7 @@ from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.model.labels import label
 from graphdoctor.model.runs import Verification
-from graphdoctor.scan.run_request import Copies
+from graphdoctor.scan.copies import Copies
 
 MODULE = """\
 import time, random, itertools, torch

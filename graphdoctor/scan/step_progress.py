@@ -11,7 +11,7 @@ from graphdoctor.model.activity import Activity
 _MODES = {"eval": ("eval",), "train": ("train",), "both": ("eval", "train")}
 
 
-class Steps:
+class StepProgress:
     """Passes activities on to ``progress``, as ``[3/9] compiling by default (eval)``.
 
     ``verifies``: fixes may be verified; ``goes_on``: something comes behind the verdict.

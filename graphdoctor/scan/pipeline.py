@@ -1,0 +1,132 @@
+"""One scan: the steps of a plan in order. Nothing is written unless the plan says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+
+import graphdoctor
+from graphdoctor.config.allow_list import expired, with_allowed
+from graphdoctor.diagnosis.rank import rank
+from graphdoctor.diagnosis.summary import summarise
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.scan import notebooks
+from graphdoctor.scan.filtering import kept, nothing_checked
+from graphdoctor.scan.patches import diff
+from graphdoctor.scan.plan import Plan
+from graphdoctor.scan.session import Callbacks, Session, started
+from graphdoctor.scan.source_texts import with_snippet
+from graphdoctor.scan.steps.analyse import Analysed, analyse
+from graphdoctor.scan.steps.join import Joined, join
+from graphdoctor.scan.steps.run import Advised, Ran, advise, complete, external, run
+from graphdoctor.scan.steps.verify import Verified, verify
+from graphdoctor.scan.steps.write import write
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the steps gave. ``ran`` and ``completed`` are the same runs before and behind the verdict."""
+
+    analysed: Analysed
+    ran: Ran
+    joined: Joined
+    verified: Verified
+    completed: Ran
+    advised: Advised
+
+
+def diagnose(plan: Plan, callbacks: Callbacks | None = None) -> Diagnosis:
+    """The diagnosis that ``plan`` leads to.
+
+    Whatever the scanned code does, the static findings are complete. Where Ctrl-C ends what is under way, the diagnosis
+    has what is known by then. Raises UsageError where a run was asked for and cannot be made.
+    """
+    with ExitStack() as cleanup:
+        session = started(plan, callbacks or Callbacks(), cleanup)
+        analysed = analyse(plan.static, plan.inputs.stdin, session)
+        ran = _run(plan, analysed, session)
+        joined = join(plan.static, plan.selection, analysed, ran)
+        verified = verify(plan.verify, joined, ran, session)
+        completed = complete(plan.run, ran, session)
+        advised = advise(plan.run, completed, session)
+        diagnosis = _diagnosis(plan, Results(analysed, ran, joined, verified, completed, advised), session)
+        return _compared(plan, diagnosis, analysed, joined, session)
+
+
+def _run(plan: Plan, analysed: Analysed, session: Session) -> Ran:
+    if session.callbacks.external_runs is not None:
+        return external(session.callbacks.external_runs, analysed, plan.inputs.root)
+    early = partial(_tell_early, plan, analysed, session)
+    has_fixes = plan.static.followed.fixes or any(finding.fix is not None for finding in analysed.findings)
+    return run(plan.run, analysed, early, plan.verify is not None and has_fixes, session)
+
+
+def _tell_early(plan: Plan, analysed: Analysed, session: Session) -> None:
+    session.callbacks.early(rank(kept(analysed.findings, plan.selection, analysed.sources.texts)))
+
+
+def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
+    """Write the fixes, rank the findings, and put all results together."""
+    analysed, sources, runs = results.analysed, results.joined.sources, results.completed.runs
+    written = write(plan.write, results.verified.findings, sources, session)
+    ranked = _ranked(plan, (with_snippet(finding, sources) for finding in written.findings))
+    diagnosis = Diagnosis(
+        tool_version=graphdoctor.__version__,
+        environment=results.completed.environment,
+        command=plan.command,
+        summary=replace(summarise(analysed.static.files, ranked, runs), fixed=written.count),
+        files=analysed.static.files,
+        findings=ranked,
+        dynamic=runs,
+        verification=results.verified.verification,
+        notes=(*_notes(plan, results), *written.notes, *expired(plan.allow, date.today())),
+        timings=_timings(results),
+        advice=results.advised.advice,
+        root=str(plan.inputs.root),
+        texts={f.location.path: sources.texts[f.location.path] for f in ranked if f.location.path in sources.texts}
+        if runs
+        else {},
+    )
+    if diagnosis.verification is not None and diagnosis.verification.fixes and not written.count:
+        diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=False))
+    return diagnosis
+
+
+def _ranked(plan: Plan, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The most important first, those marked that the settings allow for now."""
+    return with_allowed(rank(findings), plan.allow, plan.inputs.root, date.today())
+
+
+def _notes(plan: Plan, results: Results) -> tuple[str, ...]:
+    """What the user has to know about the scan itself, a line each, in the order of the steps."""
+    return (
+        *plan.static.rules.notes,
+        *results.ran.notes,
+        *nothing_checked(results.analysed.static, plan.selection, plan.static.rules),
+        *results.verified.notes,
+        *results.completed.notes,
+        *(line for run in results.completed.runs or () for line in run.left_out),
+        *results.advised.notes,
+    )
+
+
+def _timings(results: Results) -> dict[str, float]:
+    """Seconds of each step that was made."""
+    seconds = {
+        "static": results.analysed.seconds,
+        "dynamic": results.completed.seconds,
+        "verify": results.verified.seconds,
+        "advise": results.advised.seconds,
+    }
+    return {step: taken for step, taken in seconds.items() if taken is not None}
+
+
+def _compared(plan: Plan, head: Diagnosis, analysed: Analysed, joined: Joined, session: Session) -> Diagnosis:
+    if plan.compare is None:
+        return notebooks.by_cell(head, analysed.cells)
+    from graphdoctor.scan.steps.compare import compare
+
+    return compare(plan, plan.compare, head, analysed.cells, frozenset(joined.sources.files), session)

@@ -1,0 +1,139 @@
+"""The plan of a scan: options and settings of the project, resolved once, before the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphdoctor.scan.cache import stamps
+from graphdoctor.scan.filtering import Selection, selection_of
+from graphdoctor.scan.followed_packages import Followed, package_folders
+from graphdoctor.scan.inputs import Inputs, inputs_of, reported_path
+from graphdoctor.scan.options import ScanOptions, project_folder, settings_for
+from graphdoctor.scan.ruleset import LazyRuleSet, check_codes, torch_for
+from graphdoctor.scan.run_plan import RunPlan, run_plan
+from graphdoctor.scan.static_pass import Work
+
+if TYPE_CHECKING:
+    from graphdoctor.config.allow_list import Allowance
+    from graphdoctor.config.project import Config
+    from graphdoctor.diagnosis.compare import Base
+    from graphdoctor.source.git import Commit
+    from graphdoctor.source.path_patterns import PathPattern
+
+
+@dataclass(frozen=True)
+class CachePlan:
+    """Where results of the static pass are kept; ``key`` is what they depend on beside the files."""
+
+    folder: Path
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StaticPlan:
+    """What is analysed, and with which rules.
+
+    ``jobs`` is the largest number of processes; None for as many as are worth it. Without ``cache`` nothing is kept.
+    """
+
+    work: Work
+    rules: LazyRuleSet
+    followed: Followed
+    jobs: int | None
+    cache: CachePlan | None
+
+
+@dataclass(frozen=True)
+class VerifyPlan:
+    """How fixes are verified. ``each``: also each fix alone."""
+
+    each: bool
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """Fixes are written to files below ``places``; ``unsafe`` admits unsafe ones."""
+
+    unsafe: bool
+    places: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """What the diagnosis is compared with: a report, or a commit that the user calls ``name``.
+
+    Of a commit, files below ``paths`` that are gone since are read too, but those that ``exclude`` matches.
+    """
+
+    base: Base | Commit
+    name: str
+    paths: tuple[str, ...]
+    exclude: tuple[PathPattern, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One scan, with everything decided. A step takes the part that it needs; where that is None, it does nothing."""
+
+    command: str
+    inputs: Inputs
+    static: StaticPlan
+    selection: Selection
+    run: RunPlan
+    verify: VerifyPlan | None
+    write: WritePlan | None
+    compare: ComparePlan | None
+    allow: tuple[Allowance, ...]
+
+
+def plan_for(options: ScanOptions) -> Plan:
+    """The plan for ``options`` and the settings of the project that the first path belongs to. Raises UsageError."""
+    base = _base(options)
+    settings = settings_for(options)
+    check_codes(settings)
+    rules = LazyRuleSet(settings)
+    origin = settings.origin.get("follow") or "--follow"
+    folders = package_folders(settings.follow, origin, options.python, project_folder(options))
+    followed = Followed(folders, options.fail_third_party, options.third_party_fixes)
+    exclude = (*settings.exclude, *settings.extend_exclude)
+    inputs = inputs_of(options, exclude)
+    files = inputs.discovery.files
+    work = Work(files, reported_path(inputs, followed, options.only_given), options.target, inputs.unsaved, folders)
+    return Plan(
+        command=options.command,
+        inputs=inputs,
+        static=StaticPlan(work, rules, followed, options.jobs, _cache(options, settings)),
+        selection=selection_of(settings, inputs.root, options.possible),
+        run=run_plan(options, settings, inputs),
+        verify=VerifyPlan(options.each_fix or options.deep) if options.verify and not options.quick else None,
+        write=_write(options, [file for file, _ in files]) if options.fix else None,
+        compare=None if base is None else ComparePlan(base, options.diff_base or "", options.paths, exclude),
+        allow=settings.allow,
+    )
+
+
+# What only some scans do is imported where they do it: a scan of recalled files takes no longer than its imports.
+
+
+def _base(options: ScanOptions) -> Base | Commit | None:
+    if options.baseline is None and options.diff_base is None:
+        return None
+    from graphdoctor.scan.baseline import opened
+
+    return opened(options)
+
+
+def _cache(options: ScanOptions, settings: Config) -> CachePlan | None:
+    if options.cache is None:
+        return None
+    own = (stamp for folder in settings.rules if folder.is_dir() for stamp in (str(folder), *stamps(folder)))
+    return CachePlan(options.cache, (options.target or "", torch_for(settings), *own))
+
+
+def _write(options: ScanOptions, files: Sequence[Path]) -> WritePlan:
+    from graphdoctor.scan.steps.write import writable
+
+    return WritePlan(options.unsafe_fixes, writable(options.paths, files))

@@ -1,0 +1,107 @@
+"""Whether and how the scanned code is run, as far as that is known before a file is read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from graphdoctor.dynamic.parent.sample import declares_sample
+from graphdoctor.scan.options import ScanOptions, UsageError
+from graphdoctor.target_torch.installed import torch_available
+
+if TYPE_CHECKING:
+    from graphdoctor.config.project import Config
+    from graphdoctor.dynamic.parent.protocol import RunRequest
+    from graphdoctor.lint.result import StaticResult
+    from graphdoctor.scan.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What is run. Where ``request`` is None nothing is, and ``problem`` says why.
+
+    ``one_file``: the only input is one file on disk, so where it cannot be read, nothing is run. ``required``: a scan
+    that cannot run the code fails. ``quick``: nothing is done behind the verdict. ``advise``: further runs count where
+    to put ``torch.compile``.
+    """
+
+    request: RunRequest | None
+    problem: str
+    mode: str
+    one_file: bool = False
+    required: bool = False
+    quick: bool = False
+    advise: bool = False
+
+
+def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
+    """What ``options`` ask to run of ``inputs``."""
+    if options.run is False:
+        return RunPlan(None, "--no-run was given", settings.mode)
+    problem = _problem(options, inputs)
+    return RunPlan(
+        request=None if problem else _request(options, settings, inputs),
+        problem=problem,
+        mode=settings.mode,
+        one_file=_is_one_file(inputs),
+        required=bool(options.run or options.target is not None or options.inputs or options.vary),
+        quick=options.quick,
+        advise=options.advise,
+    )
+
+
+def _is_one_file(inputs: Inputs) -> bool:
+    return inputs.stdin is None and len(inputs.paths) == 1 and os.path.isfile(inputs.paths[0])
+
+
+def _problem(options: ScanOptions, inputs: Inputs) -> str:
+    """Why the files cannot be run, and what to do about it; empty when they can."""
+    if inputs.stdin is not None:
+        return "what comes on the standard input is only read; scan the file to run it"
+    if not _is_one_file(inputs):
+        return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
+    file, path = inputs.discovery.files[0]
+    if options.target is None and not options.inputs and declares_sample(inputs.text(file)) is None:
+        return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input"
+    if torch_available() is None:
+        return "torch is not installed; install graphdoctor[torch] to run the model"
+    return ""
+
+
+def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None, str]:
+    """What to run of the files that were read, or None with the note that says why nothing is.
+
+    Raises UsageError where a run is required.
+    """
+    problem = plan.problem
+    if plan.one_file and static.files[0].status == "failed":
+        problem = f"{static.files[0].path} {static.files[0].reason}"
+    if problem and plan.required:
+        raise UsageError(f"cannot run: {problem}")
+    if problem or plan.request is None:
+        return None, f"not run: {problem}"
+    return replace(plan.request, watch=(*plan.request.watch, *map(str, static.helpers.values()))), ""
+
+
+def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunRequest:
+    from graphdoctor.dynamic.parent.protocol import RunRequest
+
+    file, _ = inputs.discovery.files[0]
+    return RunRequest(
+        file=file,
+        root=inputs.root,
+        target=options.target,
+        inputs=options.inputs,
+        vary=options.vary,
+        readiness=options.readiness or options.deep or None,
+        ladder=options.ladder or options.deep or options.repro is not None or None,
+        deep=options.deep,
+        repro=options.repro is not None,
+        optimizer=options.optimizer,
+        compiled_autograd=options.compiled_autograd,
+        device=options.device,
+        mode=settings.mode,
+        timeout=settings.timeout,
+        watch=(str(file),),
+    )

@@ -1,0 +1,54 @@
+"""Files -> what the static pass finds in them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphdoctor.scan.cache import Cache
+from graphdoctor.scan.followed_packages import marked
+from graphdoctor.scan.notebooks import cells_of
+from graphdoctor.scan.source_texts import Sources, read_texts
+from graphdoctor.scan.static_pass import static_pass
+
+if TYPE_CHECKING:
+    from graphdoctor.lint.result import StaticResult
+    from graphdoctor.model.findings import Finding
+    from graphdoctor.scan.plan import StaticPlan
+    from graphdoctor.scan.session import Session
+    from graphdoctor.source.cells import Cells
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """``static`` as it was found, and its ``findings`` with those of followed packages marked.
+
+    ``cells`` are those of the notebooks, by shown path, as they were before a fix is written, which moves the lines.
+    """
+
+    static: StaticResult
+    findings: tuple[Finding, ...]
+    sources: Sources
+    cells: dict[str, Cells]
+    seconds: float
+
+
+def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed:
+    """Analyse the files; those that Ctrl-C left no time for are failed ones. ``stdin`` is the standard input."""
+    started = time.monotonic()
+    work = plan.work
+    count = len(work.files)
+    session.progress(f"reading {count} {'file' if count == 1 else 'files'}")
+    static = static_pass(
+        work,
+        lambda: plan.rules.loaded.active,
+        None if plan.cache is None else Cache(plan.cache.folder, plan.cache.key),
+        plan.jobs,
+        lambda done: session.progress(f"reading {count} files: {done}") if count > 1 else None,
+        session.interrupts,
+    )
+    sources = read_texts((*work.files, *((file, path) for path, file in static.helpers.items())), work.unsaved)
+    cells = cells_of(sources, stdin)
+    findings = marked(static.findings, static.helpers, plan.followed)
+    return Analysed(static, findings, sources, cells, time.monotonic() - started)

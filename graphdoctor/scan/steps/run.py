@@ -1,0 +1,134 @@
+"""Example inputs -> what Dynamo does with the code: first what the verdict needs, then what comes behind it."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphdoctor.scan.options import UsageError
+from graphdoctor.scan.run_plan import RunPlan, run_request
+from graphdoctor.target_torch.installed import torch_available
+
+if TYPE_CHECKING:
+    from graphdoctor.dynamic.parent import runner
+    from graphdoctor.model.advice import Advice
+    from graphdoctor.model.runs import DynamicRun
+    from graphdoctor.scan.session import ExternalRuns, Session
+    from graphdoctor.scan.steps.analyse import Analysed
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What was run. ``request`` is None where it was not run here; ``runs`` is None where nothing was run at all."""
+
+    request: runner.RunRequest | None = None
+    runs: tuple[DynamicRun, ...] | None = None
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    #: How long it took; None where nothing was run here.
+    seconds: float | None = None
+
+    @property
+    def came_to_an_end(self) -> bool:
+        """Whether there are runs, all without an error."""
+        return self.runs is not None and all(run.outcome == "ok" for run in self.runs)
+
+
+def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: bool, session: Session) -> Ran:
+    """Run the code as far as the verdict needs it; ``early`` is called before.
+
+    ``fixable``: fixes may be verified, so what comes behind the verdict waits until they are (``complete``). Raises
+    UsageError.
+    """
+    environment = {"python": platform.python_version(), "torch": torch_available()}
+    request, reason = run_request(plan, analysed.static)
+    if session.interrupts.requested:
+        request, reason = None, "interrupted while the files were read: nothing was run"
+    if request is None:
+        return Ran(environment=environment, notes=(reason,))
+    early()
+    if plan.quick or fixable:
+        request = replace(request, part="verdict")
+    started = time.monotonic()
+    outputs = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
+    request = replace(request, reference=Path(session.cleanup.enter_context(outputs)))
+    result = session.interrupts.attempt(partial(_result, request, session))
+    seconds = time.monotonic() - started
+    if result is None:
+        note = "interrupted while the code was run: what a run would add is missing"
+        return Ran(environment=environment, notes=(note,), seconds=seconds)
+    if request.target is not None and result.runs and all(each.outcome == "no-target" for each in result.runs):
+        raise UsageError(result.runs[0].detail)
+    return Ran(request, result.runs, {**environment, **result.environment}, (), seconds)
+
+
+def external(external_runs: ExternalRuns, analysed: Analysed, root: Path) -> Ran:
+    """The runs that the caller made elsewhere."""
+    runs, environment = external_runs(root, analysed.sources.files)
+    return Ran(None, runs, {"python": platform.python_version(), "torch": torch_available(), **environment})
+
+
+def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
+    """``ran`` with what comes behind the verdict; what fails there only leaves something out."""
+    ran = replace(ran, notes=())
+    request, runs = ran.request, ran.runs
+    if request is None or request.part != "verdict" or not runs or ran.seconds is None or plan.quick:
+        return ran
+    if not any(each.numerics for each in runs):
+        return ran
+    started = time.monotonic()
+    # The limit is for one run, which this is the end of.
+    seconds = max(request.timeout - ran.seconds, request.timeout / 2)
+    rest = replace(request, timeout=seconds, part="rest", runs=runs)
+    complete_runs = session.interrupts.attempt(partial(_rest, rest, session))
+    notes = ("interrupted behind the verdict: recompiles were not counted",) if complete_runs is None else ()
+    took = ran.seconds + time.monotonic() - started
+    return replace(ran, runs=complete_runs or runs, notes=notes, seconds=took)
+
+
+@dataclass(frozen=True)
+class Advised:
+    """Where to put ``torch.compile``; None where that was not asked for, or could not be counted."""
+
+    advice: Advice | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+def advise(plan: RunPlan, ran: Ran, session: Session) -> Advised:
+    """Count by further runs where to put ``torch.compile``."""
+    if not plan.advise or ran.request is None:
+        return Advised()
+    from graphdoctor.advise.section import section
+
+    started = time.monotonic()
+    given_up = (None, "no advice on where to compile: interrupted")
+    counted = partial(section, ran.request, ran.runs or (), session.callbacks.progress)
+    advice, reason = session.interrupts.attempt(counted) or given_up
+    return Advised(advice, (reason,) if reason else (), time.monotonic() - started)
+
+
+def _result(request: runner.RunRequest, session: Session) -> runner.RunResult:
+    """What the run gives; where its process does not start, a run that failed."""
+    from graphdoctor.dynamic.parent import runner
+
+    try:
+        return runner.run(request, session.steps.run(request.timeout), session.server)
+    except runner.NotStarted as error:
+        return error.result
+
+
+def _rest(request: runner.RunRequest, session: Session) -> tuple[DynamicRun, ...]:
+    from graphdoctor.dynamic.parent import runner
+
+    try:
+        return runner.run(request, session.steps.run(request.timeout), session.server).runs
+    except runner.NotStarted as error:
+        *others, last = request.runs
+        return (*others, replace(last, left_out=(*last.left_out, f"nothing was done behind the verdict: {error}")))

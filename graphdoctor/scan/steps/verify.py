@@ -1,0 +1,59 @@
+"""Fixes -> their labels, from runs of a copy of the code in which they are applied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from graphdoctor.scan.copies import Copies
+from graphdoctor.scan.steps.join import Joined
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Finding
+    from graphdoctor.model.runs import Verification
+    from graphdoctor.scan.plan import VerifyPlan
+    from graphdoctor.scan.session import Session
+    from graphdoctor.scan.steps.run import Ran
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The findings with the labels of their fixes, and what the runs showed; None where there were none."""
+
+    findings: Sequence[Finding]
+    verification: Verification | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) -> Verified:
+    """Run the code with the fixes, where the original came to its end. Nothing is written."""
+    request, runs = ran.request, ran.runs
+    if plan is None or request is None or runs is None:
+        return Verified(joined.findings)
+    from graphdoctor.dynamic.parent.runner import NotStarted
+    from graphdoctor.fixes.verification import verify as verification
+
+    started = time.monotonic()
+    notes: tuple[str, ...] = ()
+    verified: verification.Verified | None = None
+    if ran.came_to_an_end:
+        session.steps.run(request.timeout)
+        copies = Copies(request, joined.sources.files, session.steps.verifying, session.server)
+        texts = joined.sources.texts
+        prove = partial(verification.verify, joined.findings, texts, runs, copies, plan.each, request.timeout)
+        try:
+            verified = session.interrupts.attempt(prove)
+        except NotStarted as error:
+            notes = (f"fixes not verified: {error}",)
+        if verified is None and session.interrupts.requested:
+            notes = ("fixes not verified: interrupted",)
+    else:
+        notes = ("fixes not verified: the original code did not run to its end",)
+    seconds = time.monotonic() - started
+    if verified is None:
+        return Verified(joined.findings, None, notes, seconds)
+    return Verified(verified.findings, verified.verification, notes, seconds)
