@@ -20,7 +20,8 @@ from graphdoctor.interrupt import ending_cleanly
 
 #: The commands in the order of the help. Each is a function in the module of its name in ``graphdoctor/commands/``.
 COMMANDS = (
-    "scan", "run", "fix", "verify", "compare", "trace", "advise", "bench", "explain", "rules", "init", "lsp", "mcp",
+    "scan", "run", "fix", "verify", "compare", "trace", "advise", "bench", "fleet", "explain", "rules", "init", "lsp",
+    "mcp",
 )  # fmt: skip
 
 #: What the system says of a device that takes no more.
@@ -91,6 +92,7 @@ def cli() -> None:
     graphdoctor compare old.json new.json  what is new and what is fixed
     graphdoctor advise model.py         where to put torch.compile, with the compilations it takes
     graphdoctor bench model.py          what each way of compiling costs and gains
+    graphdoctor fleet models/           scan many targets, and compare with an earlier time
     graphdoctor explain GD101           what a finding means and how to fix it
     graphdoctor rules                   all rules
     graphdoctor init                    set up configuration, pre-commit hook and workflow

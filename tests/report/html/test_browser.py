@@ -10,7 +10,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.findings import Diagnosis, Summary
+from graphdoctor.model.fleet import Fleet, Result, Row
+from graphdoctor.report.html import fleet
 from graphdoctor.report.html import page as html
 
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND")
@@ -253,3 +255,25 @@ def test_nothing_moves_while_the_page_opens(opened: Callable[..., Tab], page: st
         "(shift) => shift.value)), 200)); })"
     )
     assert sum(shifts) < 0.01
+
+
+def test_a_fleet_of_a_thousand_is_sorted_and_filtered(opened: Callable[..., Tab]) -> None:
+    rows = [
+        Row(
+            Result(f"m{number}", "", "done", 1.0, 0, "", Summary("ready", "Ready", 0, 0, number, 0, 1, 0, 1, 0)),
+            "worse" if number % 100 == 7 else "same",
+        )
+        for number in range(999)
+    ]
+    tab = opened(fleet.render(Fleet("<b>", (*rows, Row(Result("gone", "", "crashed", 2.0), "worse")), (), "before")))
+    assert (tab.errors, len(tab.requests)) == ([], 1)
+    names = tab.page.locator("#rows tr:visible th")
+    breaks = tab.page.locator("thead button", has_text="breaks")
+    breaks.click()
+    assert (names.first.inner_text(), names.last.inner_text()) == ("m0", "gone")
+    breaks.click()
+    assert (names.first.inner_text(), names.last.inner_text()) == ("m998", "gone")
+    tab.page.locator("#trend").select_option("worse")
+    tab.page.locator("#text").fill("m1")
+    assert names.all_inner_texts() == ["m107"]
+    assert tab.page.locator("#count").inner_text() == "1 of 1000"

@@ -1,0 +1,67 @@
+"""A fleet from its list to its rows: what is not in the store yet is scanned, and each result written as it comes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+from graphdoctor.fleet import identity, worker
+from graphdoctor.fleet.store import NAME, Store, opened
+from graphdoctor.fleet.worker import PAGES
+from graphdoctor.model.fleet import Limits, Result, Target
+
+#: Gets each new result, its number, and how many there will be.
+Said = Callable[[Result, int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``options`` are given to each scan; ``again`` scans also what failed before, or all."""
+
+    targets: Sequence[Target]
+    options: tuple[str, ...]
+    limits: Limits
+    jobs: int = 1
+    again: frozenset[str] = frozenset()
+
+
+def run(plan: Plan, folder: Path, said: Said) -> dict[str, Result]:
+    """The results of the targets by name: those that the store of ``folder`` has, and those of new scans.
+
+    Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore and OSError.
+    """
+    (folder / PAGES).mkdir(parents=True, exist_ok=True)
+    with opened(folder / NAME) as store:
+        known = store.results()
+        keys = {target.name: identity.key(target, plan.options) for target in plan.targets}
+        kept = {name for name, result in known.items() if _holds(result, keys.get(name), plan.again)}
+        waiting = [target for target in plan.targets if target.name not in kept]
+        with contextlib.suppress(KeyboardInterrupt):
+            _scan(plan, waiting, keys, folder, store, said)
+        done = store.results()
+    valid = {name: result for name, result in done.items() if result.key == keys.get(name)}
+    return {target.name: valid[target.name] for target in plan.targets if target.name in valid}
+
+
+def _holds(result: Result, key: str | None, again: frozenset[str]) -> bool:
+    return result.key == key and result.outcome not in again
+
+
+def _scan(plan: Plan, waiting: Sequence[Target], keys: dict[str, str], folder: Path, store: Store, said: Said) -> None:
+    stop = Event()
+    with ThreadPoolExecutor(plan.jobs) as pool:
+        try:
+            scan = partial(worker.scan, options=plan.options, limits=plan.limits, folder=folder, stop=stop)
+            started: list[Future[Result]] = [pool.submit(scan, target, key=keys[target.name]) for target in waiting]
+            for number, future in enumerate(as_completed(started), 1):
+                store.put(future.result())
+                said(future.result(), number, len(waiting))
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,34 @@
+"""Whether a result in the store is still that of its target, or the scan has to be made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import graphdoctor
+from graphdoctor.model.fleet import Target
+from graphdoctor.target_torch.installed import torch_available
+
+
+def key(target: Target, options: Sequence[str]) -> str:
+    """The same while the arguments, the given files and folders, graphdoctor and torch are the same.
+
+    Files that a given file imports are not looked at.
+    """
+    parts = [*target.arguments, "", *options, graphdoctor.__version__, torch_available() or ""]
+    given = [stamp for argument in target.arguments for stamp in _stamps(target.folder / argument)]
+    return hashlib.sha256(json.dumps([parts, given]).encode()).hexdigest()
+
+
+def _stamps(path: Path) -> Iterator[str]:
+    try:
+        if path.is_file():
+            yield hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path.is_dir():
+            for file in sorted(path.rglob("*.py")):
+                found = file.stat()
+                yield f"{file} {found.st_mtime_ns} {found.st_size}"
+    except OSError as error:
+        yield str(error)

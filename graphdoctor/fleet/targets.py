@@ -1,0 +1,107 @@
+"""Which targets a fleet has: those of a TOML list, of a folder of samples, or of a function of the project."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from graphdoctor.config.project_files import toml_reader
+from graphdoctor.dynamic.parent.sample import declares_sample
+from graphdoctor.model.fleet import Target
+from graphdoctor.source.discover import discover
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.files import text_of
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+#: Calls the function in a process of its own; what it prints goes to stderr.
+_CALL = """
+import importlib, json, os, sys
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+sys.path.insert(0, os.getcwd())
+module, name = sys.argv[1].split(":")
+json.dump(list(getattr(importlib.import_module(module), name)()), out)
+out.close()
+"""
+
+
+class NoTargets(Exception):
+    """There is nothing to scan, or the list cannot be read; the text is one line."""
+
+
+def targets(given: str) -> tuple[Target, ...]:
+    """The targets of ``given``: a TOML file, a folder, or ``package.module:function``. Raises NoTargets."""
+    path = Path(given)
+    if path.is_dir():
+        found = _of_folder(path)
+    elif path.is_file():
+        found = _of_list(_read(path), path.resolve().parent)
+    elif _FUNCTION.fullmatch(given):
+        found = _of_list(_called(given), Path.cwd())
+    else:
+        raise NoTargets(f"{given}: no such file or folder; give a TOML list, a folder of samples, or module:function")
+    if not found:
+        raise NoTargets(f"{given}: there is no target in it")
+    names = [target.name for target in found]
+    if double := next((name for name in names if names.count(name) > 1), None):
+        raise NoTargets(f"{given}: two targets are called {double!r}: give each a name of its own")
+    return found
+
+
+def _of_folder(folder: Path) -> tuple[Target, ...]:
+    """The files that declare a sample input; nothing is executed."""
+    found = []
+    for path, shown in discover([str(folder)], []).files:
+        try:
+            declares = declares_sample(text_of(path))
+        except SourceError:
+            continue
+        if declares:
+            found.append(Target(shown, (str(path),), Path.cwd()))
+    return tuple(found)
+
+
+def _read(path: Path) -> Any:
+    tomllib = toml_reader()
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise NoTargets(f"{path}: {error}") from None
+    if table.keys() != {"targets"}:
+        raise NoTargets(f"{path}: a list of targets has the one key `targets`")
+    return table["targets"]
+
+
+def _called(name: str) -> Any:
+    done = subprocess.run([sys.executable, "-c", _CALL, name], capture_output=True, text=True)
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise NoTargets(f"{name}: {last or f'ended with code {done.returncode}'}")
+    return json.loads(done.stdout)
+
+
+def _of_list(entries: Any, folder: Path) -> tuple[Target, ...]:
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
+        raise NoTargets("`targets` must be a list")
+    return tuple(_target(entry, folder) for entry in entries)
+
+
+def _target(entry: Any, folder: Path) -> Target:
+    """``"model.py --target Net"``, or the same with a name: ``{name = "net", scan = "model.py --target Net"}``."""
+    if isinstance(entry, str):
+        entry = {"scan": entry}
+    if not isinstance(entry, dict) or not isinstance(entry.get("scan"), str) or entry.keys() - {"name", "scan"}:
+        raise NoTargets(f'a target is "FILE OPTIONS" or {{name = ..., scan = "FILE OPTIONS"}}, not {entry!r}')
+    try:
+        arguments = shlex.split(entry["scan"])
+    except ValueError as error:
+        raise NoTargets(f"{entry['scan']!r}: {error}") from None
+    if not arguments:
+        raise NoTargets("a target is empty")
+    return Target(str(entry.get("name", entry["scan"])), tuple(arguments), folder)

@@ -1,0 +1,67 @@
+"""Which targets a fleet has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.fleet.targets import NoTargets, targets
+from graphdoctor.model.fleet import Target
+
+SAMPLE = "def graphdoctor_target(): ..."
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_list_has_paths_from_its_own_folder(folder: Path) -> None:
+    (folder / "zoo").mkdir()
+    (folder / "zoo/list.toml").write_text(
+        'targets = ["a.py --target Net", {name = "second", scan = "\'b c.py\' --mode eval"}]'
+    )
+    assert targets("zoo/list.toml") == (
+        Target("a.py --target Net", ("a.py", "--target", "Net"), folder / "zoo"),
+        Target("second", ("b c.py", "--mode", "eval"), folder / "zoo"),
+    )
+
+
+def test_of_a_folder_the_files_that_declare_a_sample(folder: Path) -> None:
+    (folder / "zoo").mkdir()
+    for name, text in {"a.py": SAMPLE, "helper.py": "x = 1", "broken.py": "def graphdoctor_target(:"}.items():
+        (folder / "zoo" / name).write_text(text)
+    assert [target.name for target in targets("zoo")] == ["zoo/a.py"]
+
+
+def test_a_function_of_the_project_returns_the_list_whatever_it_prints(folder: Path) -> None:
+    (folder / "catalog.py").write_text("def every():\n    print('loading')\n    return ['a.py', {'scan': 'b.py'}]\n")
+    assert [target.name for target in targets("catalog:every")] == ["a.py", "b.py"]
+    with pytest.raises(NoTargets, match="catalog:none: AttributeError"):
+        targets("catalog:none")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('targets = ["a.py", "a.py"]', "two targets are called 'a.py'"),
+        ('targets = ["a.py \'"]', "No closing quotation"),
+        ("targets = [1]", "a target is"),
+        ('targets = "a.py"', "must be a list"),
+        ("targets = []", "there is no target"),
+        ("models = []", "the one key `targets`"),
+        ("targets = [", "list.toml: "),
+    ],
+)
+def test_what_is_no_list_is_said_in_one_line(folder: Path, text: str, message: str) -> None:
+    (folder / "list.toml").write_text(text)
+    with pytest.raises(NoTargets, match=message) as caught:
+        targets("list.toml")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_there(folder: Path) -> None:
+    with pytest.raises(NoTargets, match="no such file or folder"):
+        targets("zoo")
