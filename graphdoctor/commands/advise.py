@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from graphdoctor.commands.common import CLEAN, INTERRUPTED, OneLine, check_writable, emit
-from graphdoctor.commands.target_options import question, target_options
+from graphdoctor.commands.options.target import question, target_options
 from graphdoctor.model.benchmark import TIME_LIMIT
 
 _EXAMPLES = """\b

@@ -12,7 +12,7 @@ import click
 
 from graphdoctor.bench.strategies import STRATEGIES, UnknownStrategy, chosen
 from graphdoctor.commands.common import CLEAN, FAILURE, INTERRUPTED, OneLine, check_writable, codes, complain, emit
-from graphdoctor.commands.target_options import question, target_options
+from graphdoctor.commands.options.target import question, target_options
 from graphdoctor.model.benchmark import TIME_LIMIT
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphdoctor.model.fleet import Fleet
-from graphdoctor.report import fleet_rows
 from graphdoctor.report.html.page import asset, environment, policy
+from graphdoctor.report.measurements import fleet_rows
 from graphdoctor.report.numbers import Tone
 
 

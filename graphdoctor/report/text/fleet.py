@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphdoctor.model.fleet import Fleet
-from graphdoctor.report import fleet_rows
+from graphdoctor.report.measurements import fleet_rows
 
 #: Lines of each list; the page has all of them.
 _MOST = 20
