@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "list.toml").write_text(LIST)
     for name, text in {
         "crash": "import os, signal\n\nos.kill(os.getpid(), signal.SIGSEGV)\n",
-        "hang": "import os, time\n\nopen('pid', 'w').write(f'{os.getpid()}\\n')\ntime.sleep(3600)\n",
+        "hang": "import os, time\n\nheld = b'x' * (400 << 20)\nopen('pid', 'w').write(f'{os.getpid()}\\n')\ntime.sleep(3600)\n",
     }.items():
         (made / name).mkdir()
         (made / name / "rule.py").write_text(text)
@@ -123,6 +123,14 @@ def test_what_got_worse_and_better_since_an_earlier_fleet(
         0,
         "3 targets: 3 static-only; against second: 2 better, 1 same\n",
     )
+
+
+def test_what_failed_is_scanned_again_when_asked_for(resumed: CompletedProcess[str], fleet: Fleet) -> None:
+    again = fleet("list.toml", "--output", "first", "--again", "failed", "--memory", "300", "--fail-on", "failed")
+    assert again.returncode == 1
+    assert again.stderr.count(" of 3: ") == 3
+    assert "3 of 3: missing.py" in again.stderr
+    assert "hangs: memory; stopped at " in again.stdout and "more than 300 MiB" in again.stdout
 
 
 @pytest.mark.parametrize(
