@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.accuracy.notbuilt import NotBuilt, one_line
+from graphdoctor.dynamic.named.not_built import NotBuilt, one_line
 
 Inputs = dict[str, Any]
 

@@ -65,13 +65,13 @@ class Places:
     def kind(self, path: str) -> Kind:
         """Whose code ``path`` is."""
         for folder in self.own:
-            if _under(path, folder) and not _installed(os.path.relpath(path, folder)):
+            if _under(path, folder) and not is_installed(os.path.relpath(path, folder)):
                 return "own"
         if path.startswith("<"):
             return kind_without_file(path)
         if _under(path, self.torch):
             return "torch"
-        if _installed(path):
+        if is_installed(path):
             return "third-party"
         if any(_under(path, folder) for folder in self.library):
             return "library"
@@ -98,7 +98,7 @@ def kind_without_file(name: str) -> Kind:
 def own_folders(file: Path, root: Path) -> tuple[str, ...]:
     """The folders (or the file) whose code is the user's own when ``file`` is scanned from ``root``."""
     project = project_of(file)
-    if _installed(str(file)):
+    if is_installed(str(file)):
         # An installed package that is scanned: the package is own, its neighbours are not.
         return (str(project.root / project.module.partition(".")[0]),) if project.package else (str(file),)
     return tuple(dict.fromkeys((str(project.root), str(root))))
@@ -135,5 +135,5 @@ def _under(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _installed(path: str) -> bool:
+def is_installed(path: str) -> bool:
     return any(part in _SITE for part in PurePath(path).parts)

@@ -29,6 +29,8 @@ class ScanOptions:
     run: bool | None = None
     target: str | None = None
     inputs: tuple[str, ...] = ()
+    #: Python with a graphdoctor_target() that is run in place of the file (graphdoctor.dynamic.named).
+    sample: str = ""
     device: str = "auto"
     mode: str | None = None
     select: tuple[str, ...] = ()

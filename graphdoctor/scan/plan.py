@@ -11,6 +11,7 @@ from graphdoctor.scan.cache import stamps
 from graphdoctor.scan.filtering import Selection, selection_of
 from graphdoctor.scan.followed_packages import Followed, package_folders
 from graphdoctor.scan.inputs import Inputs, inputs_of, reported_path
+from graphdoctor.scan.named import with_named_target
 from graphdoctor.scan.options import ScanOptions, project_folder, settings_for
 from graphdoctor.scan.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.scan.run_plan import RunPlan, run_plan
@@ -91,6 +92,7 @@ class Plan:
 
 def plan_for(options: ScanOptions) -> Plan:
     """The plan for ``options`` and the settings of the project that the first path belongs to. Raises UsageError."""
+    options = with_named_target(options)
     base = _base(options)
     settings = settings_for(options)
     check_codes(settings)

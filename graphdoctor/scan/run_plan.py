@@ -45,7 +45,7 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
         problem=problem,
         mode=settings.mode,
         one_file=_is_one_file(inputs),
-        required=bool(options.run or options.target is not None or options.inputs or options.vary),
+        required=bool(options.run or options.target is not None or options.inputs or options.vary or options.sample),
         quick=options.quick,
         advise=options.advise,
     )
@@ -62,7 +62,7 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
     if not _is_one_file(inputs):
         return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
     file, path = inputs.discovery.files[0]
-    if options.target is None and not options.inputs and declares_sample(inputs.text(file)) is None:
+    if not (options.target or options.inputs or options.sample) and declares_sample(inputs.text(file)) is None:
         return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input"
     if torch_available() is None:
         return "torch is not installed; install graphdoctor[torch] to run the model"
@@ -92,6 +92,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         file=file,
         root=inputs.root,
         target=options.target,
+        sample=options.sample,
         inputs=options.inputs,
         vary=options.vary,
         readiness=options.readiness or options.deep or None,

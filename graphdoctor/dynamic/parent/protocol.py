@@ -33,12 +33,14 @@ class RunRequest:
     to the source text that is used in place of the file. ``reference`` is a folder: eager outputs are written to it,
     or, with ``compare``, read from it and compared with what this run gives. ``watch`` names the absolute paths whose
     executed lines are wanted. ``vary`` holds the ``--vary`` options; without ``recompiles`` nothing is varied. For the
-    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave.
+    ``part`` "rest", ``runs`` are the runs that the part "verdict" gave. ``sample`` is Python with a
+    ``graphdoctor_target()`` that is run in place of ``file``, which it imports what it needs of.
     """
 
     file: Path
     root: Path
     target: str | None = None
+    sample: str = ""
     inputs: tuple[str, ...] = ()
     device: str = "auto"
     mode: str = "both"

@@ -45,6 +45,18 @@ def load(file: Path) -> ModuleType:
     return module
 
 
+def load_text(text: str, file: Path) -> ModuleType:
+    """The module that ``text`` makes, which may import ``file`` by its name. Raises what the text raises."""
+    root = str(project_of(file).root)
+    if root not in sys.path:
+        sys.path.insert(0, root)
+    module = ModuleType("graphdoctor_named_target")
+    sys.modules[module.__name__] = module
+    _prime("<graphdoctor target>", text)
+    exec(compile(text, "<graphdoctor target>", "exec", dont_inherit=True), vars(module))
+    return module
+
+
 def _relative_root(file: Path, project: Project) -> Project:
     """One level up when a file outside a regular package uses relative imports: its folder is a namespace package."""
     if project.package or not file.parent.name.isidentifier() or not _imports_relatively(file):

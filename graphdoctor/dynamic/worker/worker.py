@@ -113,7 +113,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     try:
         channel.progress(f"{stages.IMPORT} {request.file.name}")
         seed()
-        module = load.load(request.file)
+        module = load.load_text(request.sample, request.file) if request.sample else load.load(request.file)
         channel.send("environment", environment=_environment(torch, device, settings))
         stage = "while the target was built"
         channel.progress(stages.BUILD)

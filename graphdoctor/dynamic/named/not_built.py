@@ -1,9 +1,11 @@
-"""Why a model is left out."""
+"""Why a named model cannot be run."""
 
 from __future__ import annotations
 
+from graphdoctor.dynamic.user_code.target import NoTarget
 
-class NotBuilt(Exception):
+
+class NotBuilt(NoTarget):
     """A model that cannot be made or run here; the text says why."""
 
 

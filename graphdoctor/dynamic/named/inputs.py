@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from benchmarks.accuracy.media import BATCH, LENGTH, Inputs, attribute, media_of
-from benchmarks.accuracy.shrink import parts
+from graphdoctor.dynamic.named.media import BATCH, LENGTH, Inputs, attribute, media_of
+from graphdoctor.dynamic.named.shrink import parts
 
 
 def candidates(model: Any) -> Iterator[Inputs]:
@@ -92,7 +92,7 @@ def _placeholders(model: Any, names: list[str], text: Inputs, media: Inputs) -> 
         extract = getattr(model, feature, None) or getattr(getattr(model, "model", None), feature, None)
         if not isinstance(token, int) or extract is None:
             continue
-        count = _features(model, extract, media)
+        count = _features(extract, media)
         if count is None:
             continue
         ids = torch.cat([text["input_ids"][:, :4], torch.full((BATCH, count), token), text["input_ids"][:, 4:8]], 1)
@@ -107,7 +107,7 @@ def _placeholders(model: Any, names: list[str], text: Inputs, media: Inputs) -> 
     return None
 
 
-def _features(model: Any, extract: Callable[..., Any], media: Inputs) -> int | None:
+def _features(extract: Callable[..., Any], media: Inputs) -> int | None:
     """How many placeholders one sample needs: the rows that ``extract`` gives; None when it cannot be found out."""
     accepted = inspect.signature(extract).parameters
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from benchmarks.accuracy.shrink import Tokens, parts
+from graphdoctor.dynamic.named.shrink import Tokens, parts
 
 _PLACEHOLDER = re.compile(r"^(image|audio|video|speech)_(token_)?(id|index)$")
 #: Steps of a time series that are given, and that are asked for.

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.accuracy.shrink import parts
+from graphdoctor.dynamic.named.shrink import parts
 
 BATCH = 2
 LENGTH = 32

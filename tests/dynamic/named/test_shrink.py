@@ -4,8 +4,8 @@ import pytest
 
 transformers = pytest.importorskip("transformers")
 
-from benchmarks.accuracy.complete import complete  # noqa: E402
-from benchmarks.accuracy.shrink import LEVELS, Level, shrink  # noqa: E402
+from graphdoctor.dynamic.named.complete import complete  # noqa: E402
+from graphdoctor.dynamic.named.shrink import LEVELS, Level, shrink  # noqa: E402
 
 
 def test_layers_widths_words_and_heads_shrink_together() -> None:

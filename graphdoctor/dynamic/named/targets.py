@@ -1,0 +1,127 @@
+"""``hf:BertModel`` -> the file that is read, and the text of a sample that builds it in the worker.
+
+Packages add names of their own as entry points of the group ``graphdoctor.targets``: the name of the entry point is
+what stands before the colon, its object is a ``Provider``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphdoctor.config.suggestions import hint
+from graphdoctor.dynamic.named import sources
+from graphdoctor.source import top_level_names
+from graphdoctor.source.files import text_of
+
+GROUP = "graphdoctor.targets"
+
+#: No path: a folder, a drive or the ending of a file would be in it.
+_NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.\-]*)")
+
+
+_CALLED = """\
+from graphdoctor.dynamic.user_code.target import NoTarget
+from {module} import {top} as _found
+
+
+def graphdoctor_target():
+    given = {called}()
+    if not isinstance(given, tuple):
+        raise NoTarget("{shown} must return (model_or_function, args), as a graphdoctor_target() does")
+    return given
+"""
+
+
+class NoSuchTarget(Exception):
+    """A name that nothing has; the text is one line for the user."""
+
+
+@dataclass(frozen=True)
+class NamedTarget:
+    """``file`` is read by the static pass; ``sample`` is Python with a ``graphdoctor_target()`` for the worker."""
+
+    file: Path
+    sample: str
+
+
+#: Gets what stands behind the colon. Raises NoSuchTarget. It runs in a process without torch.
+Provider = Callable[[str], NamedTarget]
+
+
+def is_named(text: str) -> bool:
+    """Whether ``text`` names a target, and no file."""
+    return _NAMED.fullmatch(text) is not None and not os.path.exists(text)
+
+
+def named_target(text: str) -> NamedTarget:
+    """What ``text``, for which ``is_named``, stands for. Raises NoSuchTarget."""
+    kind, _, name = text.partition(":")
+    if kind in _PROVIDERS:
+        return _PROVIDERS[kind](name)
+    # A scan of a file does without it.
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=GROUP, name=kind):
+        provider: Provider = entry.load()
+        return provider(name)
+    return _of_module(kind, name)
+
+
+def _transformers(name: str) -> NamedTarget:
+    known = sources.definitions(_installed("transformers", "hf") / "models", "*/modeling_*.py", "class")
+    text = "from graphdoctor.dynamic.named.transformers_models import build\n\n\n"
+    return NamedTarget(
+        _known(f"hf:{name}", name, known, "give the name of a model class of transformers, such as hf:BertModel"),
+        f"{text}def graphdoctor_target():\n    return build({name!r})\n",
+    )
+
+
+def _timm(name: str) -> NamedTarget:
+    # A tag behind a dot chooses weights, and there are none here.
+    plain = name.partition(".")[0]
+    known = sources.definitions(_installed("timm", "timm") / "models", "*.py", "def")
+    text = (
+        "import timm\nimport torch\n\n\ndef graphdoctor_target():\n"
+        f"    model = timm.create_model({plain!r}, pretrained=False)\n"
+        "    return model, (torch.rand(2, *model.pretrained_cfg['input_size']),)\n"
+    )
+    public = {key: file for key, file in known.items() if not key.startswith("_")}
+    return NamedTarget(_known(f"timm:{name}", plain, public, "give the name of a model, as timm.list_models()"), text)
+
+
+def _of_module(dotted: str, name: str) -> NamedTarget:
+    if os.path.isfile(dotted):
+        raise NoSuchTarget(f"{dotted}:{name}: of a file, the name is an option: {dotted} --target {name}")
+    file = sources.module(dotted)
+    if file is None:
+        raise NoSuchTarget(
+            f"{dotted}:{name}: no module named {dotted} here or where Python looks for modules; "
+            f"hf:CLASS is a model of transformers, timm:NAME one of timm"
+        )
+    top, *rest = name.split(".")
+    known = top_level_names.top_level(text_of(file))
+    if known is not None and top not in known:
+        advice = hint(top, known, "name a function that returns what a graphdoctor_target() does")
+        raise NoSuchTarget(f"{dotted}:{name}: the module has nothing of this name; {advice}")
+    called = ".".join(["_found", *rest])
+    return NamedTarget(file, _CALLED.format(module=dotted, top=top, called=called, shown=f"{dotted}:{name}"))
+
+
+_PROVIDERS: dict[str, Provider] = {"hf": _transformers, "timm": _timm}
+
+
+def _installed(package: str, kind: str) -> Path:
+    folder = sources.package(package)
+    if folder is None:
+        raise NoSuchTarget(f"{kind}: needs {package}, which is not installed here: pip install {package}")
+    return folder
+
+
+def _known(shown: str, name: str, known: Mapping[str, Path], otherwise: str) -> Path:
+    if name not in known:
+        raise NoSuchTarget(f"{shown}: nothing of this name is installed; {hint(name, known, otherwise)}")
+    return known[name]

@@ -1,0 +1,57 @@
+"""Scans of targets that are named: what is read, what is run, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.api import ScanOptions, UsageError, scan
+
+MODULE = """\
+import torch
+
+class Branch(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x + 1
+        return x
+
+def make():
+    return Branch(), (torch.rand(2, 4),)
+"""
+OPTIONS = ScanOptions(("shop:make",), mode="eval", quick=True, isolated=True)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "shop.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_function_of_a_module_is_run_and_joined_with_its_source(shop: Path) -> None:
+    diagnosis = scan(OPTIONS)
+    assert [(f.rule, f.location.path, f.location.line, f.status) for f in diagnosis.findings] == [
+        ("GD201", "shop.py", 5, "confirmed")
+    ]
+    assert [run.target for run in diagnosis.dynamic or ()] == ["Branch"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"paths": ("shop:mak",)}, "shop:mak: the module has nothing of this name; did you mean 'make'?"),
+        ({"paths": ("shop:make", "shop.py")}, "shop:make names a target, and such a target is scanned alone"),
+        ({"target": "Branch"}, "shop:make names a target with its inputs: give a file with --target and --input"),
+        (
+            {"paths": ("click:echo",), "fix": True},
+            "--fix writes nothing to installed packages, and click:echo is in one",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_line(shop: Path, changes: dict[str, object], line: str) -> None:
+    with pytest.raises(UsageError) as told:
+        scan(replace(OPTIONS, **changes))  # type: ignore[arg-type]
+    assert str(told.value).startswith(line) and "\n" not in str(told.value)
