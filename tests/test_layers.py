@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -54,3 +55,18 @@ def test_folders_stay_small(root: Path) -> None:
     folders = {file.parent for file in (root / "graphdoctor").rglob("*.py")}
     sizes = {str(folder.relative_to(root)): len(list(folder.glob("*.py"))) for folder in folders}
     assert {folder: size for folder, size in sizes.items() if size > 20} == {}
+
+
+def code_lines(file: Path) -> int:
+    """The lines of a file but those of its tables and examples: what a name of the module is bound to."""
+    text = file.read_text(encoding="utf-8")
+    tables = [node for node in ast.parse(text).body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    return len(text.splitlines()) - sum((node.end_lineno or node.lineno) - node.lineno for node in tables)
+
+
+def test_files_stay_short(root: Path) -> None:
+    """At most 400 lines in a file but tables and examples."""
+    folders = ("graphdoctor", "rules", "tests", "tools", "benchmarks", "fixtures")
+    sizes = {str(file.relative_to(root)): code_lines(file) for name in folders for file in (root / name).rglob("*.py")}
+    assert len(sizes) > 500
+    assert {file: size for file, size in sizes.items() if size > 400} == {}

@@ -1,4 +1,7 @@
-"""The project's own workflows, hooks and issue templates: they parse, and name only what exists."""
+"""The project's workflows, hooks and issue templates, its action, and the workflow that it writes for others.
+
+They parse, and name only what exists.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+
+from graphdoctor.init.change import Change
+from graphdoctor.init.origin import Origin
+from graphdoctor.init.workflow import workflow
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -93,3 +100,44 @@ def test_the_hooks_run_the_modules_of_make_lint() -> None:
     called = [re.match(r"\.venv/bin/python -m (\w+)", hook["entry"]) for hook in repository["hooks"]]
     linted = (ROOT / "Makefile").read_text().partition("\nlint:")[2].partition("\n\n")[0]
     assert all(match and f"-m {match[1]}" in linted for match in called)
+
+
+def test_what_is_used_is_pinned(root: Path) -> None:
+    """A tag can be moved; a commit cannot."""
+    files = (root / "action.yml", root / "comment" / "action.yml", root / "docs" / "ci.md", root / "README.md")
+    for text in (*(file.read_text() for file in files), workflow_text()):
+        for used in re.findall(r"uses: *([\w<\"].*)", text):
+            ours = used.startswith(("<owner>/", '"acme/graphdoctor'))
+            assert ours or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", used), used
+
+
+def workflow_text() -> str:
+    step = workflow(Path("/nowhere"), Origin("https://github.com/acme/graphdoctor", "v1"))
+    assert isinstance(step, Change)
+    return step.after
+
+
+def test_the_workflow_of_init_asks_for_what_it_uses(root: Path) -> None:
+    written = yaml.safe_load(workflow_text())
+    action = yaml.safe_load((root / "action.yml").read_text())
+    [job] = written["jobs"].values()
+    given = job["steps"][1]["with"]
+    inputs = {name: str(each.get("default", "")) for name, each in action["inputs"].items()} | given
+    assert given["fail-on"] == "new" and set(given) <= set(action["inputs"])
+    needed = {"contents": "read"}
+    needed |= {"pull-requests": "write"} if inputs["comment"] == "true" else {}
+    needed |= {"security-events": "write"} if inputs["sarif"] == "true" else {}
+    assert written["permissions"] == needed and "permissions" not in job
+    # YAML 1.1 reads `on` as true.
+    assert written[True] == "pull_request"
+
+
+def test_every_step_is_one_that_github_can_run(root: Path) -> None:
+    action = yaml.safe_load((root / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    for step in action["runs"]["steps"]:
+        assert ("uses" in step) != ("run" in step and step["shell"] == "bash"), step
+        # What a user gives reaches a script as a variable only, never as part of its text.
+        assert "${{" not in step.get("run", ""), step
+    used = set(re.findall(r"inputs\.([\w-]+)", (root / "action.yml").read_text()))
+    assert used == set(action["inputs"])

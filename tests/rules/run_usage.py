@@ -1,7 +1,7 @@
 """What the usage rules claim, done for real under torch. Executed as a script, in a process of its own.
 
 Writes ``{name of function: what it returned}`` to the file named by its argument. Each function begins with the code of
-its rule, in small letters, or with ``fine_`` where a guide calls something bad that this torch does well.
+its rule, in small letters; those of ``usage_guides.py`` begin with ``fine_``.
 """
 
 from __future__ import annotations
@@ -18,59 +18,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import usage_guides  # noqa: F401
 from torch import nn
-from torch._dynamo.utils import counters
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel as DDP
-
-CLAIMS: dict[str, Callable[[], Any]] = {}
-X = torch.rand(2, 4)
-
-
-def claim(function: Callable[[], Any]) -> Callable[[], Any]:
-    CLAIMS[function.__name__] = function
-    return function
-
-
-def graphs(call: Callable[[], Any]) -> int:
-    """The graphs compiled by ``call``."""
-    torch._dynamo.reset()
-    counters.clear()
-    call()
-    return int(counters["stats"]["unique_graphs"])
-
-
-def raised(call: Callable[[], Any]) -> str:
-    """The class and first line of what ``call`` raises."""
-    torch._dynamo.reset()
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-    return ""
-
-
-def compiled(model: Any, **options: Any) -> Any:
-    return torch.compile(model, **{"backend": "eager", **options})
-
-
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.second(self.first(x).relu())
-        return out
-
-    def generate(self, x: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self(x)
-        return out
-
-
-def train(model: Any) -> None:
-    model(X).sum().backward()
+from usage_claims import CLAIMS, Net, X, claim, compiled, graphs, raised, train
 
 
 @claim
@@ -389,71 +342,6 @@ def gd701_numbers() -> list[int]:
         return graphs(lambda: [model(X) for _ in range(12)])
 
     return [count(1), count(0.5)]
-
-
-@claim
-def fine_autocast_inside() -> str:
-    @torch.compile(backend="eager", fullgraph=True)
-    def inside(x: torch.Tensor) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return x @ x.T
-
-    return raised(lambda: inside(X))
-
-
-@claim
-def fine_move_inside() -> str:
-    return raised(lambda: torch.compile(lambda x: x.to("cpu") + 1, backend="eager", fullgraph=True)(X))
-
-
-@claim
-def fine_assert_with_constant_message() -> str:
-    @torch.compile(backend="eager", fullgraph=True)
-    def checked(x: torch.Tensor) -> torch.Tensor:
-        assert x.sum() > -1, "negative"
-        return x + 1
-
-    return raised(lambda: checked(X))
-
-
-@claim
-def fine_ddp_either_order() -> list[int]:
-    return [graphs(lambda: train(compiled(DDP(Net())))), graphs(lambda: train(DDP(compiled(Net()))))]
-
-
-@claim
-def fine_shard_either_order() -> list[int]:
-    def first() -> None:
-        net = Net()
-        fully_shard(net)
-        train(compiled(net))
-
-    return [graphs(first), graphs(lambda: train(fully_shard(compiled(Net()))))]
-
-
-@claim
-def fine_fabric_either_order() -> list[int]:
-    from lightning.fabric import Fabric
-
-    fabric = Fabric(accelerator="cpu", devices=1)
-
-    def after() -> None:
-        compiled(fabric.setup(Net()))(X)
-
-    return [graphs(lambda: fabric.setup(compiled(Net()))(X)), graphs(after)]
-
-
-@claim
-def fine_compile_in_loop() -> int:
-    model = Net()
-    return graphs(lambda: [compiled(model)(X) for _ in range(4)])
-
-
-@claim
-def fine_shape_padding_is_on() -> bool:
-    import torch._inductor.config
-
-    return bool(torch._inductor.config.shape_padding)
 
 
 def main() -> None:

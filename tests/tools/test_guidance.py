@@ -53,7 +53,7 @@ def test_every_usage_rule_answers_some_advice(guidance: ModuleType) -> None:
 
 
 def test_what_is_called_fine_is_run(guidance: ModuleType, root: Path) -> None:
-    runs = set(re.findall(r"def (fine_\w+)", (root / "tests" / "rules" / "run_usage.py").read_text()))
+    runs = set(re.findall(r"def (fine_\w+)", (root / "tests" / "rules" / "usage_guides.py").read_text()))
     fine = guidance.read()["fine"]
     assert {test for _, test, _ in fine} <= runs
     assert {code for _, _, code in fine} <= {rule.code for rule in rules()}

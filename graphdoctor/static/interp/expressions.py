@@ -10,7 +10,6 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
-from graphdoctor.static.domain.program import Scope
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
@@ -38,13 +37,13 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import (
-    assignments,
     attributes,
     calls,
     conditions,
     definitions,
     imports,
     iteration,
+    loops,
     operators,
     subscripts,
 )
@@ -325,67 +324,6 @@ def _named(interpreter: Interpreter, node: cst.NamedExpr) -> Value:
     return value
 
 
-class _Comprehension:
-    """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
-
-    def __init__(
-        self, interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
-    ) -> None:
-        self.interpreter = interpreter
-        self.node = node
-        self.collected: list[Value] = []
-        self.exact = True
-
-    def clause(self, part: cst.CompFor) -> None:
-        """Interpret a ``for``, and the clauses inside it."""
-        interpreter = self.interpreter
-        items, element = iteration.elements(interpreter, part.iter, evaluate(interpreter, part.iter))
-        if items is None or len(items) > 8:
-            self.exact = False
-            rounds: tuple[Value, ...] = (element,)
-        else:
-            rounds = tuple(items)
-        for value in rounds:
-            assignments.assign(interpreter, part.target, value)
-            verdicts = []
-            for test in part.ifs:
-                verdicts.append(conditions.ask(interpreter, test.test, "comprehension", self.node).verdict)
-                conditions.narrow(interpreter, test.test, positive=True)
-            if False in verdicts:
-                continue
-            self.exact = self.exact and None not in verdicts
-            if part.inner_for_in is not None:
-                self.clause(part.inner_for_in)
-            elif isinstance(self.node, cst.DictComp):
-                key = evaluate(interpreter, self.node.key)
-                self.collected.append(Seq("tuple", (key, evaluate(interpreter, self.node.value))))
-            else:
-                self.collected.append(evaluate(interpreter, self.node.elt))
-
-
-def _comprehension(
-    interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
-) -> Value:
-    frame = interpreter.frame
-    outer = frame.scope
-    frame.scope = Scope("function", {}, outer)
-    made = _Comprehension(interpreter, node)
-    try:
-        made.clause(node.for_in)
-    finally:
-        frame.scope = outer
-    collected, exact = made.collected, made.exact
-    kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
-    if type(node) is cst.DictComp:
-        pairs = [c.items for c in collected if isinstance(c, Seq) and c.items]
-        if exact and all(isinstance(k, Const) for k, _ in pairs):
-            return Mapping(tuple((k.value, v) for k, v in pairs if isinstance(k, Const)))
-        return Mapping((), join(*(v for _, v in pairs)) if pairs else UNKNOWN)
-    if exact and kind != "set":
-        return Seq(kind, tuple(collected))
-    return Seq(kind, None, join(*collected) if collected else UNKNOWN)
-
-
 def _yield(interpreter: Interpreter, node: cst.Yield) -> Value:
     if isinstance(node.value, cst.From):
         items, element = iteration.elements(interpreter, node.value.item, evaluate(interpreter, node.value.item))
@@ -411,7 +349,7 @@ HANDLERS = _Handlers({
     cst.Set: _tuple, cst.Dict: _dict, cst.BooleanOperation: _boolean, cst.IfExp: _ternary,
     cst.UnaryOperation: _unary, cst.BinaryOperation: _binary, cst.Comparison: _comparison,
     cst.Attribute: _attribute, cst.Subscript: _subscript, cst.Call: _call, cst.Lambda: _lambda,
-    cst.NamedExpr: _named, cst.ListComp: _comprehension, cst.SetComp: _comprehension,
-    cst.GeneratorExp: _comprehension, cst.DictComp: _comprehension, cst.Yield: _yield, cst.Await: _await,
+    cst.NamedExpr: _named, cst.ListComp: loops.comprehension, cst.SetComp: loops.comprehension,
+    cst.GeneratorExp: loops.comprehension, cst.DictComp: loops.comprehension, cst.Yield: _yield, cst.Await: _await,
     cst.Ellipsis: lambda _interpreter, _node: Const(...),
 })  # fmt: skip

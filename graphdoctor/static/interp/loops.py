@@ -1,12 +1,16 @@
-"""Loops: the body runs once for each known item, else once more where a second round starts with other values."""
+"""Loops and comprehensions: the body runs once for each known item.
+
+Where the items are not known it runs once, and once more if a second round starts with other values.
+"""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from graphdoctor.static.domain.events import Specialise
-from graphdoctor.static.domain.value_functions import as_arguments
-from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+from graphdoctor.static.domain.program import Scope
+from graphdoctor.static.domain.value_functions import as_arguments, join
+from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq, Tensor, Value
 from graphdoctor.static.interp import assignments, conditions, expressions, iteration, statements
 from graphdoctor.static.interp.interpreter import Interpreter, Names, merge
 from graphdoctor.syntax.walk import walk
@@ -99,3 +103,65 @@ def _read_first(node: cst.For | cst.While) -> set[str]:
 
 def _names(node: cst.CSTNode) -> set[str]:
     return {child.value for child in walk(node) if type(child) is cst.Name}
+
+
+class _Comprehension:
+    """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
+
+    def __init__(
+        self, interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
+    ) -> None:
+        self.interpreter = interpreter
+        self.node = node
+        self.collected: list[Value] = []
+        self.exact = True
+
+    def clause(self, part: cst.CompFor) -> None:
+        """Interpret a ``for``, and the clauses inside it."""
+        interpreter = self.interpreter
+        items, element = iteration.elements(interpreter, part.iter, expressions.evaluate(interpreter, part.iter))
+        if items is None or len(items) > 8:
+            self.exact = False
+            rounds: tuple[Value, ...] = (element,)
+        else:
+            rounds = tuple(items)
+        for value in rounds:
+            assignments.assign(interpreter, part.target, value)
+            verdicts = []
+            for test in part.ifs:
+                verdicts.append(conditions.ask(interpreter, test.test, "comprehension", self.node).verdict)
+                conditions.narrow(interpreter, test.test, positive=True)
+            if False in verdicts:
+                continue
+            self.exact = self.exact and None not in verdicts
+            if part.inner_for_in is not None:
+                self.clause(part.inner_for_in)
+            elif isinstance(self.node, cst.DictComp):
+                key = expressions.evaluate(interpreter, self.node.key)
+                self.collected.append(Seq("tuple", (key, expressions.evaluate(interpreter, self.node.value))))
+            else:
+                self.collected.append(expressions.evaluate(interpreter, self.node.elt))
+
+
+def comprehension(
+    interpreter: Interpreter, node: cst.ListComp | cst.SetComp | cst.GeneratorExp | cst.DictComp
+) -> Value:
+    """The value of a comprehension, item by item where few items are known."""
+    frame = interpreter.frame
+    outer = frame.scope
+    frame.scope = Scope("function", {}, outer)
+    made = _Comprehension(interpreter, node)
+    try:
+        made.clause(node.for_in)
+    finally:
+        frame.scope = outer
+    collected, exact = made.collected, made.exact
+    kind = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "generator", cst.DictComp: "dict"}[type(node)]
+    if type(node) is cst.DictComp:
+        pairs = [c.items for c in collected if isinstance(c, Seq) and c.items]
+        if exact and all(isinstance(k, Const) for k, _ in pairs):
+            return Mapping(tuple((k.value, v) for k, v in pairs if isinstance(k, Const)))
+        return Mapping((), join(*(v for _, v in pairs)) if pairs else UNKNOWN)
+    if exact and kind != "set":
+        return Seq(kind, tuple(collected))
+    return Seq(kind, None, join(*collected) if collected else UNKNOWN)

@@ -41,3 +41,12 @@ def found(pattern: Value, where: Value) -> Value:
     if isinstance(where, NameOf) and where.info is not None:
         return Seq("list", tuple(map(Const, where.info.found_in_name(wanted))))
     return _SOME if searched is None else Seq("list", tuple(map(Const, re.findall(wanted, searched))))
+
+
+def method(name: str) -> Value:
+    """What the method ``name`` of a text that is not known gives."""
+    if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):
+        return PythonValue("bool")
+    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+        return Seq("list", None, PythonValue("str"))
+    return PythonValue("int") if name in ("find", "count", "index", "rfind") else PythonValue("str")

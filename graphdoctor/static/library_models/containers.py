@@ -1,0 +1,129 @@
+"""Methods of lists, tuples, sets and dicts."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Grow, Truth
+from graphdoctor.static.domain.value_functions import join, may_be_tensor, options
+from graphdoctor.static.domain.values import NONE, UNKNOWN, Class, Const, Instance, Mapping, PythonValue, Seq, Value
+from graphdoctor.static.interp import assignments, expressions, iteration
+from graphdoctor.static.interp.interpreter import Interpreter
+
+Kwargs = dict[str, Value]
+
+
+def sequence(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Seq,
+    name: str,
+    args: tuple[Value, ...],
+    _kwargs: Kwargs,
+    _used: bool,
+) -> Value:
+    """Call a method of a list, a tuple, a set or another sequence."""
+    if name in ("append", "extend", "insert", "add", "appendleft"):
+        func = node.func if isinstance(node, cst.Call) else None
+        if isinstance(func, cst.Attribute) and receiver.kind == "list" and _outlives(interpreter, func.value):
+            interpreter.emit(Grow, node, container=func.value)
+        _grow(interpreter, node, receiver, name, args)
+        return NONE
+    if name in ("pop", "popleft"):
+        return join(*receiver.items) if receiver.items else receiver.element
+    if name == "numel":
+        return PythonValue("int", shape=True)
+    if name in ("index", "count", "remove"):
+        held = receiver.items if receiver.items is not None else (receiver.element,)
+        if args and may_be_tensor(args[0]) and any(may_be_tensor(v) for v in held):
+            interpreter.emit(Truth, node, value=args[0], context="in", branch=None)
+        return NONE if name == "remove" else PythonValue("int")
+    if name == "copy":
+        return receiver
+    return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
+
+
+def _outlives(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+    """Whether the next call finds the same list: an attribute of an object that stays, or bound at module level.
+
+    An object that is promised only, by an annotation, may be another one in each call.
+    """
+    if isinstance(node, cst.Attribute):
+        holders = options(expressions.evaluate(interpreter, node.value))
+        kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
+        renewed = any((o, node.attr.value) in interpreter.renewed for o in kept)
+        return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
+    scope = interpreter.frame.scope
+    return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
+
+
+def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+        return
+    if name == "extend":
+        items, element = iteration.elements(interpreter, None, args[0])
+    else:
+        items, element = [args[-1]], args[-1]
+    known = receiver.items if receiver.items is not None else None
+    if (
+        known is not None
+        and items is not None
+        and name in ("append", "extend")
+        and len(known) + len(items) <= 32
+        and not interpreter.frame.whole_frame
+    ):
+        grown = Seq(receiver.kind, (*known, *items))
+    elif known == () and not interpreter.frame.whole_frame:
+        grown = Seq(receiver.kind, None, element)
+    else:
+        grown = Seq(receiver.kind, None, join(element, *(known if known is not None else (receiver.element,))))
+    assignments.put_back(interpreter, node.func.value, grown)
+
+
+def mapping(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    receiver: Mapping,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    _used: bool,
+) -> Value:
+    """Call a method of a dict."""
+    values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
+    one = join(*values) if values else UNKNOWN
+    if name in ("get", "pop", "setdefault"):
+        default = args[1] if len(args) > 1 else NONE
+        if args and isinstance(args[0], Const):
+            found = receiver.get(args[0].value)
+            if found is None:
+                return default
+            return found if any(k == args[0].value for k, _ in receiver.items) else join(found, default)
+        return join(one, default)
+    if name == "items":
+        if receiver.rest is None:
+            return Seq("list", tuple(Seq("tuple", (Const(k), v)) for k, v in receiver.items))
+        return Seq("list", None, Seq("tuple", (PythonValue("object"), one)))
+    if name == "values":
+        return Seq("list", tuple(values)) if receiver.rest is None else Seq("list", None, one)
+    if name == "keys":
+        return (
+            Seq("list", tuple(Const(k) for k, _ in receiver.items))
+            if receiver.rest is None
+            else Seq("list", None, PythonValue("object"))
+        )
+    if name == "copy":
+        return receiver
+    if name == "update" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        items = dict(receiver.items)
+        rest = receiver.rest
+        for arg in args:
+            if isinstance(arg, Mapping):
+                items.update(arg.items)
+                rest = arg.rest if rest is None else rest
+            else:
+                rest = UNKNOWN
+        items.update(kwargs)
+        assignments.put_back(interpreter, node.func.value, Mapping(tuple(items.items()), rest))
+        return NONE
+    return UNKNOWN
