@@ -88,10 +88,10 @@ def read(reason: str) -> Guard:
     part = _classify(bare)
     zero_one = part.kind == "size" and bool(_ZERO_ONE.match(bare))
     words = f"{part.name} has size 0 or 1 in dimension {part.dimension}: {_ZERO_ONE_WORDS}" if zero_one else part.words
-    return Guard(part.kind, part.name, text, _without_symbols(words), part.dimension, path, line, stack, zero_one)
+    return Guard(part.kind, part.name, text, without_symbols(words), part.dimension, path, line, stack, zero_one)
 
 
-def _without_symbols(words: str) -> str:
+def without_symbols(words: str) -> str:
     """``words`` with the names that Dynamo itself gives to values (``___stack0``, ``zuf0``) described."""
     return _SYMBOL.sub(
         "a number computed from tensor data", _STACK_VALUE.sub("a value from before a graph break", words)

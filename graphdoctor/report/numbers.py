@@ -31,7 +31,9 @@ def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
 
 
 def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
-    return (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
+    found = (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
+    # What was not tried or compared is listed with all else that was not checked.
+    return tuple(number for number in found if number is not None)
 
 
 def _breaks(summary: Summary) -> Number:
@@ -42,14 +44,15 @@ def _breaks(summary: Summary) -> Number:
 
 def _graphs(summary: Summary, runs: list[DynamicRun]) -> Number:
     shares = [run.compiled_share for run in runs if run.compiled_share is not None]
-    detail = f"{share(min(shares))} of the operators compiled" if shares else f"in {plural(len(runs), 'run')}"
+    several = "the most of" if len({run.graphs for run in runs}) > 1 else "in"
+    detail = f"{share(min(shares))} of the operators compiled" if shares else f"{several} {plural(len(runs), 'run')}"
     return Number("graphs", f"{summary.graphs or 0:,}", detail, "neutral" if summary.graphs else "bad")
 
 
-def _fullgraph(runs: list[DynamicRun]) -> Number:
+def _fullgraph(runs: list[DynamicRun]) -> Number | None:
     verdicts = [run.fullgraph.passes for run in runs if run.fullgraph.passes is not None]
     if not verdicts:
-        return Number("fullgraph=True", "not tried", "")
+        return None
     passes = all(verdicts)
     detail = f"in {verdicts.count(passes)} of {plural(len(verdicts), 'run')}"
     return Number("fullgraph=True", "passes" if passes else "fails", detail, "good" if passes else "bad")
@@ -62,10 +65,10 @@ def _recompiles(runs: list[DynamicRun]) -> Number:
     return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "good")
 
 
-def _outputs(runs: list[DynamicRun]) -> Number:
+def _outputs(runs: list[DynamicRun]) -> Number | None:
     compared = [run.numerics for run in runs if run.numerics is not None and run.numerics.equal is not None]
     if not compared:
-        return Number("outputs", "not compared", "compiled against eager")
+        return None
     equal = all(result.equal for result in compared)
     return Number("outputs", "equal" if equal else "differ", "compiled against eager", "good" if equal else "bad")
 

@@ -94,6 +94,15 @@ def status(finding: Finding) -> str:
     return text
 
 
+def not_judged(finding: Finding, ran: bool) -> str:
+    """Why a run does not say whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
+    if finding.status == "not-reached":
+        return " (not reached by the run)"
+    # Usage and recompiles are not what a run judges by breaks.
+    untraced = ran and finding.status == "static-only" and bool(finding.gb_ids)
+    return " (not compiled in the run)" if untraced else ""
+
+
 def fix_kind(fix: Fix) -> str:
     """``safe; not verified``, ``verified; compiles with the default settings``."""
     kind = label(fix)
@@ -161,7 +170,7 @@ def recompile_place(recompile: Recompile) -> str:
     return f"{without_site(recompile.path)}:{recompile.line}" if recompile.path else ""
 
 
-def recompile_effect(recompile: Recompile) -> str:
+def recompile_effect(recompile: Recompile, with_: str = "the suggested fix") -> str:
     """``5 compilations of at most 8, 2 with the suggested fix``; the last part only when it was measured.
 
     At the recompile limit Dynamo gives the function up, so the report says from the third compilation on how far it is.
@@ -172,7 +181,7 @@ def recompile_effect(recompile: Recompile) -> str:
     elif recompile.limit is not None and recompile.compilations > 2:
         text += f" of at most {recompile.limit} (the recompile limit)"
     if recompile.verified_compilations is not None:
-        text += f", {recompile.verified_compilations} with the suggested fix (measured)"
+        text += f", {recompile.verified_compilations} with {with_} (measured)"
     return text
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from graphdoctor.breaks.grouping import distinct
+from graphdoctor.breaks.guards import without_symbols
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
 from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile
 from graphdoctor.trace.process import Process
@@ -162,4 +163,5 @@ def uneven_recompiles(every: Sequence[Ran]) -> dict[tuple[str | None, int | None
 
 def _cause(recompile: Recompile) -> tuple[str | None, int | None, str]:
     # The words may hold values, which differ from rank to rank.
-    return recompile.path, recompile.line, recompile.input or recompile.guard.partition(" ")[0]
+    what = recompile.input or without_symbols(recompile.guard.partition(" ")[0])
+    return recompile.path, recompile.line, what

@@ -197,10 +197,8 @@ def _digest(text: str) -> str:
 
 
 def _next(shown: Diagnosis) -> str:
-    """What a page without anything to mend says."""
-    file = shown.files[0].path if len(shown.files) == 1 else "FILE"
-    command = shlex.join(["graphdoctor", "bench", file])
-    return f"Nothing is in the way of torch.compile. Next: `{command}` measures what it gains."
+    """The command that comes after a page without anything to mend."""
+    return shlex.join(["graphdoctor", "bench", shown.files[0].path if len(shown.files) == 1 else "FILE"])
 
 
 def _tone(diagnosis: Diagnosis) -> Tone:

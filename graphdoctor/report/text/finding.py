@@ -22,8 +22,9 @@ _SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
 class Findings:
     """Shows one finding after the other. What a rule says of all its findings is said at the first of them."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, ran: bool = False) -> None:
         self._look = look
+        self._ran = ran
         self._paint = Paint(look.color)
         self._said: set[tuple[str, str]] = set()
 
@@ -32,7 +33,7 @@ class Findings:
         yield from self._head(finding)
         gutter = " " * len(str(finding.location.line))
         yield from self._source(finding, gutter)
-        if self._look.verbose and finding.status != "static-only":
+        if self._look.verbose and finding.status not in ("static-only", "not-reached"):
             yield from self._remark("run", wording.status(finding), gutter)
         yield from self._remark("allowed", finding.allowed, gutter)
         if self._is_new(finding, finding.why):
@@ -44,7 +45,7 @@ class Findings:
         place = finding.location
         where = f"{one_line(place.path)}:{place.line}:{place.column}"
         rule = f"{finding.rule} [{finding.name}]"
-        plain = f"{where}: {finding.severity} {rule} {finding.message}"
+        plain = f"{where}: {finding.severity} {rule} {finding.message}{wording.not_judged(finding, self._ran)}"
         lines = hanging(plain, 4, self._look.width)
         # Painted after wrapping, because colours have no width.
         styles = {where: ("bold",), f" {finding.severity} ": ("bold", SEVERITY_STYLES[finding.severity])}

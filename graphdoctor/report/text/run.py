@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.report import wording
+from graphdoctor.report.proof import helps
 from graphdoctor.report.text.paint import Paint, item
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
-    from graphdoctor.model.runs import DynamicRun, Recompile, Verification
+    from graphdoctor.model.runs import DynamicRun, Recompile
     from graphdoctor.report.look import Look
 
 
@@ -20,7 +21,7 @@ def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     listed = {(f.location.path, f.location.line) for f in diagnosis.findings if f.status != "refuted"}
     yield from _runs(diagnosis.dynamic or (), look, listed)
     yield from _recompiles(diagnosis, look)
-    yield from _verification(diagnosis.verification, look)
+    yield from _verification(diagnosis, look)
 
 
 def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]]) -> Iterator[str]:
@@ -114,19 +115,23 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def _effect(recompile: Recompile, met: str, verbose: bool) -> str:
-    effect = wording.recompile_effect(recompile) + (f"; {met}" if verbose else "")
     fix = wording.remedy(recompile)
-    return f"{effect}; suggested fix: {fix}" if fix else effect
+    measured = bool(fix) and recompile.verified_compilations is not None
+    effect = wording.recompile_effect(recompile, fix) if measured else wording.recompile_effect(recompile)
+    effect += f"; {met}" if verbose else ""
+    return f"{effect}; suggested fix: {fix}" if fix and not measured else effect
 
 
-def _verification(result: Verification | None, look: Look) -> Iterator[str]:
+def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     """The run with the fixes applied to a copy."""
+    result = diagnosis.verification
     if result is None:
         return
     paint = Paint(look.color)
-    title = "Verified" if result.fixes else "Verification"
+    good = helps(diagnosis)
+    title = "Verified" if good else "Tried, without effect" if result.fixes else "Verification"
     first, *rest = item(f"{title}: {wording.verification(result, short=not look.verbose)}", 0, look.width)
-    yield first.replace(title, paint(title, "bold", *(["green"] if result.fixes else [])), 1)
+    yield first.replace(title, paint(title, "bold", *(["green"] if good else [])), 1)
     yield from rest
     if look.verbose or result.grade != "general" or not result.fixes:
         yield from item(wording.verification_detail(result), 2, look.width)

@@ -51,7 +51,7 @@ def _verdict_style(summary: Summary) -> str:
 
 def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
     """The findings, those in other packages under a title of their own."""
-    show = Findings(look)
+    show = Findings(look, ran=any(run.outcome == "ok" for run in shown.dynamic or ()))
     titled = False
     for finding in listed(shown):
         if finding.owner != "own" and not titled:

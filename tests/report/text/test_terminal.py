@@ -111,10 +111,8 @@ def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis)
     shown = " ".join(terminal.render(rich).split())
     assert " bad.py: syntax error in line 3: invalid syntax" in shown
     assert "Net, eval mode, on cpu: 4 graphs, 3 graph breaks (2 in your code), 83 % compiled" in shown
-    assert (
-        "model.py:17: recompiles: dimension 0 of x changed from 4 to 5 8 compilations, 2 with the suggested fix"
-        in shown
-    )
+    recompiled = "model.py:17: recompiles: dimension 0 of x changed from 4 to 5 8 compilations, 2 with "
+    assert f"{recompiled}torch._dynamo.mark_dynamic(x, 0) (measured)" in shown
     assert "Net, train mode, on cpu: stopped at the time limit: stopped after 120 s" in shown
     assert "Verified: with 1 fix applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes" in shown
     assert "note: CPU run: CUDA graphs were not checked" in shown
@@ -195,3 +193,15 @@ def test_hostile_colours_are_not_passed_on(hostile: Diagnosis) -> None:
 def test_many_findings_are_all_there(many: Callable[[int], Diagnosis]) -> None:
     shown = terminal.render(many(500), VERBOSE)
     assert all(f"model.py:{100 + number}:" in shown for number in range(500))
+
+
+def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_called_that(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
+    statuses = ("not-reached", "static-only")
+    found = tuple(replace(rich.findings[0], status=status) for status in statuses)
+    shown = " ".join(terminal.render(replace(rich, findings=found, verification=same)).split())
+    assert "Tried, without effect: with 1 fix applied to a copy" in shown and "Verified" not in shown
+    assert "(not reached by the run)" in shown and "(not compiled in the run)" in shown
+    # A scan without a run says so in its first line.
+    assert "in the run)" not in terminal.render(replace(rich, findings=found[1:], dynamic=None))

@@ -29,7 +29,8 @@ function filter(wanted = state()) {
       && words.every((word) => text(row).includes(word)));
   }
   const shown = rows.filter((row) => !row.hidden).length;
-  count.textContent = shown === rows.length ? `${rows.length} shown` : `${shown} of ${rows.length} shown`;
+  const total = Number(count.dataset.total);
+  count.textContent = shown === total ? `${total} shown` : `${shown} of ${total} shown`;
   clear.hidden = wanted.size === 0;
 }
 
