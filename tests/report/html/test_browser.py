@@ -167,7 +167,7 @@ def test_filters_by_rule_status_and_owner(opened: Callable[..., Tab], page: str)
 def test_an_anchor_opens_its_finding_though_it_was_filtered_out(opened: Callable[..., Tab], page: str) -> None:
     tab = opened(page, "#severity=info")
     tab.page.locator(".first a").first.press("Enter")
-    tab.page.wait_for_selector("#f-f0018[open]")
+    tab.page.wait_for_selector("#f-f0021[open]")
     assert len(tab.shown()) == 6
 
 
