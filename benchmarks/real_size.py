@@ -154,12 +154,16 @@ def compared(name: str, rounds: int, timeout: float) -> dict[str, Any]:
             "mebibytes": round(statistics.median(cost.mebibytes for cost in costs)),
         }
     for what in SCANS:
-        row[what]["cpu_ratio"] = round(row[what]["cpu_seconds"] / row["bare"]["cpu_seconds"], 2)
+        report = json.loads(taken[what][-1].output)
+        outcomes = {run["mode"]: run["outcome"] for run in report["dynamic"] or ()}
+        row[what]["headline"] = report["summary"]["headline"]
+        row[what]["left_out"] = [note for note in report["notes"] if "left out" in note]
         row[what]["memory_ratio"] = round(row[what]["mebibytes"] / row["bare"]["mebibytes"], 2)
-    report = json.loads(taken["whole"][-1].output)
-    row["headline"] = report["summary"]["headline"]
-    row["outcomes"] = {run["mode"]: run["outcome"] for run in report["dynamic"] or ()}
-    row["left_out"] = [note for note in report["notes"] if "left out" in note]
+        # A worker that was ended at the time limit leaves no CPU time.
+        if set(outcomes.values()) <= {"ok"}:
+            row[what]["cpu_ratio"] = round(row[what]["cpu_seconds"] / row["bare"]["cpu_seconds"], 2)
+        else:
+            row[what]["outcomes"] = outcomes
     return row
 
 
@@ -169,7 +173,7 @@ def compared(name: str, rounds: int, timeout: float) -> dict[str, Any]:
 @click.option("--timeout", default=120.0, show_default=True, help="The time limit of the scans.")
 @click.option("--json", "output", type=click.Path(path_type=Path), default=RESULT, show_default=False)
 def main(names: tuple[str, ...], rounds: int, timeout: float, output: Path) -> None:
-    """Measure, print and save after each model: rows of others, and of another time limit, stay."""
+    """Measure, print and save after each model: rows of others stay, and so do those with another time limit."""
     for name in names or tuple(MODELS):
         row = compared(name, rounds, timeout)
         result = json.loads(output.read_text()) if output.exists() else {"models": {}}

@@ -11,7 +11,7 @@ from graphdoctor.advise.count import Counter
 from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable
 from graphdoctor.dynamic.tracing.backend import replace_inductor
-from graphdoctor.dynamic.worker.startup import skip_guard_timing
+from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 from graphdoctor.model.advice import Note, Placement
 from graphdoctor.source.files import text_of
 

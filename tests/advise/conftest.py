@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.dynamic.worker.startup import skip_guard_timing
+from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 
 
 @pytest.fixture(scope="session", autouse=True)

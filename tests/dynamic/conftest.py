@@ -12,7 +12,7 @@ import pytest
 def untimed_guards() -> None:
     """Compiles take the time that they take in a worker."""
     if importlib.util.find_spec("torch"):
-        from graphdoctor.dynamic.worker.startup import skip_guard_timing
+        from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 
         skip_guard_timing()
 

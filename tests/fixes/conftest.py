@@ -186,7 +186,7 @@ class _Records(logging.Handler):
 @pytest.fixture(scope="session")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     pytest.importorskip("torch")
-    from graphdoctor.dynamic.worker.startup import skip_guard_timing
+    from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 
     skip_guard_timing()
     yield Runner(tmp_path_factory.mktemp("rewrites"))

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch._dynamo.utils import counters
 
-from graphdoctor.dynamic.worker.startup import skip_guard_timing
+from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 
 #: Part of the names of examples that show recompiling.
 REPEAT = "_again_"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 #: The part of the time limit that is planned with; the rest is for what estimates are wrong by.
 _PLANNED = 0.9
 
 
 class Budget:
-    """Counts from when it is made. ``limit`` is in seconds."""
+    """Counts from when it is made. ``limit`` is in seconds, as ``clock`` counts them."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit = limit
-        self._began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         #: Seconds of one eager run, and of one compile with its run, as far as they were measured.
         self.eager = 0.0
         self.compile = 0.0
@@ -27,16 +28,16 @@ class Budget:
     @contextlib.contextmanager
     def eager_runs(self, number: int) -> Iterator[None]:
         """Measure a block that makes ``number`` eager runs."""
-        began = time.monotonic()
+        began = self._clock()
         yield
-        self.eager = (time.monotonic() - began) / number
+        self.eager = (self._clock() - began) / number
 
     @contextlib.contextmanager
     def compiles(self) -> Iterator[None]:
         """Measure a block that compiles once."""
-        began = time.monotonic()
+        began = self._clock()
         yield
-        self.compile = time.monotonic() - began
+        self.compile = self._clock() - began
 
     def estimate(self, eager: float, compiles: float) -> float:
         """The seconds that so many eager runs and compiles take."""
@@ -44,7 +45,7 @@ class Budget:
 
     def seconds(self, share: float = 1.0) -> float:
         """What may be spent from now on: the ``share`` of the limit, or what is left of it."""
-        left = self._limit * _PLANNED - (time.monotonic() - self._began)
+        left = self._limit * _PLANNED - (self._clock() - self._began)
         return max(min(left, share * self._limit), 0.0)
 
     def refusal(self, needed: float, share: float = 1.0) -> str:
@@ -57,5 +58,5 @@ class Budget:
         return f"it would take about {needed:.0f} s, more than {share:.0%} of the time limit of {self._limit:g} s"
 
     def until(self, share: float) -> float:
-        """The moment (``time.monotonic``) at which a step with this ``share`` of the limit begins nothing further."""
-        return time.monotonic() + self.seconds(share)
+        """The moment on the clock at which a step with this ``share`` of the limit begins nothing further."""
+        return self._clock() + self.seconds(share)

@@ -5,17 +5,6 @@ from __future__ import annotations
 import gc
 
 import torch
-import torch._dynamo.guards
-
-
-def skip_guard_timing() -> None:
-    """Leave out how Dynamo times the guards at the end of each compile: it flushes the CPU's caches to do so.
-
-    That is a seventh of the compile of a small model, and nobody reads the time here
-    (``CheckFunctionManager``, torch/_dynamo/guards.py, since torch 2.6).
-    """
-    if hasattr(torch._dynamo.guards, "profile_guard_manager"):
-        torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
 
 
 def warm_up() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.numerics import comparison
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.capture import raised, record
+from graphdoctor.dynamic.tracing.private_torch import NoCompiledAutograd, compiled_autograd
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import fault_of
@@ -27,20 +27,6 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.01),
     "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
 }
-
-
-class NoCompiledAutograd(Exception):
-    """This torch has no compiled autograd that can be switched on from outside."""
-
-
-def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any]:
-    """A context in which ``backward`` is traced by Dynamo (torch/_dynamo/compiled_autograd.py, a private module)."""
-    try:
-        from torch._dynamo.compiled_autograd import _enable
-    except ImportError:
-        raise NoCompiledAutograd(f"torch {torch.__version__} has no torch._dynamo.compiled_autograd") from None
-    context: AbstractContextManager[Any] = _enable(torch.compile(backend=backend))
-    return context
 
 
 class TrainingStep:

@@ -85,6 +85,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.recompiles import sweep
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
+    from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
     from graphdoctor.dynamic.user_code import load
     from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
     from graphdoctor.dynamic.user_code.user_errors import fault_of
@@ -93,7 +94,6 @@ def _work(request: RunRequest, channel: Channel) -> None:
 
     # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
-    from graphdoctor.dynamic.worker.startup import skip_guard_timing
 
     places = _places(request)
     device = torch.device(_device(request.device, torch))

@@ -13,7 +13,8 @@ import torch
 from torch._dynamo import guards
 
 from graphdoctor.dynamic.tracing.capture import record
-from graphdoctor.dynamic.worker.startup import skip_guard_timing, warm_up
+from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
+from graphdoctor.dynamic.worker.startup import warm_up
 
 
 def compile_once() -> Any:
