@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,22 @@ def test_an_import_against_the_contract_is_found(copy: Path, file: str, line: st
     done = checked(copy)
     module = file.removesuffix(".py").replace("/", ".")
     assert done.returncode == 1 and f"{module} -> " in done.stdout, done.stdout + done.stderr
+
+
+def test_every_package_and_its_data_are_installed(root: Path) -> None:
+    setup = configparser.ConfigParser()
+    setup.read(root / "setup.cfg")
+    folders = {".".join(file.parent.relative_to(root).parts) for file in root.glob("graphdoctor/**/__init__.py")}
+    assert set(setup["options"]["packages"].split()) == folders | {"graphdoctor.rules"}
+    data = setup["options.package_data"]
+    installed = {
+        file
+        for name in data
+        for pattern in data[name].split()
+        for file in (root / name.replace(".", "/")).glob(pattern)
+    }
+    there = {file for file in (root / "graphdoctor").rglob("*") if file.is_file()}
+    assert {file for file in there if file.suffix not in (".py", ".pyc")} - installed == set()
 
 
 def test_folders_stay_small(root: Path) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from graphdoctor.commands.common import OneLine, complain, emit
-from graphdoctor.commands.setting_options import project_options
+from graphdoctor.commands.options.settings import project_options
+
+if TYPE_CHECKING:
+    from graphdoctor.scan.options import ProjectOptions
 
 
 @click.command()
 @click.argument("code")
 @project_options
-def explain(code: str, **settings: Any) -> None:
+def explain(code: str, project: ProjectOptions) -> None:
     """Explain a rule or a graph break.
 
     Shows what the rule finds, why it matters, how to fix it, and examples. CODE is the code or the name of a rule, or
@@ -30,7 +33,7 @@ def explain(code: str, **settings: Any) -> None:
     from graphdoctor.commands.project_rules import project_rules
     from graphdoctor.report.explain.rules import explain as page
 
-    found = project_rules(**settings)
+    found = project_rules(project)
     for problem in found.problems:
         complain(problem)
     try:

@@ -18,14 +18,16 @@ from graphdoctor.commands.common import (
     complain_unread,
     emit,
 )
+from graphdoctor.commands.options.run_target import run_target_options
+from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.project_rules import complain_of_rules
-from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphdoctor.model.findings import Finding
     from graphdoctor.report.text.progress import Progress
+    from graphdoctor.scan.options import SettingOptions, TargetOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -53,16 +55,7 @@ Exit codes:
     help="Write fixes for installed packages that break in the run, or that --follow names, to this patch file.",
 )
 @click.option("--run/--no-run", default=None, help="Run the code, or never run it.  [default: one file with a sample]")
-@click.option("--target", metavar="NAME", help="The class or function to run.")
-@click.option("--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Time limit of one run.  [default: 120, or the project's setting]",
-)
+@run_target_options
 @setting_options
 @click.option("--only-given", is_flag=True, help="Fix nothing in other files that a single file calls.")
 @click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
@@ -75,8 +68,11 @@ def fix(
     show_diff: bool,
     interactive: bool,
     patch_third_party: str | None,
+    run: bool | None,
+    target: TargetOptions,
+    settings: SettingOptions,
+    only_given: bool,
     no_verify: bool,
-    **options: Any,
 ) -> None:
     """Fix graph breaks: scan, prove the fixes on a copy, and write them.
 
@@ -99,14 +95,15 @@ def fix(
 
     request = api.ScanOptions(
         paths=paths,
+        run=run,
+        only_given=only_given,
         verify=not no_verify,
         each_fix=True,
         fix=not show_diff,
         unsafe_fixes=unsafe_fixes,
         third_party_fixes=patch_third_party is not None,
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
-        **options,
-    )
+    ).with_groups(target, settings)
     interrupts = Interrupts()
     context.with_resource(interrupts.listening())
     try:

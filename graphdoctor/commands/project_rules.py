@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphdoctor.commands.common import OneLine, complain
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
+    from graphdoctor.scan.options import ProjectOptions
     from graphdoctor.scan.ruleset import RuleSet
 
 #: The formats that show the notes of a scan.
 WITH_NOTES = ("text", "json", "markdown", "html", "sarif")
 
 
-def project_rules(**given: Any) -> RuleSet:
-    """The rules asked in the working folder. ``given`` are the values of ``project_options``. Raises OneLine."""
+def project_rules(project: ProjectOptions) -> RuleSet:
+    """The rules for the project of the working folder. Raises OneLine."""
     from graphdoctor.scan.options import ScanOptions, UsageError, settings_for
     from graphdoctor.scan.ruleset import ruleset
 
     try:
-        return ruleset(settings_for(ScanOptions((".",), **given)))
+        return ruleset(settings_for(ScanOptions((".",)).with_groups(project)))
     except UsageError as error:
         raise OneLine(str(error)) from None
 

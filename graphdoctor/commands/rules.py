@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from graphdoctor.commands.common import check_writable, complain, emit
-from graphdoctor.commands.setting_options import project_options
+from graphdoctor.commands.options.settings import project_options
+
+if TYPE_CHECKING:
+    from graphdoctor.scan.options import ProjectOptions
 
 
 @click.command()
 @click.option("--output-format", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write there instead of to stdout.")
 @project_options
-def rules(output_format: str, output: str | None, **settings: Any) -> None:
+def rules(output_format: str, output: str | None, project: ProjectOptions) -> None:
     """List all rules.
 
     As text one line each: code, name, severity, torch versions, graph-break ids, summary. JSON and HTML (one file) have
@@ -25,7 +28,7 @@ def rules(output_format: str, output: str | None, **settings: Any) -> None:
     from graphdoctor.breaks import registry
     from graphdoctor.commands.project_rules import project_rules
 
-    found = project_rules(**settings)
+    found = project_rules(project)
     if output_format == "json":
         from graphdoctor.site import rules_json
 

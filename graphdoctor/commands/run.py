@@ -7,11 +7,12 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, complain, emit, look
+from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.outputs import (
     Report,
     check_gate,
@@ -23,7 +24,6 @@ from graphdoctor.commands.outputs import (
     report_option,
     write_reports,
 )
-from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from graphdoctor.program.process import Ended
     from graphdoctor.program.report import Proof
     from graphdoctor.recorder.settings import Settings
-    from graphdoctor.scan.options import ScanOptions
+    from graphdoctor.scan.options import ScanOptions, SettingOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -101,7 +101,7 @@ def run(
     max_breaks: int | None,
     verbose: bool,
     exit_zero: bool,
-    **settings: Any,
+    settings: SettingOptions,
 ) -> None:
     """Run a program, unchanged, and report what torch.compile made of it.
 
@@ -115,7 +115,8 @@ def run(
     from graphdoctor.scan.options import ScanOptions, UsageError
 
     check_gate(fail_on)
-    options = ScanOptions((), possible=possible, command=shlex.join(["graphdoctor", *sys.argv[1:]]), **settings)
+    command = shlex.join(["graphdoctor", *sys.argv[1:]])
+    options = ScanOptions((), possible=possible, command=command).with_groups(settings)
     check_reports(reports, html, save_sample, None if output == "-" else output)
     proof = Proof(Path(save_sample) if save_sample else None, verify)
     asked = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +19,9 @@ from graphdoctor.commands.common import (
     emit,
     look,
 )
-from graphdoctor.commands.optional_check_options import check_depth, deeper_options, write_repro
+from graphdoctor.commands.options.depth import check_depth, depth_options, write_repro
+from graphdoctor.commands.options.run_target import run_target_options
+from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.outputs import (
     Report,
     check_gate,
@@ -32,12 +34,12 @@ from graphdoctor.commands.outputs import (
     write_reports,
 )
 from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
-from graphdoctor.commands.setting_options import setting_options
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
     from graphdoctor.model.findings import Diagnosis
     from graphdoctor.report.look import Look
+    from graphdoctor.scan.options import DepthOptions, SettingOptions, TargetOptions
 
 _SCAN_EXAMPLES = """\b
 Examples:
@@ -65,8 +67,7 @@ Exit codes:
     default=None,
     help="Run the code, or never run it. By default one file that declares a sample input is run, anything else not.",
 )
-@click.option("--target", metavar="NAME", help="The class or function to run.")
-@click.option("--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH].")
+@run_target_options
 @click.option(
     "--vary",
     multiple=True,
@@ -74,15 +75,7 @@ Exit codes:
     help="Count recompiles while this changes: x:0=4,5,7  batch=4,5  x=float32,float16  n=2,3  mode=train,eval  "
     "grad=on,off.  [default: the file's graphdoctor_variants(), else a few batch and sequence sizes]",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Time limit of one run.  [default: 120, or the project's setting]",
-)
-@deeper_options
+@depth_options
 @setting_options
 @click.option("--fail-third-party", is_flag=True, help="Errors in packages that are followed count as errors.")
 @click.option("--stdin-filename", metavar="PATH", help="The file that the text on the standard input (path -) is.")
@@ -126,12 +119,10 @@ def scan(
     /,
     paths: tuple[str, ...],
     run: bool | None,
-    target: str | None,
-    inputs: tuple[str, ...],
+    target: TargetOptions,
     vary: tuple[str, ...],
-    device: str,
-    mode: str | None,
-    timeout: float | None,
+    depth: DepthOptions,
+    settings: SettingOptions,
     fail_third_party: bool,
     stdin_filename: str | None,
     statistics: bool,
@@ -152,10 +143,11 @@ def scan(
     reports: tuple[Report, ...],
     output_format: str,
     output: str | None,
+    baseline: str | None,
+    diff_base: str | None,
     fail_on: FailOn | None,
     max_breaks: int | None,
     exit_zero: bool,
-    **settings: Any,
 ) -> None:
     """Find graph breaks and fix them.
 
@@ -169,9 +161,9 @@ def scan(
         raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
     if statistics and output_format not in ("text", "json"):
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
-    check_depth(settings, vary)
-    check_gate(fail_on, settings["baseline"], settings["diff_base"])
-    check_reports(reports, html, output, settings["repro"])
+    check_depth(depth, vary)
+    check_gate(fail_on, baseline, diff_base)
+    check_reports(reports, html, output, depth.repro)
     stdin = _standard_input() if "-" in paths else None
     from graphdoctor import api
     from graphdoctor.interrupt import Interrupts
@@ -182,16 +174,11 @@ def scan(
     options = api.ScanOptions(
         paths=paths,
         run=run,
-        target=target,
-        inputs=inputs,
         vary=vary,
-        device=device,
-        mode=mode,
         fail_third_party=fail_third_party,
         stdin=stdin,
         stdin_filename=stdin_filename,
         possible=possible,
-        timeout=timeout,
         verify=not no_verify,
         each_fix=each_fix,
         # What comes on the standard input goes to the standard output.
@@ -200,9 +187,10 @@ def scan(
         only_given=only_given,
         cache=None if no_cache else Path(cache_dir) if cache_dir else default_folder(),
         jobs=jobs,
+        baseline=baseline,
+        diff_base=diff_base,
         command=shlex.join(["graphdoctor", *sys.argv[1:]]),
-        **settings,
-    )
+    ).with_groups(target, depth, settings)
     interrupts = Interrupts()
     context.with_resource(interrupts.listening())
     try:
@@ -228,7 +216,7 @@ def scan(
 
         diagnosis = without_source(diagnosis)
     if not (fix and stdin is not None and output is None):
-        style = look(output, tree or bool(settings["readiness"]), verbose)
+        style = look(output, tree or bool(depth.readiness), verbose)
         emit(
             _statistics(diagnosis, output_format) if statistics else _render(diagnosis, output_format, style),
             output,
@@ -238,7 +226,7 @@ def scan(
 
         emit(render(diagnosis), html)
     write_reports(diagnosis, reports)
-    write_repro(diagnosis, settings["repro"])
+    write_repro(diagnosis, depth.repro)
     code = exit_code(diagnosis, fail_on, max_breaks)
     if interrupts.requested:
         context.exit(INTERRUPTED)

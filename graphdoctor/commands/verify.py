@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit
+from graphdoctor.commands.options.run_target import run_target_options
 
 if TYPE_CHECKING:
     from graphdoctor.changes.change import Change
     from graphdoctor.changes.proof import Proof
+    from graphdoctor.scan.options import TargetOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -35,16 +37,7 @@ Exit codes:
 @click.argument("after", type=click.Path(path_type=Path), metavar="[AFTER]", required=False)
 @click.option("--patch", type=click.Path(path_type=Path), metavar="FILE", help="The change as a unified diff.")
 @click.option("--against", metavar="GITREF", help="The change of the work tree since HEAD left this commit or branch.")
-@click.option("--target", metavar="NAME", help="The class or function to run.")
-@click.option("--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH].")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Time limit of one run.  [default: 120, or the project's setting]",
-)
+@run_target_options
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
@@ -55,11 +48,7 @@ def verify(
     after: Path | None,
     patch: Path | None,
     against: str | None,
-    target: str | None,
-    inputs: tuple[str, ...],
-    device: str,
-    mode: str | None,
-    timeout: float | None,
+    target: TargetOptions,
     html: str | None,
     output_format: str,
     output: str | None,
@@ -78,15 +67,8 @@ def verify(
 
     if not file.is_file():
         raise OneLine(f"{file} is not a file: give one Python file that declares a sample input")
-    options = ScanOptions(
-        (str(file),),
-        target=target,
-        inputs=inputs,
-        device=device,
-        mode=mode,
-        timeout=timeout,
-        command=shlex.join(["graphdoctor", *sys.argv[1:]]),
-    )
+    command = shlex.join(["graphdoctor", *sys.argv[1:]])
+    options = ScanOptions((str(file),), command=command).with_groups(target)
     try:
         change = _change(file, after, patch, against)
         with Progress(sys.stderr) as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphdoctor.config import project
@@ -17,25 +17,77 @@ class UsageError(Exception):
     """A scan that cannot be made as asked; the text is one line for the user."""
 
 
-@dataclass(frozen=True)
-class ScanOptions:
-    """What to scan and how. None for ``run``: run when one file is given that declares a sample.
+@dataclass(frozen=True, kw_only=True)
+class ProjectOptions:
+    """Which settings are read, and which rules of the project are executed."""
 
-    ``timeout`` is in seconds and for one run; None for it and for ``mode`` takes the project's setting. The fields that
-    have the name of a setting are values for it, as project.READERS reads them.
-    """
+    #: A configuration file, or ``key=value``.
+    config: tuple[str, ...] = ()
+    #: Read no configuration file.
+    isolated: bool = False
+    #: Folders of rules, whose files are executed; and whether those that the project's settings name are.
+    rules: tuple[str, ...] = ()
+    allow_project_rules: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingOptions(ProjectOptions):
+    """Values for settings of the project, as project.READERS reads them; empty ones leave the setting as it is."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    extend_exclude: tuple[str, ...] = ()
+    target_torch: str | None = None
+    follow: tuple[str, ...] = ()
+    #: The interpreter or environment in which followed packages are looked for.
+    python: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """What is run. ``timeout`` is in seconds and for one run; None for it and for ``mode`` takes the setting."""
+
+    target: str | None = None
+    inputs: tuple[str, ...] = ()
+    device: str = "auto"
+    mode: str | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthOptions:
+    """What is looked for beside the graph breaks."""
+
+    #: Nothing behind the verdict; all that there is behind it.
+    quick: bool = False
+    deep: bool = False
+    #: Try each submodule alone, try the backends one by one, make a script that fails as the model does (its file).
+    readiness: bool = False
+    ladder: bool = False
+    repro: str | None = None
+    #: What a training step uses (graphdoctor.dynamic.worker.training), and whether its backward is compiled.
+    optimizer: str | None = None
+    compiled_autograd: bool = False
+    #: Count by further runs where to put torch.compile.
+    advise: bool = False
+
+
+#: Options that commands share; ScanOptions has the fields of each.
+Group = ProjectOptions | SettingOptions | TargetOptions | DepthOptions
+
+
+@dataclass(frozen=True)
+class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
+    """What to scan and how. None for ``run``: run when one file is given that declares a sample."""
 
     paths: tuple[str, ...]
     run: bool | None = None
-    target: str | None = None
-    inputs: tuple[str, ...] = ()
     #: Python with a graphdoctor_target() that is run in place of the file (graphdoctor.dynamic.named).
     sample: str = ""
-    device: str = "auto"
-    mode: str | None = None
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    timeout: float | None = None
     verify: bool = True
     #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
     each_fix: bool = False
@@ -47,37 +99,9 @@ class ScanOptions:
     only_given: bool = False
     #: What changes from call to call when recompiles are counted, as graphdoctor.dynamic.parent.vary_specs reads it.
     vary: tuple[str, ...] = ()
-    #: Try each submodule alone, try the backends one by one, make a script that fails as the model does (its file).
-    readiness: bool = False
-    ladder: bool = False
-    repro: str | None = None
-    #: Nothing behind the verdict; all that there is behind it.
-    quick: bool = False
-    deep: bool = False
-    #: What a training step uses (graphdoctor.dynamic.worker.training), and whether its backward is compiled.
-    optimizer: str | None = None
-    compiled_autograd: bool = False
-    #: Count by further runs where to put torch.compile.
-    advise: bool = False
     #: Show also what may break only under settings that the source does not show.
     possible: bool = False
     command: str = ""
-    extend_select: tuple[str, ...] = ()
-    extend_ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    extend_exclude: tuple[str, ...] = ()
-    target_torch: str | None = None
-    follow: tuple[str, ...] = ()
-    #: Folders of rules, whose files are executed; and whether those that the project's settings name are.
-    rules: tuple[str, ...] = ()
-    allow_project_rules: bool = False
-    #: A configuration file, or ``key=value``.
-    config: tuple[str, ...] = ()
-    #: Read no configuration file.
-    isolated: bool = False
-    #: The interpreter or environment in which followed packages are looked for.
-    python: str | None = None
     #: Errors in packages that are followed count as errors.
     fail_third_party: bool = False
     #: What the path ``-`` stands for, and the file that it is the text of.
@@ -92,6 +116,10 @@ class ScanOptions:
     #: Compare with the report in this JSON file, or with the commit of this git ref.
     baseline: str | None = None
     diff_base: str | None = None
+
+    def with_groups(self, *groups: Group) -> ScanOptions:
+        """These options with the values of ``groups``."""
+        return replace(self, **{name: value for group in groups for name, value in vars(group).items()})
 
 
 def settings_for(options: ScanOptions) -> project.Config:

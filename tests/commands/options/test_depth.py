@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.commands.optional_check_options import write_repro
+from graphdoctor.commands.options.depth import write_repro
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun, Ladder, Stage
 
