@@ -135,7 +135,9 @@ def _the_run(run: DynamicRun) -> str:
 
 
 def _ended(run: DynamicRun) -> str:
-    return _WORDS[run.outcome] + (f" ({run.detail})" if run.detail else "")
+    # A detail that names a place has brackets of its own.
+    detail = f": {run.detail}" if "(" in run.detail else f" ({run.detail})"
+    return _WORDS[run.outcome] + (detail if run.detail else "")
 
 
 def _count(number: int, thing: str) -> str:

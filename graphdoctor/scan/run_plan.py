@@ -38,7 +38,7 @@ class RunPlan:
 def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
     """What ``options`` ask to run of ``inputs``."""
     if options.run is False:
-        return RunPlan(None, "--no-run was given", settings.mode)
+        return RunPlan(None, "", settings.mode)
     problem = _problem(options, inputs)
     return RunPlan(
         request=None if problem else _request(options, settings, inputs),
@@ -80,7 +80,8 @@ def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None,
     if problem and plan.required:
         raise UsageError(f"cannot run: {problem}")
     if problem or plan.request is None:
-        return None, f"not run: {problem}"
+        # Whoever said --no-run needs no note on it: the headline says static analysis.
+        return None, f"not run: {problem}" if problem else ""
     return replace(plan.request, watch=(*plan.request.watch, *map(str, static.helpers.values()))), ""
 
 

@@ -51,7 +51,7 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     if session.interrupts.requested:
         request, reason = None, "interrupted while the files were read: nothing was run"
     if request is None:
-        return Ran(environment=environment, notes=(reason,))
+        return Ran(environment=environment, notes=(reason,) if reason else ())
     early()
     if plan.quick or fixable:
         request = replace(request, part="verdict")
