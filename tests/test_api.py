@@ -156,7 +156,7 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return " ".join(api.scan(api.ScanOptions((path,), **options)).notes)
 
     monkeypatch.chdir(tmp_path)
-    assert note("plain.py", run=False) == ""
+    assert note("plain.py", run=False).startswith("nothing to check: ")
     assert note(".").startswith("not run: only a file that is given alone is run")
     assert note("plain.py").startswith("not run: plain.py declares no sample input; add graphdoctor_target()")
     assert note("bad.py").startswith("not run: bad.py syntax error in line 1")

@@ -151,7 +151,9 @@ def _comparison(diagnosis: Diagnosis) -> str:
 def _proof(diagnosis: Diagnosis) -> str:
     """What the fixes were seen to do, and the command that applies them."""
     found = proof(diagnosis)
-    return f"**{escape(found.title)}.** To apply: {code(found.command)}" if found else ""
+    if found is None:
+        return ""
+    return f"**{escape(found.title)}.**" + (f" To apply: {code(found.command)}" if found.command else "")
 
 
 def _fold(name: str, parts: Iterable[str]) -> str:
