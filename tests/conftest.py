@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 # Several processes share the cores; threads of torch that wait for work would only take them from each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -41,6 +44,19 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ["GRAPHDOCTOR_CACHE_DIR"] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_worker() -> Iterator[None]:
+    """Scans in the process of the tests run their code in forks of one worker, which imports torch once."""
+    if importlib.util.find_spec("torch") is None:
+        yield
+        return
+    from graphdoctor.dynamic.parent import runner
+
+    with runner.Server() as server, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(runner, "Server", lambda: contextlib.nullcontext(server))
+        yield
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The root of the repository."""
@@ -49,19 +65,32 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command line in a process of its own: ``graphdoctor("scan", path, cwd=..., env=...)``."""
+    """Run the command line: ``graphdoctor("scan", path, cwd=..., env=...)``.
+
+    It runs in the process of the tests, where scans share a worker; with an environment, in a process of its own.
+    """
 
     def run(
         *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "graphdoctor", *map(str, arguments)],
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        words = [str(word) for word in arguments]
+        if env is not None:
+            return subprocess.run(
+                [sys.executable, "-m", "graphdoctor", *words],
+                cwd=cwd,
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+            )
+        from graphdoctor import cli
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.chdir(cwd)
+            done = CliRunner().invoke(cli.cli, words, prog_name="graphdoctor")
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
     return run
 

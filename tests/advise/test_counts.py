@@ -18,9 +18,7 @@ TARGETS = Path(__file__).parent / "targets"
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FILES = {
     "gpt2, cache": TARGETS / "gpt2_cache.py",
-    "gpt2, no cache": TARGETS / "gpt2_no_cache.py",
     "vit": TARGETS / "vit.py",
-    "captioner": FIXTURES / "captioner/model.py",
     "demo": FIXTURES / "demo/model.py",
 }
 

@@ -179,7 +179,7 @@ def every_plan(text: str) -> list[FixPlan]:
 
 def test_generated_programs_still_parse() -> None:
     fixes = 0
-    for seed in range(500):
+    for seed in range(250):
         text = program(seed)
         ast.parse(text)
         plans = every_plan(text)
@@ -190,4 +190,4 @@ def test_generated_programs_still_parse() -> None:
         ast.parse(after)
         assert (("\r\n" in after) == ("\r\n" in text) and "\n" not in after.replace("\r\n", "")) or "\r\n" not in text
         fixes += len(chosen)
-    assert fixes > 1000
+    assert fixes > 500
