@@ -67,18 +67,19 @@ def root() -> Path:
 def graphdoctor() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command line: ``graphdoctor("scan", path, cwd=..., env=...)``.
 
-    It runs in the process of the tests, where scans share a worker; with an environment, in a process of its own.
+    It runs in the process of the tests, where scans share a worker. With an environment it is a process of its own, and
+    for ``run``, whose program has the streams of the command.
     """
 
     def run(
         *arguments: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in arguments]
-        if env is not None:
+        if env is not None or words[:1] == ["run"]:
             return subprocess.run(
                 [sys.executable, "-m", "graphdoctor", *words],
                 cwd=cwd,
-                env={**os.environ, **env},
+                env={**os.environ, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

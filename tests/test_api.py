@@ -10,6 +10,7 @@ import pytest
 
 from graphdoctor import api
 from graphdoctor.dynamic.parent import runner
+from graphdoctor.dynamic.parent.server import Server
 from graphdoctor.model.findings import Diagnosis, Finding
 
 MODEL = """import torch
@@ -76,9 +77,9 @@ def test_fixes_are_verified_without_touching_the_file(diagnosis: Diagnosis, mode
 
 
 def test_where_no_copy_can_be_run_no_fix_is_called_wrong(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers: list[runner.Server] = []
+    servers: list[Server] = []
 
-    class Known(runner.Server):
+    class Known(Server):
         def __init__(self) -> None:
             super().__init__()
             servers.append(self)

@@ -51,13 +51,16 @@ def test_the_command_prints_a_row_beside_the_published_number(tmp_path: Path) ->
     assert found["published"]["rows"]["static: eager"] == {"steps_per_second": 3.11, "warm_up": None}
 
 
-def test_the_original_size_without_a_gpu_says_so(tmp_path: Path) -> None:
+def test_the_original_size_without_a_gpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
+
+    from benchmarks.captioning import row
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    done = study("--original", "--rows", "static: eager", "--json", str(tmp_path / "found.json"))
-    assert "failed: the original size needs a GPU, and torch finds none" in done.stdout
+    monkeypatch.setattr(sys, "argv", ["row", "0", "eager", "original"])
+    with pytest.raises(SystemExit, match="the original size needs a GPU, and torch finds none"):
+        row.main()
 
 
 def test_a_row_over_its_limit_is_given_up(tmp_path: Path) -> None:

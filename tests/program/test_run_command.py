@@ -73,19 +73,16 @@ def run(
     return done, report_of(file) if file.exists() else {}
 
 
-def test_breaks_have_the_rules_and_fixes_of_the_source(graphdoctor: Command, tmp_path: Path) -> None:
+def test_breaks_are_those_of_torch_logs_with_the_rules_and_fixes_of_the_source(
+    graphdoctor: Command, tmp_path: Path
+) -> None:
     program(tmp_path, BREAKS)
-    done, report = run(graphdoctor, tmp_path, "train.py")
+    done, report = run(graphdoctor, tmp_path, "train.py", env={"TORCH_LOGS": "graph_breaks"})
     assert done.returncode == 1, done.stderr
     assert places(report) == [("GD101", "train.py", PRINT, "confirmed"), ("GD201", "train.py", CONDITION, "confirmed")]
     assert all(finding["fix"]["edits"] for finding in report["findings"])
     assert report["summary"]["headline"] == "Not ready: 2 graph breaks in your code"
     assert report["dynamic"][0]["target"] == "train.py"
-
-
-def test_breaks_are_those_that_torch_logs_tell_of(graphdoctor: Command, tmp_path: Path) -> None:
-    program(tmp_path, BREAKS)
-    done, report = run(graphdoctor, tmp_path, "train.py", env={"TORCH_LOGS": "graph_breaks"})
     told = {int(line) for line in re.findall(r"Graph break in user code at \S*train.py:(\d+)", done.stderr)}
     assert told == {b["line"] for b in report["dynamic"][0]["breaks"]} == {CONDITION, PRINT}
 
@@ -127,7 +124,6 @@ def test_sitecustomize_of_the_user_runs_too(graphdoctor: Command, tmp_path: Path
         ("os.kill(os.getpid(), signal.SIGKILL)", 137, "train.py was killed (SIGKILL)"),
         ("os.kill(os.getpid(), signal.SIGINT)", 130, "train.py was interrupted (SIGINT)"),
         ("raise ValueError('no data')", 1, "train.py ended with exit code 1"),
-        ("sys.exit(7)", 7, "train.py ended with exit code 7"),
         ("os._exit(3)", 3, "train.py ended with exit code 3"),
     ],
 )
@@ -194,15 +190,10 @@ def test_program_that_compiles_nothing_is_one_line(
     assert (done.returncode, done.stderr) == (code, f"graphdoctor: {line}\n")
 
 
-@pytest.mark.parametrize("option", ["--exit-zero", "--fail-on=none"])
-def test_gate_can_be_left_out(graphdoctor: Command, tmp_path: Path, option: str) -> None:
-    program(tmp_path, BREAKS)
-    assert run(graphdoctor, tmp_path, option, "train.py")[0].returncode == 0
-
-
 def test_program_ends_after_its_steps(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS.replace("range(4)", "range(100)"))
-    done, report = run(graphdoctor, tmp_path, "--steps", "3", "train.py")
+    done, report = run(graphdoctor, tmp_path, "--steps", "3", "--exit-zero", "train.py")
+    assert done.returncode == 0
     assert done.stdout == "in forward\n" * 3
     assert "train.py was ended after the steps that --steps asked for" in report["notes"]
     assert [line for _, _, line, _ in places(report)] == [PRINT, CONDITION]
@@ -210,6 +201,7 @@ def test_program_ends_after_its_steps(graphdoctor: Command, tmp_path: Path) -> N
 
 def test_recording_that_is_kept_can_be_traced(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS)
-    _, report = run(graphdoctor, tmp_path, "--record", "kept", "train.py")
+    done, report = run(graphdoctor, tmp_path, "--record", "kept", "--fail-on=none", "train.py")
+    assert done.returncode == 0
     done = graphdoctor("trace", "kept", "--output-format", "json", cwd=tmp_path)
     assert places(json.loads(done.stdout)) == places(report)

@@ -105,6 +105,7 @@ def test_messages_of_a_worker() -> None:
         (b"[" * 100_000, "is not JSON"),
         (b"9" * 10_000, "is not JSON"),
         (b"null", "is no message"),
+        (b"[1]", "is no message"),
         (b"{}", "is no message"),
         (b'{"kind": []}', "is no message"),
         (b'{"kind": "gone", "code": 0}', "is no message"),

@@ -86,7 +86,7 @@ def test_hostile_text_stays_text(hostile: Diagnosis) -> None:
     assert set(re.findall(r"</?([a-z]+)", outside)) <= {"code", "details", "summary", "sub"}
 
 
-@pytest.mark.parametrize("count", [50, 500, 5_000])
+@pytest.mark.parametrize("count", [50, 2_000])
 def test_fits_a_comment_whatever_the_size(many: Callable[[int], Diagnosis], count: int) -> None:
     shown = document.render(many(count))
     assert _size(shown) <= 60_000
