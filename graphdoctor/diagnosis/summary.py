@@ -78,6 +78,10 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
             found.append(f"backend {stage.name} fails in {stage.layer}")
         elif stage.outcome == "differs":
             found.append(f"backend {stage.name} gives other outputs than eager")
+    for backend in run.audit.backends if run.audit is not None else ():
+        if backend.outcome == "differs":
+            oracles = ", ".join(dict.fromkeys(deviation.oracle for deviation in backend.deviations))
+            found.append(f"compiling with {backend.name} changes the answer ({oracles})")
     step = run.training
     if step is not None and step.outcome != "ok":
         found.append(f"the training step {_WORDS[step.outcome]}")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from graphdoctor.model.audit import Audit
 from graphdoctor.model.findings import Grade, Owner
 
 ModuleState = Literal["compiled", "partly", "eager", "no-operators", "not-called"]
@@ -305,6 +306,7 @@ class DynamicRun:
     blocks: tuple[Blocks, ...] = ()
     readiness: Readiness | None = None
     ladder: Ladder | None = None
+    audit: Audit | None = None
     training: Training | None = None
     device_checks: DeviceChecks | None = None
     #: What was not done, and why, one line each: it did not fit into the time limit, or ended the process.

@@ -9,6 +9,7 @@ from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
+    from graphdoctor.model.audit import Audit
     from graphdoctor.model.runs import (
         Blocks,
         DeviceChecks,
@@ -29,6 +30,7 @@ def lines(run: DynamicRun, first: bool = True) -> list[str]:
     found = [_blocks(group) for group in run.blocks if group.compilations or group.alone is not None]
     found += _readiness(run.readiness) if run.readiness else []
     found += _ladder(run.ladder) if run.ladder else []
+    found += audit(run.audit) if run.audit else []
     found += _training(run.training) if run.training else []
     found += _device(run.device_checks) if run.device_checks else []
     if first and run.device_checks and run.device_checks.unchecked:
@@ -94,6 +96,25 @@ def _ladder(ladder: Ladder) -> list[str]:
         elif stage.outcome == "skipped":
             found.append(f"backend {stage.name} not tried: {stage.detail}")
     return found
+
+
+def audit(made: Audit) -> list[str]:
+    """Which backends do what eager does, and how the first that does not differs."""
+    same = [backend.name for backend in made.backends if backend.outcome == "same"]
+    backends = f"backend{'s' if len(same) > 1 else ''} {', '.join(same)}"
+    found = [f"audit: the same as without compiling: {backends}"] if same else []
+    for backend in made.backends:
+        if backend.outcome == "differs":
+            said = "; ".join(f"{deviation.oracle}: {deviation.detail}" for deviation in backend.deviations[:_NAMED])
+            more = len(backend.deviations) - _NAMED
+            found.append(
+                f"audit: {backend.name} ({backend.layer}) changes the answer: {said}"
+                + (f"; and {more} more" if more > 0 else "")
+                + (f"; the first submodule whose outputs differ is {made.submodule}" if made.submodule else "")
+            )
+        elif backend.outcome == "skipped":
+            found.append(f"audit: {backend.name} not tried: {backend.detail}")
+    return found + ([f"audit: {made.detail}"] if made.detail else [])
 
 
 def _training(step: Training) -> list[str]:

@@ -68,6 +68,8 @@ class DepthOptions:
     #: Try each submodule alone, try the backends one by one, make a script that fails as the model does (its file).
     readiness: bool = False
     ladder: bool = False
+    #: Compare all that each backend leaves behind with eager.
+    audit: bool = False
     repro: str | None = None
     #: What a training step uses (graphdoctor.dynamic.worker.training), and whether its backward is compiled.
     optimizer: str | None = None

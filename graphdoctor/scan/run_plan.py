@@ -98,6 +98,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         vary=options.vary,
         readiness=options.readiness or options.deep or None,
         ladder=options.ladder or options.deep or options.repro is not None or None,
+        audit=options.audit or options.deep,
         deep=options.deep,
         repro=options.repro is not None,
         optimizer=options.optimizer,

@@ -91,6 +91,7 @@ SCAN: dict[str, Case] = {
     "timeout": (RUN, ("--timeout", "0.01")),
     "readiness": (READY, ("--readiness",)),
     "ladder": (READY, ("--ladder",)),
+    "audit": (("scan", "modes.py", "--run", "--mode", "train", "--no-verify"), ("--audit",)),
     "repro": (NO_RUN, ("--repro", "repro.py")),
     "optimizer": (TRAIN, ("--optimizer", "sgd")),
     "compiled_autograd": ((*TRAIN, "--optimizer", "sgd"), ("--compiled-autograd",)),

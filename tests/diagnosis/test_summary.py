@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphdoctor.diagnosis.summary import summarise
+from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.findings import Edit, Fix, ScannedFile
 from graphdoctor.model.runs import FullGraph, Ladder, Numerics, Recompile, Stage, Training
 
@@ -91,6 +92,9 @@ def test_a_backend_that_fails_or_differs_is_not_ready(build: Any) -> None:
     summary = summarise(FILES, [], [build.run(ladder=differs)])
     assert summary.verdict == "not-ready" and "backend inductor gives other outputs than eager" in summary.headline
     assert summarise(FILES, [], [build.run(ladder=Ladder(passed))]).verdict == "ready"
+    audit = Audit((Audited("aot_eager", "differs", "AOTAutograd", (Deviation("aliasing", "d"),)),))
+    summary = summarise(FILES, [], [build.run(audit=audit)])
+    assert summary.headline.endswith("compiling with aot_eager changes the answer (aliasing)")
 
 
 def test_a_training_step_that_fails_or_differs_is_not_ready(build: Any) -> None:

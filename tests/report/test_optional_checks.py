@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import (
     Blocks,
@@ -49,6 +50,13 @@ RUN = DynamicRun(
         2,
     ),
     ladder=Ladder((Stage("eager", "ok"), Stage("aot_eager", "failed", "AOTAutograd", "no rule", "net.py", 3))),
+    audit=Audit(
+        (
+            Audited("eager", "same", "Dynamo"),
+            Audited("aot_eager", "differs", "AOTAutograd", (Deviation("outputs", "output: 1 and 2"),)),
+        ),
+        "encoder",
+    ),
     training=Training("sgd", True, {"forward": 1, "backward": 2, "step": 0}, Numerics(True, 0.0, "")),
     device_checks=DeviceChecks(hints=(Hint("slow", "do this"),), unchecked=("CUDA graphs",)),
 )
@@ -62,6 +70,9 @@ def test_every_part_has_its_sentence() -> None:
         "head (Head) does not compile alone at net.py:7: print()",
         "backends that work: eager",
         "backend aot_eager fails in AOTAutograd at net.py:3: no rule",
+        "audit: the same as without compiling: backend eager",
+        "audit: aot_eager (AOTAutograd) changes the answer: outputs: output: 1 and 2; the first submodule whose outputs "
+        "differ is encoder",
         "training step (forward, backward by compiled autograd, step of sgd): 1 graph in forward, 2 graphs in backward; "
         "parameters and gradients against eager: equal (largest difference 0)",
         "speed: slow; do this",

@@ -30,6 +30,9 @@ depth_options = option_group(
         "ladder": click.option(
             "--ladder", is_flag=True, help="Try eager, aot_eager, ... inductor: which layer fails. Takes longer."
         ),
+        "audit": click.option(
+            "--audit", is_flag=True, help="Does compiling change the answer? Each backend against eager."
+        ),
         "repro": click.option(
             "--repro", metavar="FILE", help="With what --ladder does: write a script that fails in the same way."
         ),
@@ -52,6 +55,7 @@ def check_depth(depth: DepthOptions, vary: tuple[str, ...]) -> None:
         "deep": depth.deep,
         "readiness": depth.readiness,
         "ladder": depth.ladder,
+        "audit": depth.audit,
         "repro": depth.repro,
         "advise": depth.advise,
         "vary": vary,

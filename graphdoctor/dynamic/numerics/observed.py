@@ -28,10 +28,14 @@ RAISED = "raised"
 TEXT = "text of what was raised"
 DELIBERATE = "raised on purpose"
 
-_MEMORY, _GRADIENT, _DEVICE, _STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
-_OWN, _ITSELF = "its own", " itself"
-_PARTS = (_STATE, _MEMORY, _GRADIENT, _DEVICE)
-_OUTPUT, _LOSS, _GRADIENT_OF = "standard output", "loss", "gradient of "
+#: What the two snapshots are called that are compared.
+Sides = tuple[str, str]
+VERIFIED: Sides = ("the original", "the fixed code")
+
+MEMORY, GRADIENT, DEVICE, STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
+OWN, _ITSELF = "its own", " itself"
+_PARTS = (STATE, MEMORY, GRADIENT, DEVICE)
+_OUTPUT, LOSS, GRADIENT_OF = "standard output", "loss", "gradient of "
 _LONGEST = 100_000
 
 
@@ -46,21 +50,21 @@ def observe(sample: Sample, call: Call, modules: Sequence[ModuleType], expected:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         outputs, loss = call(sample)
-    names = {name.removeprefix(_STATE) for name in expected if name.startswith(_STATE)}
+    names = {name.removeprefix(STATE) for name in expected if name.startswith(STATE)}
     changed = state.written(before, state.of(sample, modules), names)
     found = comparison.snapshot(sample, outputs)
     if loss is not None:
-        found[_LOSS] = loss.detach().clone()
+        found[LOSS] = loss.detach().clone()
     tensors = {**_tensors(sample.args, "input"), **_tensors(sample.kwargs, "input"), **_tensors(outputs, "output")}
     for name, tensor in {**tensors, **changed.tensors}.items():
-        found[f"{_GRADIENT}{name}"] = tensor.requires_grad
-        found[f"{_DEVICE}{name}"] = str(tensor.device)
+        found[f"{GRADIENT}{name}"] = tensor.requires_grad
+        found[f"{DEVICE}{name}"] = str(tensor.device)
     for name, tensor in {**_tensors(outputs, "output"), **changed.tensors}.items():
-        found[f"{_MEMORY}{name}"] = owner = memory.owner(name, tensor)
+        found[f"{MEMORY}{name}"] = owner = memory.owner(name, tensor)
         if owner.endswith(_ITSELF):
             # Its gradient is that of the other.
-            found.pop(f"{_GRADIENT_OF}{name}", None)
-    found |= {f"{_STATE}{name}": value for name, value in changed.leaves.items()}
+            found.pop(f"{GRADIENT_OF}{name}", None)
+    found |= {f"{STATE}{name}": value for name, value in changed.leaves.items()}
     found |= _parameters(sample)
     found |= state.random_numbers()
     found |= _settings()
@@ -75,14 +79,15 @@ def of_error(error: Exception, is_own: Callable[[str], bool]) -> Snapshot:
     return {RAISED: kind, TEXT: text, DELIBERATE: _is_deliberate(error, is_own)}
 
 
-def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str]]:
+def differences(expected: Snapshot, actual: Snapshot, sides: Sides = VERIFIED) -> Iterator[tuple[str, str]]:
     """Each leaf in which the two differ, and a clause that says how; tolerances are those of the dtype."""
+    before, after = sides
     # The outputs first, then what was written, then whose memory it is: these explain the others.
-    order = ("output", _STATE, _MEMORY)
+    order = ("output", STATE, MEMORY)
     names = sorted(dict.fromkeys([*expected, *actual]), key=lambda n: [not n.startswith(start) for start in order])
     for name in names:
         if name not in expected or name not in actual:
-            yield name, _one_sided(name, "the original" if name in expected else "the fixed code", expected, actual)
+            yield name, _one_sided(name, sides if name in expected else (after, before), expected, actual)
             continue
         a, b = expected[name], actual[name]
         where = comparison.compare({name: a}, {name: b}, scaled=True).where
@@ -90,10 +95,10 @@ def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str
             continue
         if name.startswith("the state of "):
             yield name, f"{name} differs: other random numbers follow"
-        elif name.startswith((_MEMORY, _GRADIENT, _DEVICE, "the setting ")):
-            yield name, f"{name} is {a} in the original and {b} in the fixed code"
-        elif name.startswith(_STATE):
-            yield name, f"what is written differs, {where.removeprefix(_STATE)}"
+        elif name.startswith((MEMORY, GRADIENT, DEVICE, "the setting ")):
+            yield name, f"{name} is {a} in {before} and {b} in {after}"
+        elif name.startswith(STATE):
+            yield name, f"what is written differs, {where.removeprefix(STATE)}"
         else:
             yield name, where
 
@@ -101,31 +106,31 @@ def differences(expected: Snapshot, actual: Snapshot) -> Iterator[tuple[str, str
 def is_harmless(name: str, before: Snapshot, after: Snapshot) -> bool:
     """Whether few callers notice the difference: memory that is no longer shared, and a written number that is a 0-d
     tensor in one and a Python number of the same value in the other."""
-    if name.startswith(_MEMORY):
-        return bool(after.get(name) == _OWN) or _is_kind_of_number(name, before, after)
+    if name.startswith(MEMORY):
+        return bool(after.get(name) == OWN) or _is_kind_of_number(name, before, after)
     return _is_kind_of_number(name, before, after)
 
 
 def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapshot) -> bool:
     """Whether fixes that announce the differences ``known`` (``graphdoctor.model.Known``) may differ in this leaf."""
-    if name.startswith(_GRADIENT_OF):
+    if name.startswith(GRADIENT_OF):
         return "gradients" in known
     if "early" in known and name.startswith("the state of "):
         return True
-    if "early" in known and name.startswith(_STATE) and name.endswith(".training"):
+    if "early" in known and name.startswith(STATE) and name.endswith(".training"):
         # What is made with the module follows its train() and eval().
         return True
     if "anew" in known and name in before and name not in after:
         return name.startswith(tuple(f"{part}attribute " for part in _PARTS))
     # Where nothing needs a gradient, there is nothing to go backward from.
-    is_result = name.startswith(_GRADIENT) and not name.startswith(f"{_GRADIENT}input")
-    return "requires_grad" in known and (is_result or name == _LOSS)
+    is_result = name.startswith(GRADIENT) and not name.startswith(f"{GRADIENT}input")
+    return "requires_grad" in known and (is_result or name == LOSS)
 
 
 def has_overflowed(name: str, before: Snapshot, after: Snapshot) -> bool:
     """Whether these are gradients that differ only where one of the two is NaN or infinite."""
     a, b = before.get(name), after.get(name)
-    if not name.startswith(_GRADIENT_OF) or not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+    if not name.startswith(GRADIENT_OF) or not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         return False
     if a.shape != b.shape or a.layout is not torch.strided or b.layout is not torch.strided:
         return False
@@ -135,7 +140,7 @@ def has_overflowed(name: str, before: Snapshot, after: Snapshot) -> bool:
 
 
 def _is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
-    written = _STATE + next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
+    written = STATE + next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
     number, tensor = before.get(written), after.get(written)
     if isinstance(number, torch.Tensor):
         number, tensor = tensor, number
@@ -144,13 +149,14 @@ def _is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
     return comparison.compare({name: float(number)}, {name: float(tensor)}).where is None
 
 
-def _one_sided(name: str, who: str, expected: Snapshot, actual: Snapshot) -> str:
+def _one_sided(name: str, sides: Sides, expected: Snapshot, actual: Snapshot) -> str:
+    """What only the first of ``sides`` leaves behind."""
+    who, other = sides
     value = expected.get(name, actual.get(name))
     shown = "" if isinstance(value, torch.Tensor) else f" ({value!r})"
-    if name.startswith(_STATE):
-        return f"only {who} writes {name.removeprefix(_STATE)}{shown[:60]}"
-    if name.startswith(_GRADIENT_OF):
-        other = "the fixed code" if who == "the original" else "the original"
+    if name.startswith(STATE):
+        return f"only {who} writes {name.removeprefix(STATE)}{shown[:60]}"
+    if name.startswith(GRADIENT_OF):
         return f"{name} is None in {other} and a tensor in {who}"
     return f"{name} is there in {who} only"
 
@@ -182,7 +188,7 @@ class _Memory:
         first = self._storages.setdefault(place, name) if place else name
         if known != name:
             return f"that of {known}{_ITSELF}"
-        return f"shared with {first}" if first != name else _OWN
+        return f"shared with {first}" if first != name else OWN
 
 
 def _storage(tensor: torch.Tensor) -> int:

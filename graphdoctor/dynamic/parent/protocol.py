@@ -58,6 +58,8 @@ class RunRequest:
     readiness: bool | None = None
     #: The backends one after the other; None: where compiling raises.
     ladder: bool | None = None
+    #: Whether compiling changes the answer: each backend against eager.
+    audit: bool = False
     #: A script that fails as the ladder did, run once to see that it does.
     repro: bool = False
     #: A whole training step: the name of the optimizer, and whether backward is compiled too.

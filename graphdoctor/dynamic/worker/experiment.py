@@ -166,7 +166,7 @@ class Experiment:
         sample = self.target.sample(self.mode)
         function = torch.compile(sample.function, backend=self.backend)
         snapshot: compare.Snapshot | None = None
-        before = state.of(sample, self._modules())
+        before = state.of(sample, self.modules())
         fault: Fault | None = None
         failure: RawEvent | None = None
         with record() as recording, self.budget.compiles():
@@ -186,7 +186,7 @@ class Experiment:
         )
         if fault is not None:
             return replace(run, outcome=fault.outcome, detail=fault.detail), None
-        run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self._modules())).leaves))
+        run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:
             # Verifying a fix asks for breaks and results only.
             return run, snapshot
@@ -248,7 +248,7 @@ class Experiment:
             compare.save({"backward": backward}, request.reference, f"{self.mode}-backward")
 
         def call(sample: Sample) -> tuple[Any, torch.Tensor | None]:
-            return self._call(sample, backward=backward)
+            return self.answer(sample, backward=backward)
 
         varying = Varying(
             self.target,
@@ -256,7 +256,7 @@ class Experiment:
             call,
             request.reference,
             backward,
-            self._modules(),
+            self.modules(),
             self._is_own,
             self.request.known,
         )
@@ -265,7 +265,7 @@ class Experiment:
                 return varying.repeat()
             return varying.check() if self.request.compare else varying.record(seen, update)
 
-    def _modules(self) -> list[ModuleType]:
+    def modules(self) -> list[ModuleType]:
         """The imported modules of the user's own code."""
         return [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
 
@@ -290,8 +290,11 @@ class Experiment:
         found = compare.snapshot(sample, outputs)
         return found if loss is None else {**found, "loss": loss.detach().clone()}
 
-    def _call(self, sample: Sample, backward: bool = False) -> tuple[Any, torch.Tensor | None]:
-        outputs, _, loss = self._call_within(sample, nullcontext(), backward=backward)
+    def answer(
+        self, sample: Sample, function: Callable[..., Any] | None = None, backward: bool = False
+    ) -> tuple[Any, torch.Tensor | None]:
+        """What calling ``sample``, or what it was compiled to, gives: outputs, and the loss that went backward."""
+        outputs, _, loss = self._call_within(sample, nullcontext(), function, backward)
         return outputs, loss
 
     def _call_within(

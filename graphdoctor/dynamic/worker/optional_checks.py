@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from graphdoctor.dynamic.layers import inductor, ladder, repro
+from graphdoctor.dynamic.layers import audit, inductor, ladder, repro
 from graphdoctor.dynamic.modules import diverge, readiness
 from graphdoctor.dynamic.numerics import comparison, reference
 from graphdoctor.dynamic.parent import stages
@@ -20,6 +20,7 @@ from graphdoctor.dynamic.tracing import device
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.dynamic.worker.experiment import Experiment
+from graphdoctor.model.audit import Audit
 from graphdoctor.model.runs import DynamicRun, Ladder, Readiness, Stage, Sweep
 
 Progress = Callable[[str], None]
@@ -44,6 +45,8 @@ class Deeper:
         self.experiment.budget.know(*run.cost)
         if request.recompiles and run.outcome == "ok":
             run = self._recompiles(run)
+        if request.audit and run.outcome in ("ok", "raised"):
+            run = self._step(run, stages.AUDIT, self._audited, asked=True)
         if not request.deeper or run.numerics is None:
             return run
         if self._wants_readiness(run):
@@ -185,6 +188,18 @@ class Deeper:
             last = replace(last, detail=f"{last.detail}; the first submodule that differs is {name}")
         text = self._script(last, fall.kept) if of.request.repro else None
         return Ladder((*fall.stages[:-1], last), text)
+
+    def _audited(self, run: DynamicRun) -> DynamicRun:
+        of = self.experiment
+        try:
+            found = audit.audit(of.target, of.mode, of.answer, of.modules())
+        except BaseException as error:
+            return replace(run, audit=Audit((), detail=fault_of(error, of.places, "while it was audited").detail))
+        last = found.backends[-1]
+        if any(deviation.oracle == "outputs" for deviation in last.deviations):
+            found = replace(found, submodule=self._diverges(inductor.Kept(last.name)))
+        torch._dynamo.reset()
+        return replace(run, audit=found)
 
     def _script(self, last: Stage, kept: inductor.Kept) -> str | None:
         text = source_of(os.path.realpath(self.experiment.request.file))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def fields(run: DynamicRun) -> dict[str, Any]:
-    """``modules``, ``blocks``, ``readiness``, ``ladder``, ``training`` and ``device_checks``: named as in the model.
+    """``modules``, ``blocks``, ``readiness``, ``ladder``, ``audit``, ``training``, ``device_checks``: as in the model.
 
     The script of a ladder is a file of its own, so it is left out.
     """
@@ -21,6 +21,7 @@ def fields(run: DynamicRun) -> dict[str, Any]:
         "blocks": [_plain(asdict(group)) for group in run.blocks],
         "readiness": _plain(asdict(run.readiness)) if run.readiness else None,
         "ladder": ladder,
+        "audit": _plain(asdict(run.audit)) if run.audit else None,
         "training": _plain(asdict(run.training)) if run.training else None,
         "device_checks": _plain(asdict(run.device_checks)) if run.device_checks else None,
     }

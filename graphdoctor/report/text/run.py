@@ -49,15 +49,19 @@ def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]])
                 yield from item(line, 2, look.width)
         elif not look.tree:
             # Which parts compile alone follows from the findings.
-            brief = replace(run, readiness=None, blocks=tuple(group for group in run.blocks if group.at_limit))
+            brief = replace(
+                run, readiness=None, audit=None, blocks=tuple(group for group in run.blocks if group.at_limit)
+            )
             for line in optional_checks.lines(brief, first=False):
                 yield from item(line, 2, look.width)
 
 
 def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
     """What a run that went well shows beside its counts."""
+    from graphdoctor.report import optional_checks
+
     if run.outcome != "ok":
-        return []
+        return optional_checks.audit(run.audit) if run.audit is not None else []
     found = []
     # Where it fails at a finding, the finding and the headline say so.
     at = (run.fullgraph.path or "", run.fullgraph.line or 0)
@@ -65,7 +69,8 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
         found.append(f"fullgraph=True {wording.fullgraph(run.fullgraph)}")
     if run.numerics is not None and run.numerics.equal is False:
         found.append(f"compiled outputs against eager: {wording.numerics(run.numerics)}")
-    return found
+    # Of runs in several modes each has its own.
+    return found + (optional_checks.audit(run.audit) if run.audit is not None else [])
 
 
 def _verbose(run: DynamicRun) -> Iterator[str]:
@@ -93,7 +98,7 @@ def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
         yield "  submodules:"
     for line in tree:
         yield f"    {line}"
-    for line in optional_checks.lines(run, first):
+    for line in optional_checks.lines(replace(run, audit=None), first):
         yield from item(line, 2, look.width)
 
 

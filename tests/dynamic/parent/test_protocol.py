@@ -15,6 +15,7 @@ from graphdoctor.dynamic.parent.protocol import (
     load_run,
     message,
 )
+from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.runs import (
     Blocks,
     Break,
@@ -86,6 +87,7 @@ def test_what_is_known_of_parts_and_layers_survives() -> None:
         blocks=(Blocks("Block", ("a", "b"), 1, alone=2, alone_at_limit=False),),
         readiness=Readiness((), (verdict,), 1),
         ladder=Ladder((Stage("eager", "failed", "Dynamo", "d", "m.py", 1),), "script"),
+        audit=Audit((Audited("eager", "differs", "Dynamo", (Deviation("state", "d"),)),), "block"),
         training=Training("sgd", True, {"forward": 1}, Numerics(True, 0.0, "t")),
         device_checks=DeviceChecks(1, 2, hints=(Hint("text", "action"),), unchecked=("CUDA graphs",)),
     )
