@@ -22,7 +22,7 @@ from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import Instance, TorchModule
+from graphdoctor.static.domain.values import Instance, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, within
@@ -207,7 +207,7 @@ class Net(nn.Module):
         self.layer = nn.Linear(8, 8)
 
     def forward(self, x):
-        self.layer.register_forward_hook(lambda module, args, output: output * 2)  # GB0467
+        next(self.children()).register_forward_hook(lambda module, args, output: output * 2)  # GB0467
         return self.layer(x)
 """,
 )
@@ -403,9 +403,11 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _registers_hook(event: Call) -> bool:
-    """A hook put on a module while tracing; one that was there before is traced."""
+    """A hook put on a module while tracing; one that was there before is traced. Only modules have such methods."""
     receiver = event.receiver
-    is_module = isinstance(receiver, TorchModule) or (isinstance(receiver, Instance) and receiver.info.is_module)
+    is_module = isinstance(receiver, (TorchModule, Unknown)) or (
+        isinstance(receiver, Instance) and receiver.info.is_module
+    )
     return is_module and event.qualname.rpartition(".")[2] in HOOKS
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo
-from graphdoctor.static.domain.value_functions import is_sure_tensor, join, kinds, may_be_tensor, options, walk
-from graphdoctor.static.domain.values import UNKNOWN, Instance, Mapping, Seq, Tensor, Unknown, Value
+from graphdoctor.static.domain.value_functions import is_sure_tensor, join, keep, kinds, may_be_tensor, options, walk
+from graphdoctor.static.domain.values import NONE, UNKNOWN, Instance, Mapping, PythonValue, Seq, Tensor, Unknown, Value
 from graphdoctor.static.interp import definitions, expressions, iteration
 from graphdoctor.static.interp.interpreter import Frame, Interpreter
 
@@ -97,6 +97,9 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             declared = annotated_value(interpreter, info, param.annotation.annotation)
             if _rather_declared(names[name], declared):
                 names[name] = declared
+            elif _asks_for_number(declared):
+                # On the way on which the caller holds a tensor, it would not call this.
+                names[name] = keep(names[name], lambda option: not isinstance(option, Tensor))
     return names
 
 
@@ -109,6 +112,13 @@ def _rather_declared(value: Value, declared: Value) -> bool:
     if Tensor in asked or not asked & {Seq, Mapping}:
         return False
     return Mapping in asked or not any(is_sure_tensor(option) for option in options(value))
+
+
+def _asks_for_number(declared: Value) -> bool:
+    """Whether an annotation promises a Python number, or None."""
+    numbers = ("int", "float", "bool")
+    asked = [option for option in options(declared) if option != NONE]
+    return bool(asked) and all(isinstance(option, PythonValue) and option.kind in numbers for option in asked)
 
 
 def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.BaseExpression) -> Value:

@@ -78,6 +78,8 @@ def _read(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: st
     if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in torch_tables.FIELDS:
         items, position = receiver.items, torch_tables.FIELDS[name]
         return receiver.element if items is None else items[position] if position < len(items) else UNKNOWN
+    if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
+        return PythonValue("str")
     operators.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)
@@ -166,10 +168,16 @@ MODULE_METHODS = torch_tables.words(
     """
 )
 
+#: Names that a ModuleDict does not look up among its children.
+MODULE_DICT_METHODS = MODULE_METHODS | {"items", "keys", "values", "pop", "update", "clear", "forward", "training"}
+
 
 def external_attribute(interpreter: Interpreter, receiver: External, name: str) -> Value:
     """A member of a library (or of another scanned module)."""
     qualname = f"{receiver.qualname}.{name}"
+    if receiver.qualname == "builtins.object" and not name.startswith("__"):
+        # It stands for a module that could not be imported: ``except ImportError: library = object``.
+        return UNKNOWN
     if receiver.qualname.partition(".")[0] not in ("torch", "builtins", "numpy"):
         module = imports.load_module(interpreter, interpreter.frame.module, receiver.qualname)
         found = module.scope.names.get(name) if module is not None else None
@@ -187,7 +195,11 @@ def external_attribute(interpreter: Interpreter, receiver: External, name: str) 
 
 
 def module_attribute(receiver: TorchModule, name: str) -> Value:
-    """An attribute of one of torch's own modules."""
+    """An attribute of one of torch's own modules; what a ModuleDict holds are attributes too."""
+    if isinstance(receiver.children, Mapping) and name not in MODULE_DICT_METHODS:
+        held = receiver.children.get(name)
+        if held is not None:
+            return held
     if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
         return Tensor("float", owned=True)
     if name == "training":

@@ -31,7 +31,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import arguments, definitions, expressions, objects, statements
+from graphdoctor.static.interp import arguments, compile_checks, definitions, expressions, objects, statements
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
 from graphdoctor.static.memo.summaries import call_key
@@ -64,7 +64,13 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
     if not isinstance(callee, OneOf):
         result = apply(interpreter, node, callee, args, kwargs, used)
     else:
-        result = join(*(apply(interpreter, node, option, args, kwargs, used) for option in callee.options))
+        scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
+        results: list[Value] = []
+        for option in callee.options:
+            # Which of several is called the settings say; one that a library made of the others is not taken for it.
+            with interpreter.path(untaken=scanned and isinstance(option, ExternalObject)):
+                results.append(apply(interpreter, node, option, args, kwargs, used))
+        result = join(*results)
     if not used:
         frame.inner = None
     return result
@@ -255,15 +261,16 @@ def call_function(
     if not frame.compiled and not _worth_following(interpreter, info):
         return ExternalObject(f"{info.module.name}.{info.qualname}")
     inside = frame.compiled and frame.function is not None
-    if inside and any(type(v) is Tensor and v.sparse for v in names.values()):
+    if inside and any(map(_holds_sparse, names.values())):
         # The graph ended where it was made sparse, which is said there: others may give the function a dense tensor.
-        names = {k: replace(v, sparse=False) if isinstance(v, Tensor) else v for k, v in names.items()}
+        names = {k: join(*map(_dense, options(v))) for k, v in names.items()}
     if info in interpreter.active:
         # A counter that changes with each level of a recursion would be a new call each time.
         names = {
             k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
         }
-    key = call_key(info, function, names, frame.compiled)
+    # What a constructor gives is what it stores in its object, which a summary of the call does not have.
+    key = call_key(info, function, names, frame.compiled) if info.name not in CONSTRUCTORS else None
     known = interpreter.summaries.find(key, frame) if key is not None else None
     if known is not None:
         if key in interpreter.restarting:
@@ -286,6 +293,14 @@ def call_function(
         if interpreter.graph_ends != restarts:
             interpreter.restarting.add(key)
     return result
+
+
+def _holds_sparse(value: Value) -> bool:
+    return any(type(option) is Tensor and option.sparse for option in options(value))
+
+
+def _dense(value: Value) -> Value:
+    return replace(value, sparse=False) if type(value) is Tensor and value.sparse else value
 
 
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
@@ -341,7 +356,11 @@ def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Val
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo) -> bool:
     """Outside regions calls are followed for what they build: in the scanned file, and constructors anywhere."""
-    return info.module is interpreter.main or info.name in ("__init__", "__post_init__")
+    return info.module is interpreter.main or info.name in CONSTRUCTORS
+
+
+#: Methods that make an object what it is.
+CONSTRUCTORS = ("__init__", "__post_init__")
 
 
 def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Value:
@@ -357,6 +376,8 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     if not results:
         return NONE
     result = join(*results)
+    if frame.compiled and type(result) is OneOf and compile_checks.says_compiling(interpreter, info, results):
+        return Const(True)
     if isinstance(result, Unknown) and info.node.returns is not None:
         return definitions.annotation(interpreter, info.node.returns.annotation)
     return result

@@ -230,6 +230,9 @@ _KINDS = {
     "complex": {"complex"}, "NoneType": {"NoneType"},
 }  # fmt: skip
 
+#: Kinds of Python values that no tensor is.
+_NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}
+
 
 def _fits_external(value: Value, qualname: str) -> bool | None:
     name = qualname.rpartition(".")[2]
@@ -262,6 +265,8 @@ def _fits_external(value: Value, qualname: str) -> bool | None:
                 return False
         return None
     if name in ("Tensor", "Parameter"):
+        if isinstance(value, PythonValue) and value.kind in _NO_TENSORS:
+            return False
         return False if isinstance(value, (Const, Seq, Mapping, Instance, TorchModule, Function)) else None
     if qualname == "torch.nn.Module" or qualname == "torch.nn.modules.module.Module":
         if isinstance(value, Instance):

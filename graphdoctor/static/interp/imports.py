@@ -34,6 +34,13 @@ def _base(interpreter: Interpreter, node: cst.ImportFrom) -> str:
     return ".".join([*above, name] if name else above)
 
 
+def is_present(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> bool:
+    """Whether what the statement imports are modules of the scanned project, which are there."""
+    here = interpreter.frame.module
+    bases = import_names(interpreter, node) if isinstance(node, cst.Import) else (_base(interpreter, node),)
+    return all(base and module_path(interpreter, here, base) is not None for base in bases)
+
+
 def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> None:
     """Bind the imported names."""
     scope = interpreter.frame.scope
@@ -84,8 +91,10 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
         return External(qualname)
     module = load_module(interpreter, importer, pending.module)
     found = module.scope.names.get(pending.name) if module is not None else None
-    if isinstance(found, Imported) and found != pending:
-        return resolve(interpreter, found)
+    if isinstance(found, Imported):
+        # A package that imports its own modules, ``from package import module``, binds them to themselves.
+        itself = (found.module, found.name) == (pending.module, pending.name)
+        return External(qualname) if itself else resolve(interpreter, found)
     if found is not None:
         return found
     lazy = lazy_member(interpreter, module, pending.name) if module is not None else None

@@ -283,7 +283,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
             interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
     if (is_read(a) or is_read(b)) and {_kind(a), _kind(b)}.isdisjoint(("NoneType", "str")):
         return PythonValue("bool", data_dependent=True)
-    if isinstance(a, Unknown) or isinstance(b, Unknown):
+    if (isinstance(a, Unknown) or isinstance(b, Unknown)) and "str" not in (_kind(a), _kind(b)):
         return UNKNOWN
     return PythonValue("bool", sample=_sampled(name, a, b))
 

@@ -168,7 +168,9 @@ def _outer(interpreter: Interpreter, node: cst.Global | cst.Nonlocal) -> bool:
 
 def _import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> bool:
     if interpreter.frame.function is not None:
-        interpreter.emit(Import, node, names=imports.import_names(interpreter, node), optional=interpreter.frame.trying)
+        names = imports.import_names(interpreter, node)
+        optional = interpreter.frame.trying and not imports.is_present(interpreter, node)
+        interpreter.emit(Import, node, names=names, optional=optional)
     imports.execute_import(interpreter, node)
     return True
 

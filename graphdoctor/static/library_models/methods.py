@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS
 from graphdoctor.static.domain.value_functions import is_sure_tensor, join, options, walk
 from graphdoctor.static.domain.values import (
     NONE,
@@ -92,6 +93,8 @@ def _tensor(
     kwargs: Kwargs,
     used: bool,
 ) -> Value:
+    if not name.startswith("__") and name not in (ARRAY_METHODS if receiver.numpy else TENSOR_METHODS):
+        return UNKNOWN
     family = "numpy.ndarray" if receiver.numpy else "torch.Tensor"
     interpreter.emit(Call, node, qualname=f"{family}.{name}", args=args, kwargs=kwargs, receiver=receiver, used=used)
     converted = _CONVERSIONS.get(name)

@@ -54,6 +54,8 @@ def call_torch(
         in (
             "torch.jit.script",
             "torch.jit.ignore",
+            "torch.jit.unused",
+            "torch.jit.export",
             "torch.compiler.allow_in_graph",
             "torch.compiler.nonstrict_trace",
             "torch._dynamo.allow_in_graph",
@@ -72,6 +74,9 @@ def call_torch(
         return UNKNOWN
     if qualname == "torch.is_tensor" and args:
         return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
+    if qualname == "torch.load":
+        # What was saved may be anything.
+        return UNKNOWN
     if qualname.startswith("torch.distributions."):
         return ExternalObject(qualname)
     if qualname == "torch.no_grad" and args:

@@ -17,16 +17,32 @@ def uses(body: cst.BaseSuite | cst.BaseExpression) -> tuple[set[str], set[str]]:
     found: set[str] = set()
     against: set[str] = set()
     bounds: set[str] = set()
+    misleading: set[int] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Attribute and type(child.value) is cst.Name:
-            if child.attr.value in TENSOR_EVIDENCE:
+            if child.attr.value in TENSOR_EVIDENCE and id(child) not in misleading:
                 found.add(child.value.value)
         elif type(child) is cst.Call:
+            # It comes before what it calls.
+            if _may_be_of_others(child):
+                misleading.add(id(child.func))
             _call(child, found, against)
         elif type(child) is cst.Slice:
             for bound in (child.lower, child.upper):
                 bounds.update(_terms(bound))
     return found - against, against | bounds
+
+
+def _may_be_of_others(node: cst.Call) -> bool:
+    """Whether a method with the name of a tensor's is called as other objects have it.
+
+    Text is split at text, sets and writers have something added, and loggers log a message.
+    """
+    if type(node.func) is not cst.Attribute or not node.args:
+        return False
+    name, given = node.func.attr.value, node.args[0].value
+    text = type(given) in (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+    return name in ("add", "log") or (name == "split" and text)
 
 
 def _terms(node: cst.BaseExpression | None) -> Iterator[str]:
@@ -47,28 +63,37 @@ def _call(node: cst.Call, found: set[str], against: set[str]) -> None:
         root = root.value
     if type(root) is cst.Name and type(node.func) is cst.Attribute:
         if root.value in ("torch", "F"):
-            if node.func.attr.value not in (
-                "arange",
-                "zeros",
-                "ones",
-                "full",
-                "empty",
-                "rand",
-                "randn",
-                "is_tensor",
-                "tensor",
-                "as_tensor",
-                "from_numpy",
-                "cat",
-                "stack",
-                "device",
-            ):
+            if _takes_tensor(node.func):
                 found.add(first.value)
         elif root.value == "self" and len(node.args) == 1 and node.func.attr.value in _LAYERS:
             found.add(first.value)
     elif type(node.func) is cst.Name and node.func.value in ("range", "str"):
         against.add(first.value)
 
+
+def _takes_tensor(func: cst.Attribute) -> bool:
+    """Whether the first argument of ``torch.exp``, ``F.relu`` or ``torch.linalg.norm`` is a tensor."""
+    name, package = func.attr.value, func.value
+    within = package.attr.value if type(package) is cst.Attribute else ""
+    if name[:1].isupper() or within not in _NAMESPACES:
+        return False
+    return name not in _OTHER_ARGUMENTS
+
+
+#: Packages of torch whose functions work on tensors.
+_NAMESPACES = words("functional linalg fft special") | {""}
+
+#: Functions of torch whose first argument is a number, a list, a name, a function or anything.
+_OTHER_ARGUMENTS = words(
+    """
+    arange range zeros ones full empty rand randn randint randperm eye linspace logspace tril_indices triu_indices
+    normal empty_strided hann_window hamming_window blackman_window bartlett_window kaiser_window is_tensor tensor
+    as_tensor asarray from_numpy frombuffer cat concat stack hstack vstack dstack block_diag meshgrid einsum
+    cartesian_prod broadcast_shapes device dtype compile load save manual_seed set_default_dtype set_grad_enabled
+    inference_mode no_grad autocast finfo iinfo promote_types can_cast is_storage typename vmap cond atleast_1d
+    atleast_2d fftfreq rfftfreq multi_dot
+    """
+)
 
 #: Names under which layers are kept by custom.
 _LAYERS = words(

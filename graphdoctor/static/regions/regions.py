@@ -9,8 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain.events import Compile, Event
-from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import words
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
@@ -30,7 +29,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Frame, Interpreter
-from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.syntax.walk import walk
@@ -217,10 +216,10 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         anew = info.name in public and _hears_more(interpreter, info)
         if anew or not _reached(interpreter, info):
             _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), anew=anew)
-    _functions(interpreter, module, public)
     for info in classes:
         if info.name in public:
             _counterparts(interpreter, module, info, instances)
+    _functions(interpreter, module, public)
 
 
 def _counterparts(
@@ -251,11 +250,34 @@ def _parameter_names(function: Function) -> list[str]:
 
 
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
-    """Enter the public functions of a library that take tensors and that nothing reached."""
+    """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
+
+    Nobody compiles one that saves a file, draws a picture or checks its arguments.
+    """
     for name, value in list(module.scope.names.items()):
         for option in options(value) if name in public else ():
-            if isinstance(option, Function) and option.info.module is module and _takes_tensors(interpreter, option):
+            if not isinstance(option, Function) or option.info.module is not module:
+                continue
+            if _may_give_tensors(interpreter, option) and _takes_tensors(interpreter, option):
                 _enter(interpreter, module, option)
+
+
+def _may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` returns anything, and its annotation does not say that it is no tensor."""
+    node = function.info.node
+    if isinstance(node, cst.Lambda):
+        return True
+    returned = [n.value for n in walk(function.info.body, stop=_INNER) if type(n) is cst.Return and n.value is not None]
+    if not returned and not function.info.generator:
+        return False
+    if node.returns is None:
+        return True
+    promised = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
+    return any(not isinstance(part, (Const, PythonValue)) for part in options(promised))
+
+
+#: What is inside another function or class is not its own.
+_INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
@@ -318,75 +340,3 @@ def _held(instance: Instance) -> list[Instance]:
             elif isinstance(value, TorchModule) and value.children is not None:
                 stack.append(value.children)
     return found
-
-
-def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str, Value]:
-    """What the parameters of an entry hold when no call says it: annotations, then defaults, then how they are used."""
-    info = function.info
-    params = definitions.parameters(info.node.params)
-    if function.bound is not None:
-        params = params[1:]
-    names = [p.name.value for p in params]
-    # Only what is not annotated is judged by its use.
-    tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
-    tensors |= _passed_on(info, set(names) - tensors - numbers)
-    by_custom: set[str] = set()
-    if info.name == "forward":
-        passed = interpreter.reached.get(id(info), {})
-        numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
-        by_custom = set(names) - numbers
-    return {
-        name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
-        for name, p in zip(names, params, strict=True)
-    }
-
-
-def _passed_on(info: FunctionInfo, names: set[str]) -> set[str]:
-    """Those of ``names`` that a function gives to another of its file, which uses them as only tensors are."""
-    found: set[str] = set()
-    if info.name == "forward" or not names:
-        return found
-    for call in walk(info.body, stop=(cst.FunctionDef, cst.ClassDef)):
-        if type(call) is not cst.Call or type(call.func) is not cst.Name:
-            continue
-        callee = info.module.scope.names.get(call.func.value)
-        if not isinstance(callee, Function) or callee.info.module is not info.module:
-            continue
-        for arg, param in zip(call.args, definitions.parameters(callee.info.node.params), strict=False):
-            given = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
-            if given in names and param.name.value in uses(callee.info.body)[0]:
-                found.add(given)
-    return found
-
-
-def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:
-    name = param.name.value
-    default = info.defaults.get(name)
-    if param.annotation is not None:
-        declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
-        if not isinstance(declared, Unknown):
-            given = as_arguments(declared)
-            return join(given, NONE) if default == NONE else given
-        return UNKNOWN
-    if default is None:
-        return Tensor(is_known=evident, argument=True) if evident or by_custom else UNKNOWN
-    if default == NONE:
-        return join(Tensor(argument=True), NONE) if evident else UNKNOWN
-    if isinstance(default, Const):
-        return PythonValue(type(default.value).__name__)
-    return UNKNOWN
-
-
-#: Kinds of values beside which an argument may be a tensor.
-_NO_NUMBERS = {Tensor, Unknown, type(None)}
-
-#: Names of forward's arguments that are Python values by custom.
-_NOT_TENSORS = words(
-    """
-    config mode return_dict kwargs args idx name step batch_idx size shape
-    """
-)
-
-
-def _is_number(name: str) -> bool:
-    return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))

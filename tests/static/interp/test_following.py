@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Truth
 from tests.static.conftest import places
 
@@ -245,3 +246,17 @@ def test_a_function_that_is_given_a_sparse_tensor_is_not_blamed(tmp_path):
     )
     found = analyse([(file, "net.py")]).findings
     assert [(f.rule, f.location.line) for f in found] == [("GD509", 9)]
+
+
+def test_a_package_that_imports_its_own_modules_is_followed(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    texts = {
+        "__init__": "from package import settings, model\n",
+        "settings": "def on():\n    return False\n",
+        "model": "import torch\nfrom package import settings\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        if settings.on() and x.sum() > 0:\n            return x\n        return -x\n",
+    }
+    for name, text in texts.items():
+        (package / f"{name}.py").write_text(text)
+    assert not analyse([(package / "model.py", "model.py")]).findings

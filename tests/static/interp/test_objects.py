@@ -157,3 +157,26 @@ SIZED = """
 )
 def test_the_number_of_a_field_of_a_passed_object_may_be_another(events, annotation, name, reached):
     assert bool(items(events(SIZED.format(annotation=annotation, name=name)))) is reached
+
+
+def test_a_part_that_stands_below_what_holds_it_has_its_own_parts(events):
+    found = events("""
+        import torch
+
+        class Whole(torch.nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.part = Part(size)
+
+            def forward(self, x):
+                return self.part(x)
+
+        class Part(torch.nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.layer = torch.nn.GRU(size, size)
+
+            def forward(self, x):
+                return self.layer(x)
+    """)
+    assert [e for e in found if isinstance(e, Call) and e.qualname == "torch.nn.GRU.forward"]

@@ -127,3 +127,29 @@ def test_what_a_function_passes_on_to_one_that_needs_a_tensor_is_a_tensor(events
         """
     )
     assert functions(found) == ["_factor"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "end", "entered"),
+    [
+        (" -> torch.Tensor", "return x", True),
+        ("", "return x", True),
+        (" -> bool", "return True", False),
+        (" -> None", "x.zero_()", False),
+        ("", "x.zero_()", False),
+    ],
+)
+def test_nobody_compiles_a_function_that_gives_no_tensor(events, promise, end, entered):
+    found = events(
+        f"""
+        import torch
+
+        def run(x: torch.Tensor){promise}:
+            if x.sum() > 0:
+                print("large")
+            {end}
+
+        __all__ = ["run"]
+        """
+    )
+    assert (functions(found) == ["run"]) is entered

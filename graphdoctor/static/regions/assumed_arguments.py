@@ -1,0 +1,86 @@
+"""What the parameters of an entry hold when no call says it: annotations, defaults, and how they are used."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import FunctionInfo
+from graphdoctor.static.domain.torch_tables import words
+from graphdoctor.static.domain.value_functions import as_arguments, join
+from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Function, PythonValue, Tensor, Unknown, Value
+from graphdoctor.static.interp import arguments, definitions
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.syntax.walk import walk
+
+
+def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str, Value]:
+    """What the parameters of an entry hold when no call says it: annotations, then defaults, then how they are used."""
+    info = function.info
+    params = definitions.parameters(info.node.params)
+    if function.bound is not None:
+        params = params[1:]
+    names = [p.name.value for p in params]
+    # Only what is not annotated is judged by its use.
+    tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
+    tensors |= _passed_on(info, set(names) - tensors - numbers)
+    by_custom: set[str] = set()
+    if info.name == "forward":
+        passed = interpreter.reached.get(id(info), {})
+        numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
+        by_custom = set(names) - numbers
+    return {
+        name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
+        for name, p in zip(names, params, strict=True)
+    }
+
+
+def _passed_on(info: FunctionInfo, names: set[str]) -> set[str]:
+    """Those of ``names`` that a function gives to another of its file, which uses them as only tensors are."""
+    found: set[str] = set()
+    if info.name == "forward" or not names:
+        return found
+    for call in walk(info.body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(call) is not cst.Call or type(call.func) is not cst.Name:
+            continue
+        callee = info.module.scope.names.get(call.func.value)
+        if not isinstance(callee, Function) or callee.info.module is not info.module:
+            continue
+        for arg, param in zip(call.args, definitions.parameters(callee.info.node.params), strict=False):
+            given = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
+            if given in names and param.name.value in uses(callee.info.body)[0]:
+                found.add(given)
+    return found
+
+
+def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:
+    name = param.name.value
+    default = info.defaults.get(name)
+    if param.annotation is not None:
+        declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
+        if not isinstance(declared, Unknown):
+            given = as_arguments(declared)
+            return join(given, NONE) if default == NONE else given
+        return UNKNOWN
+    if default is None:
+        return Tensor(is_known=evident, argument=True) if evident or by_custom else UNKNOWN
+    if default == NONE:
+        return join(Tensor(argument=True), NONE) if evident else UNKNOWN
+    if isinstance(default, Const):
+        return PythonValue(type(default.value).__name__)
+    return UNKNOWN
+
+
+#: Kinds of values beside which an argument may be a tensor.
+_NO_NUMBERS = {Tensor, Unknown, type(None)}
+
+#: Names of forward's arguments that are Python values by custom.
+_NOT_TENSORS = words(
+    """
+    config mode return_dict kwargs args idx name step batch_idx size shape
+    """
+)
+
+
+def _is_number(name: str) -> bool:
+    return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))

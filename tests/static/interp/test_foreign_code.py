@@ -1,0 +1,101 @@
+"""What other people's packages do, in which a value is taken for what it is not, or is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Call, Import, Truth
+from graphdoctor.static.domain.value_functions import may_be_tensor
+
+HEAD = """
+    import json
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, kind):
+            super().__init__()
+            self.kind = kind
+            self.parts = nn.ModuleDict(dict(norm=Scale(), rest=nn.ModuleList([Scale()])))
+            self.saved = torch.load("stats.pt")
+            if kind == "a":
+                self.fast = torch.jit.script(double)
+            else:
+                self.fast = double
+
+        def forward(self, x, others: dict[str, torch.Tensor]):
+            {body}
+            return x
+
+    class Scale(nn.Module):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+
+    def double(x):
+        return x.mul(2)
+
+    def grid(x, size: int):
+        if size > 4:
+            return x
+        return -x
+
+    try:
+        import fast_library as library
+    except ImportError:
+        library = object
+"""
+
+
+def asked(found):
+    return [e for e in found if isinstance(e, Truth) and may_be_tensor(e.value)]
+
+
+@pytest.mark.parametrize("body", ["x = self.parts.norm(x)", "x = self.parts['norm'](x)", "x = self.parts.rest[0](x)"])
+def test_children_of_a_module_dict_are_attributes(events, body):
+    assert [e.site.function for e in asked(events(HEAD.replace("{body}", body)))] == ["Scale.forward"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("x = -x if isinstance(x.shape[0], torch.Tensor) and x.sum() > 0 else x", id="size"),
+        pytest.param("x = -x if x.device.type == 'cpu' else x", id="device"),
+        pytest.param("x = -x if others['mode'].not_of_a_tensor() > 4 else x", id="method-of-a-subclass"),
+        pytest.param("x = -x if library.ops.sum(x) > 0 else x", id="missing-library"),
+        pytest.param("n = x.max() if self.kind else 4\n            x = grid(x, n)", id="number-asked-for"),
+    ],
+)
+def test_these_are_not_decided_by_tensor_data(events, body):
+    found = asked(events(HEAD.replace("{body}", body)))
+    assert {e.site.function for e in found} <= {"Scale.forward"}
+
+
+def test_what_was_saved_may_be_anything(events):
+    found = events(HEAD.replace("{body}", "x = x + self.saved.to(x.device)"))
+    assert not [e for e in found if isinstance(e, Call) and e.qualname.startswith("torch.load")]
+
+
+def test_a_stand_in_for_a_missing_library_has_no_members(events):
+    found = events(HEAD.replace("{body}", "x = library.ops.segment(x)"))
+    assert not [e for e in found if isinstance(e, Call) and e.qualname.startswith("builtins.object")]
+
+
+def test_which_of_several_functions_is_called_the_settings_say(events):
+    found = events(HEAD.replace("{body}", "x = self.fast(x)"))
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "torch.jit.script.__call__"] == [
+        True
+    ]
+
+
+@pytest.mark.parametrize(("name", "optional"), [("helpers", False), ("not_there", True)])
+def test_modules_of_the_project_are_there(events, name, optional):
+    body = f"try:\n                from {name} import scale\n            except ImportError:\n                pass"
+    found = events(HEAD.replace("{body}", body), helpers="def scale(x):\n    return x\n")
+    assert [e.optional for e in found if isinstance(e, Import)] == [optional]
+
+
+def test_a_tensor_that_may_be_sparse_is_dense_for_a_function_it_is_given_to(events):
+    found = events(HEAD.replace("{body}", "x = double(x.to_sparse() if self.kind else None)"))
+    multiplied = [e.receiver for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.mul"]
+    assert multiplied
+    assert not any(receiver.sparse for receiver in multiplied)

@@ -1,0 +1,33 @@
+"""What the body of a function shows of its parameters."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from graphdoctor.static.regions.argument_inference import uses
+
+
+@pytest.mark.parametrize(
+    ("code", "tensor"),
+    [
+        ("torch.exp(x)", True),
+        ("torch.linalg.norm(x)", True),
+        ("F.relu(x)", True),
+        ("x.split(2)", True),
+        ("x.log()", True),
+        ("torch.linspace(x, 1, 4)", False),
+        ("torch.nn.Linear(x, 4)", False),
+        ("torch.nn.functional.relu(x)", True),
+        ("torch.cuda.set_device(x)", False),
+        ("torch.einsum(x, a, b)", False),
+        ("x.split('=')", False),
+        ("x.add(4)", False),
+        ("x.log('done')", False),
+    ],
+)
+def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):
+    module = cst.parse_module(f"def f(x):\n    return {code}\n")
+    function = module.body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[0]) is tensor
