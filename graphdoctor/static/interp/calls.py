@@ -269,12 +269,14 @@ def call_function(
         names = {
             k: PythonValue("int") if isinstance(v, Const) and type(v.value) is int else v for k, v in names.items()
         }
-    # What a constructor gives is what it stores in its object, which a summary of the call does not have.
-    key = call_key(info, function, names, frame.compiled) if info.name not in CONSTRUCTORS else None
+    key = call_key(info, function, names, frame.compiled)
+    built = function.bound if info.name in CONSTRUCTORS and isinstance(function.bound, Instance) else None
     known = interpreter.summaries.find(key, frame) if key is not None else None
     if known is not None:
         if key in interpreter.restarting:
             interpreter.start_new_graph()
+        if built is not None:
+            built.attrs.update(interpreter.stored.get(key, {}))
         return known
     restarts, mark = interpreter.graph_ends, interpreter.lookups.position()
     depth = sum(1 for active in interpreter.active if active is info)
@@ -290,6 +292,8 @@ def call_function(
         raise
     if key is not None:
         interpreter.summaries.keep(key, frame, result, mark)
+        if built is not None:
+            interpreter.stored[key] = dict(built.attrs)
         if interpreter.graph_ends != restarts:
             interpreter.restarting.add(key)
     return result

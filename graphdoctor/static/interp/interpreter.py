@@ -171,6 +171,8 @@ class Interpreter:
         self.outcomes: CallSummaries = {}
         self.lookups = project.lookups
         self.summaries = Summaries(self.lookups)
+        #: What constructors stored in their objects, by the same keys.
+        self.stored: dict[Hashable, Names] = {}
         #: How often the graph ended so far, and what is known of calls in which it does.
         self.graph_ends = 0
         self.restarting: set[Hashable] = set()
