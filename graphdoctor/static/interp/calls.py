@@ -31,7 +31,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import arguments, compile_checks, definitions, expressions, objects, statements
+from graphdoctor.static.interp import arguments, definitions, expressions, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
 from graphdoctor.static.memo.summaries import call_key
@@ -380,7 +380,7 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     if not results:
         return NONE
     result = join(*results)
-    if frame.compiled and type(result) is OneOf and compile_checks.says_compiling(interpreter, info, results):
+    if frame.compiled and type(result) is OneOf and predicates.says_compiling(interpreter, info, results):
         return Const(True)
     if isinstance(result, Unknown) and info.node.returns is not None:
         return definitions.annotation(interpreter, info.node.returns.annotation)

@@ -1,16 +1,19 @@
-"""Helpers that ask one question of their argument: ``def exists(value): return value is not None``.
+"""Helpers that ask one question: ``def exists(value): return value is not None``, a package's own ``is_compiling()``.
 
-Where such a call is the test of a branch, what it says of the argument holds in the branch.
+Where a call that asks something of its argument is the test of a branch, what it says holds in the branch.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import Scope
-from graphdoctor.static.domain.values import Function, Unknown
+from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.program import FunctionInfo, Scope
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, Function, Unknown, Value
 from graphdoctor.static.interp import conditions, expressions
 from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.syntax.walk import walk
 
 
 def narrow(interpreter: Interpreter, helper: Function, argument: cst.BaseExpression, positive: bool) -> None:
@@ -52,3 +55,16 @@ def question(helper: Function) -> cst.BaseExpression | None:
 def _is_docstring(statement: cst.BaseStatement) -> bool:
     inner = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
     return isinstance(inner, cst.Expr) and isinstance(inner.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def says_compiling(interpreter: Interpreter, info: FunctionInfo, results: list[Value]) -> bool:
+    """Whether a function that gave one of ``results`` in compiled code is a package's own ``is_compiling()``.
+
+    It asks torch, and says False for versions of torch that cannot be asked: in compiled code it gives True.
+    """
+    found = {option for result in results for option in options(result)}
+    if found != {Const(True), Const(False)} or not isinstance(info.node, cst.FunctionDef) or info.node.params.params:
+        return False
+    nodes = list(walk(info.body))
+    asks = any(torch_tables.COMPILE_TIME.get(interpreter.callees.get(id(node), "")) is True for node in nodes)
+    return asks and not any(type(node) is cst.Not for node in nodes)

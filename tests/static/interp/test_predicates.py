@@ -1,10 +1,11 @@
-"""What a test that stands in a helper says of its argument."""
+"""What a test that stands in a helper says of its argument, and of the trace."""
 
 from __future__ import annotations
 
 import pytest
 
 from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.value_functions import may_be_tensor
 from tests.static.conftest import places
 
 
@@ -65,3 +66,50 @@ def test_in_the_branch_for_numbers_an_assumed_tensor_is_a_number(events):
         """
     )
     assert places(found, Truth) == []
+
+
+FLAG = """
+    import torch
+
+    NEW = int(torch.__version__.split(".")[1]) >= 3
+    ask = getattr(torch.compiler, "is_compiling", None) or getattr(torch._dynamo, "is_compiling", None)
+    flag = torch.nn.Parameter(torch.ones(()))
+"""
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "if NEW:\n            return torch.compiler.is_compiling()\n        return False",
+        "return bool(ask()) if ask is not None else False",
+    ],
+)
+def test_a_helper_that_asks_torch_says_that_it_compiles(events, helper):
+    found = events(f"""{FLAG}
+    @torch.jit.unused
+    def compiling():
+        {helper}
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            if x.device.type == "cpu" and not compiling() and x.sum() > 0:
+                return x
+            return -x
+    """)
+    assert not [e for e in found if type(e) is Truth and may_be_tensor(e.value)]
+
+
+def test_a_helper_that_says_the_contrary_is_not_taken_for_one(events):
+    found = events(f"""{FLAG}
+    def eager():
+        if NEW:
+            return not torch.compiler.is_compiling()
+        return True
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            if eager():
+                return x
+            return -x if x.sum() > 0 else x
+    """)
+    assert [e for e in found if type(e) is Truth and may_be_tensor(e.value)]
