@@ -19,7 +19,7 @@ from graphdoctor.scan.patches import diff
 from graphdoctor.scan.plan import Plan
 from graphdoctor.scan.session import Callbacks, Session, started
 from graphdoctor.scan.source_texts import with_snippet
-from graphdoctor.scan.steps.analyse import Analysed, analyse
+from graphdoctor.scan.steps.analyse import Analysed, analyse, analyse_again
 from graphdoctor.scan.steps.join import Joined, join
 from graphdoctor.scan.steps.run import Advised, Ran, advise, complete, external, run
 from graphdoctor.scan.steps.verify import Verified, verify
@@ -48,6 +48,7 @@ def diagnose(plan: Plan, callbacks: Callbacks | None = None) -> Diagnosis:
         session = started(plan, callbacks or Callbacks(), cleanup)
         analysed = analyse(plan.static, plan.inputs.stdin, session)
         ran = _run(plan, analysed, session)
+        analysed = analyse_again(plan.static, plan.inputs.stdin, analysed, ran, session)
         joined = join(plan.static, plan.selection, analysed, ran)
         verified = verify(plan.verify, joined, ran, session)
         completed = complete(plan.run, ran, session)

@@ -103,7 +103,8 @@ def plan_for(options: ScanOptions) -> Plan:
     exclude = (*settings.exclude, *settings.extend_exclude)
     inputs = inputs_of(options, exclude)
     files = inputs.discovery.files
-    work = Work(files, reported_path(inputs, followed, options.only_given), options.target, inputs.unsaved, folders)
+    helper = reported_path(inputs, followed, options.only_given)
+    work = Work(files, helper, options.target, inputs.unsaved, folders, options.tensors)
     return Plan(
         command=options.command,
         inputs=inputs,

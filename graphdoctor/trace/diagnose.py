@@ -11,6 +11,7 @@ import graphdoctor
 from graphdoctor.breaks import registry
 from graphdoctor.breaks.job_locations import JobPlaces, Sources, job_places
 from graphdoctor.breaks.locations import function_at
+from graphdoctor.breaks.tensor_places import tensors
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
@@ -59,6 +60,12 @@ def diagnosed(
     texts = {places.show(file): sources.text(file) for file in own}
     every = ran(processes, places, sources)
     runs = grouped(every)
+    if static is not None:
+        on_disk = {path: Path(places.root, path) for path in texts}
+        breaks = (brk for run in runs for brk in run.breaks)
+        if shown := tensors(breaks, static.diagnosis.findings, texts, on_disk):
+            # A break says what the source alone does not: of what a library gives back, that it is a tensor.
+            static = static_scan(own, replace(options, tensors=shown))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces

@@ -53,6 +53,12 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     )
 
 
+def _advice(guard: guards.Guard) -> str | None:
+    if guard.kind == "presence" and (guard.name or "").startswith("self."):
+        return "set it before the first call of what is compiled"
+    return _ADVICE.get(guard.kind)
+
+
 def _is_users(code: Code, places: Places) -> bool:
     return places.kind(code.path) in ("own", "third-party")
 
@@ -69,7 +75,7 @@ def _recompile(guard: guards.Guard, code: Code, process: Process, places: Places
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=process.costs[code].compilations,
-        remedy=_ADVICE.get(guard.kind),
+        remedy=_advice(guard),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

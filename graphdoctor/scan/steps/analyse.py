@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.tensor_places import tensors
 from graphdoctor.scan.cache import Cache
 from graphdoctor.scan.followed_packages import marked
 from graphdoctor.scan.notebooks import cells_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
     from graphdoctor.scan.plan import StaticPlan
     from graphdoctor.scan.session import Session
+    from graphdoctor.scan.steps.run import Ran
     from graphdoctor.source.cells import Cells
 
 
@@ -40,6 +42,22 @@ def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed
     work = plan.work
     count = len(work.files)
     session.progress(f"reading {count} {'file' if count == 1 else 'files'}")
+    return _analysed(plan, stdin, session, started)
+
+
+def analyse_again(plan: StaticPlan, stdin: bytes | None, analysed: Analysed, ran: Ran, session: Session) -> Analysed:
+    """``analysed`` anew where ``ran`` shows tensors that the source does not: what a library gives back, for one."""
+    sources = analysed.sources
+    breaks = (brk for run in ran.runs or () for brk in run.breaks)
+    shown = tensors(breaks, analysed.findings, sources.texts, sources.files)
+    if not shown or session.interrupts.requested:
+        return analysed
+    informed = replace(plan, work=replace(plan.work, tensors=shown))
+    return _analysed(informed, stdin, session, time.monotonic() - analysed.seconds)
+
+
+def _analysed(plan: StaticPlan, stdin: bytes | None, session: Session, started: float) -> Analysed:
+    work, count = plan.work, len(plan.work.files)
     static = static_pass(
         work,
         lambda: plan.rules.loaded.active,

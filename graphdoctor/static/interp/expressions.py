@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.breaks.tensor_places import span_of
 from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
@@ -31,9 +32,12 @@ from graphdoctor.static.domain.values import (
     Instance,
     LazyText,
     Mapping,
+    Method,
     PythonValue,
     Seq,
+    Tensor,
     TorchModule,
+    Unknown,
     Value,
 )
 from graphdoctor.static.interp import (
@@ -58,9 +62,24 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     if interpreter.steps > interpreter.MAX_STEPS:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
+    if interpreter.tensors and _is_open(value) and _was_tensor(interpreter, node):
+        value = Tensor()
     if interpreter.recorder is not None:
         interpreter.recorder.note(node, value)
     return value
+
+
+def _is_open(value: Value) -> bool:
+    """Whether ``value`` may be a tensor for all that is known: of something external, an attribute may be."""
+    if isinstance(value, Method):
+        return isinstance(value.receiver, ExternalObject)
+    return isinstance(value, (Unknown, ExternalObject))
+
+
+def _was_tensor(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+    source = interpreter.frame.module.source
+    places = interpreter.tensors.get(source.file)
+    return places is not None and source.has_place(node) and span_of(source.location(node)) in places
 
 
 def truth(

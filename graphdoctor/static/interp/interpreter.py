@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import libcst as cst
 
+from graphdoctor.breaks.tensor_places import Span
 from graphdoctor.static.domain.events import ArgumentCall, Build, Call, Compile, Event, Site
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.domain.recorded_values import Recorder
@@ -199,6 +201,8 @@ class Interpreter:
         self.renewed: set[tuple[Instance, str]] = set()
         #: Something in the file is compiled for sizes that vary.
         self.dynamic = False
+        #: Expressions that a run has shown to be tensors, by the file they are in: used where nothing is known of them.
+        self.tensors: Mapping[Path, frozenset[Span]] = {}
         #: Names of the scanned module that functions or loops bind anew.
         self.rebound: frozenset[str] = frozenset()
         #: Objects of libraries made outside regions; ``ExternalObject.build`` counts from 1.

@@ -1,0 +1,101 @@
+"""Where a break shows that an expression is tensor data, which the source alone may not tell. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from graphdoctor.model.findings import Finding, Location
+from graphdoctor.model.runs import Break
+from graphdoctor.source.text import split_lines
+
+#: Dynamo's ids of "the truth of tensor data is asked" and of "tensor data becomes a Python number".
+_BRANCH = frozenset({"GB0170"})
+_NUMBER = frozenset({"GB0124"})
+_METHODS = ("item", "tolist")
+_CONVERSIONS = ("bool", "int", "float")
+
+#: First line and column, last line and the column behind the end; all are counted from 1.
+Span = tuple[int, int, int, int]
+
+
+def tensors(
+    breaks: Iterable[Break], findings: Iterable[Finding], texts: Mapping[str, str], files: Mapping[str, Path]
+) -> dict[Path, frozenset[Span]]:
+    """The expressions that ``breaks`` show to be tensors, of those that none of ``findings`` expects on their line.
+
+    ``texts`` and ``files`` are the user's, by the paths that are shown; the result is by file.
+    """
+    known = {(found.location.path, line) for found in findings if found.gb_ids for line in _lines(found.location)}
+    by_path: dict[str, list[Break]] = {}
+    for brk in breaks:
+        if brk.owner == "own" and brk.gb_id in _BRANCH | _NUMBER and (brk.path, brk.line) not in known:
+            by_path.setdefault(brk.path, []).append(brk)
+    shown = {path: tensor_places(texts[path], group) for path, group in by_path.items() if path in texts}
+    return {file: places for path, places in shown.items() if places for file in {files[path], files[path].resolve()}}
+
+
+def tensor_places(text: str, breaks: Iterable[Break]) -> frozenset[Span]:
+    """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors."""
+    asked = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in _BRANCH | _NUMBER and b.column is not None}
+    if not asked:
+        return frozenset()
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    lines = split_lines(text)
+    found = set()
+    for node in ast.walk(tree):
+        for at, tensor, ids in (*_branches(node), *_numbers(node)):
+            if asked.get(_span(at, lines)[:2]) in ids:
+                found.add(_span(tensor, lines))
+    return frozenset(found)
+
+
+def _lines(place: Location) -> range:
+    return range(place.line, place.end_line + 1)
+
+
+def _branches(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
+    """Each condition that ``node`` asks, and the place that Dynamo gives for it."""
+    if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
+        for condition in _asked(node.test):
+            yield condition, condition, _BRANCH
+
+
+def _asked(test: ast.expr) -> Iterator[ast.expr]:
+    """The conditions that ``test`` puts together."""
+    if isinstance(test, ast.BoolOp):
+        for value in test.values:
+            yield from _asked(value)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from _asked(test.operand)
+    else:
+        yield test
+
+
+def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
+    """``x`` of ``x.item()`` and of ``int(x)``."""
+    if not isinstance(node, ast.Call):
+        return
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.args:
+        yield node, node.func.value, _NUMBER
+    elif isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS and len(node.args) == 1:
+        yield node, node.args[0], _NUMBER
+
+
+def _span(node: ast.expr, lines: list[str]) -> Span:
+    """The place of ``node`` in characters; the tree counts bytes."""
+
+    def column(line: int, offset: int) -> int:
+        return len(lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
+
+    end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return node.lineno, column(node.lineno, node.col_offset), end_line, column(end_line, end)
+
+
+def span_of(place: Location) -> Span:
+    """``place`` without its path."""
+    return place.line, place.column, place.end_line, place.end_column

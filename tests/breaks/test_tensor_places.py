@@ -1,0 +1,62 @@
+"""What breaks show to be tensors, and what the static pass makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.api import ScanOptions, scan
+from graphdoctor.breaks.tensor_places import tensor_places
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Break, DynamicRun
+
+NET = """\
+import torch
+from somewhere import unknown
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        out = unknown(x)
+        if out.loss is not None and out.loss.item() > 2:
+            x = x + 1
+        ö = "ö", x + 2 if out.gate else x
+        return x
+"""
+BRANCH, NUMBER = "GB0170", "GB0124"
+
+
+def broken(line: int, column: int | None, gb_id: str, path: str = "net.py") -> Break:
+    return Break(path, line, column, "Net.forward", gb_id, None, "a reason")
+
+
+@pytest.mark.parametrize(
+    ("breaks", "places"),
+    [
+        ([broken(8, 37, NUMBER)], {(8, 37, 8, 45)}),
+        ([broken(8, 37, BRANCH)], {(8, 37, 8, 56)}),
+        ([broken(10, 27, BRANCH)], {(10, 27, 10, 35)}),
+        ([broken(8, 12, NUMBER), broken(8, None, NUMBER), broken(8, 37, "GB0059")], set()),
+    ],
+)
+def test_place_of_a_break_is_an_expression(breaks: list[Break], places: set[tuple[int, int, int, int]]) -> None:
+    assert tensor_places(NET, breaks) == places
+    assert tensor_places("def (", breaks) == frozenset()
+
+
+def scanned(folder: Path, *breaks: Break) -> Diagnosis:
+    (folder / "net.py").write_text(NET)
+    run = DynamicRun("Net", "eval", "cpu", "ok", graphs=1, breaks=breaks)
+    options = ScanOptions((str(folder / "net.py"),), isolated=True)
+    return scan(options, ran=lambda _root, _files: ((run,), {}))
+
+
+def test_break_at_the_result_of_a_library_has_its_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = scanned(tmp_path, broken(8, 37, NUMBER), broken(10, 27, BRANCH)).findings
+    assert [(f.rule, f.location.line, f.status) for f in found] == [
+        ("GD211", 8, "confirmed"),
+        ("GD201", 10, "confirmed"),
+    ]
+    assert found[1].fix is not None
