@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from graphdoctor import __version__
 from graphdoctor.breaks.registry import Registry
+from graphdoctor.lint.examples import FixedExample, fixed_example
 from graphdoctor.report.explain.breaks import describe
 from graphdoctor.report.wording import gb_link, quoted
 
@@ -47,6 +48,7 @@ def one_page(rules: Sequence[Rule], registry: Registry) -> str:
         "rules.html",
         rules=rules,
         registry=registry,
+        fixed=_fixed(rules),
         single=True,
         base="",
         stylesheet=asset("site.css"),
@@ -56,7 +58,7 @@ def one_page(rules: Sequence[Rule], registry: Registry) -> str:
 
 def site(rules: Sequence[Rule], registry: Registry, guides: Sequence[Guide]) -> dict[str, str]:
     """The files of the documentation site by path: index, rules, graph breaks, guides, stylesheet, script."""
-    shared = {"rules": rules, "registry": registry, "guides": guides, "single": False}
+    shared = {"rules": rules, "registry": registry, "guides": guides, "fixed": _fixed(rules), "single": False}
     files = {"site.css": str(asset("site.css")), "filter.js": str(_script())}
     files["index.html"] = _render("rules.html", base="", **shared)
     files["breaks.html"] = _render("breaks.html", base="", **shared)
@@ -73,6 +75,11 @@ def site(rules: Sequence[Rule], registry: Registry, guides: Sequence[Guide]) -> 
     for guide in guides:
         files[guide.path] = _render("guide.html", guide=guide, base="../", **shared)
     return files
+
+
+def _fixed(rules: Sequence[Rule]) -> dict[str, FixedExample]:
+    """By code, an example and what the fix makes of it."""
+    return {rule.code: found for rule in rules if (found := fixed_example(rule)) is not None}
 
 
 def family(rule: Rule) -> str:

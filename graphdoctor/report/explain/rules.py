@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.registry import Registry
+from graphdoctor.lint.examples import fixed_example
 from graphdoctor.report.explain import breaks
 from graphdoctor.report.sections import joined, section, wrap
 from graphdoctor.report.wording import gb_link
@@ -66,17 +67,24 @@ def table(rules: Sequence[Rule]) -> str:
 
 def page(rule: Rule, registry: Registry) -> str:
     """Everything that a rule's file says about it, and the types of its graph breaks."""
+    pair = fixed_example(rule)
+    others = [example for example in rule.breaks if pair is None or example.strip("\n") != pair.before.strip("\n")]
     sections = [
         f"{rule.code} [{rule.name}]  {rule.severity}, torch {rule.torch}",
         wrap(rule.summary),
         section("What", wrap(rule.what, "  ")),
         section("Why", wrap(rule.why, "  ")),
         section("Fix", wrap(rule.how, "  ")),
-        *(section("Breaks", textwrap.indent(example.strip("\n"), "    ")) for example in rule.breaks),
-        *(section("Does not break", textwrap.indent(example.strip("\n"), "    ")) for example in rule.clean),
+        *([_example("Before", pair.before), _example("With the fix", pair.after)] if pair is not None else []),
+        *(_example("Also breaks" if pair is not None else "Breaks", example) for example in others),
+        *(_example("Does not break", example) for example in rule.clean),
         section("Graph breaks", "\n".join(_graph_break(gb_id, registry) for gb_id in rule.gb_ids)),
     ]
     return joined(sections)
+
+
+def _example(title: str, source: str) -> str:
+    return section(title, textwrap.indent(source.strip("\n"), "    "))
 
 
 def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
