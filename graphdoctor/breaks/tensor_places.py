@@ -58,11 +58,14 @@ def _lines(place: Location) -> range:
     return range(place.line, place.end_line + 1)
 
 
-def _branches(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
-    """Each condition that ``node`` asks, and the place that Dynamo gives for it."""
+def _branches(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, frozenset[str]]]:
+    """Each condition that ``node`` asks, and the places that Dynamo gives for it: its own, or that of ``node``."""
     if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
-        for condition in _asked(node.test):
+        conditions = tuple(_asked(node.test))
+        for condition in conditions:
             yield condition, condition, _BRANCH
+        if len(conditions) == 1:
+            yield node, conditions[0], _BRANCH
 
 
 def _asked(test: ast.expr) -> Iterator[ast.expr]:
@@ -86,7 +89,7 @@ def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]
         yield node, node.args[0], _NUMBER
 
 
-def _span(node: ast.expr, lines: list[str]) -> Span:
+def _span(node: ast.expr | ast.stmt, lines: list[str]) -> Span:
     """The place of ``node`` in characters; the tree counts bytes."""
 
     def column(line: int, offset: int) -> int:

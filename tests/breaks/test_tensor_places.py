@@ -37,6 +37,9 @@ def broken(line: int, column: int | None, gb_id: str, path: str = "net.py") -> B
         ([broken(8, 37, NUMBER)], {(8, 37, 8, 45)}),
         ([broken(8, 37, BRANCH)], {(8, 37, 8, 56)}),
         ([broken(10, 27, BRANCH)], {(10, 27, 10, 35)}),
+        ([broken(10, 18, BRANCH)], {(10, 27, 10, 35)}),
+        # Which of the two conditions it was is not known.
+        ([broken(8, 9, BRANCH)], set()),
         ([broken(8, 12, NUMBER), broken(8, None, NUMBER), broken(8, 37, "GB0059")], set()),
     ],
 )
