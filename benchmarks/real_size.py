@@ -97,7 +97,7 @@ class Cost:
 
 
 def measure(command: Sequence[str], folder: Path) -> Cost:
-    """Run ``command``. Raises CalledProcessError where it ends with an error; 1 says that something was found."""
+    """Run ``command``. Raises ClickException where it ends with an error; 1 says that something was found."""
     began = time.perf_counter()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors)
@@ -112,7 +112,7 @@ def measure(command: Sequence[str], folder: Path) -> Cost:
         output.seek(0), errors.seek(0)
         text, complaint = output.read().decode(), errors.read().decode()
     if process.returncode not in (0, 1) or (process.returncode and not text):
-        raise subprocess.CalledProcessError(process.returncode, command, text, complaint)
+        raise click.ClickException(f"{command[1:]} ended with {process.returncode}: {complaint[-500:]} {text[:500]}")
     peak = max(peak, used.ru_maxrss / 1024)
     return Cost(time.perf_counter() - began, used.ru_utime + used.ru_stime, peak, text)
 
