@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import libcst as cst
 
-from graphdoctor.breaks.tensor_places import Span
+from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
 from graphdoctor.lint.catalog import rules
@@ -75,7 +75,7 @@ class Analysis:
     is not scanned but called from one that is; None keeps its findings out. ``target`` names what the files declare and
     the user compiles, in place of the regions that the files show. ``unsaved`` holds texts, by resolved path, that
     stand for what is on disk. ``followed`` are the installed packages that calls are followed into, with the folders
-    that hold them. ``tensors`` are expressions that a run has shown to be tensors, by the file they are in.
+    that hold them. ``facts`` are what a run has shown, by file.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Analysis:
         target: str | None = None,
         unsaved: Mapping[Path, str] | None = None,
         followed: Mapping[str, Path] | None = None,
-        tensors: Mapping[Path, frozenset[Span]] | None = None,
+        facts: Mapping[Path, RunFacts] | None = None,
     ) -> None:
-        self._tensors = tensors or {}
+        self._facts = facts or {}
         self._shown = {file.resolve(): path for file, path in files}
         self._checks = _Checks(active)
         self._shared = CallCache()
@@ -168,7 +168,7 @@ class Analysis:
         """
         audience = _Audience(self._checks, trouble)
         interpreter = Interpreter(self._project, audience, _OUTSIDE, self._shared)
-        interpreter.recorder, interpreter.tensors = recorder, self._tensors
+        interpreter.recorder, interpreter.facts = recorder, self._facts
         with _contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
         with _contained(trouble):
@@ -188,7 +188,7 @@ class Analysis:
         """
         audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
         interpreter = Interpreter(self._project, audience, _OUTSIDE)
-        interpreter.recorder, interpreter.tensors = recorder, self._tensors
+        interpreter.recorder, interpreter.facts = recorder, self._facts
         with _contained([]):
             interpret(interpreter, module, audience.compiles, self._target)
         module.break_reference_cycles()

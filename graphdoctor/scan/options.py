@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from graphdoctor.breaks.tensor_places import Span
+from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.config import project
 from graphdoctor.config.project_files import Table
 
@@ -92,8 +92,8 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     run: bool | None = None
     #: Python with a graphdoctor_target() that is run in place of the file (graphdoctor.dynamic.named).
     sample: str = ""
-    #: Expressions that a run has shown to be tensors, by the file they are in.
-    tensors: Mapping[Path, frozenset[Span]] = field(default_factory=dict)
+    #: What a run has shown, by file.
+    facts: Mapping[Path, RunFacts] = field(default_factory=dict)
     verify: bool = True
     #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
     each_fix: bool = False

@@ -104,7 +104,7 @@ def plan_for(options: ScanOptions) -> Plan:
     inputs = inputs_of(options, exclude)
     files = inputs.discovery.files
     helper = reported_path(inputs, followed, options.only_given)
-    work = Work(files, helper, options.target, inputs.unsaved, folders, options.tensors)
+    work = Work(files, helper, options.target, inputs.unsaved, folders, options.facts)
     return Plan(
         command=options.command,
         inputs=inputs,

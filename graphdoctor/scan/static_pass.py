@@ -15,7 +15,7 @@ from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged
 from graphdoctor.model.findings import ScannedFile
 
 if TYPE_CHECKING:
-    from graphdoctor.breaks.tensor_places import Span
+    from graphdoctor.breaks.run_facts import RunFacts
     from graphdoctor.lint.engine import Analysis
     from graphdoctor.scan.cache import Cache
     from graphdoctor.static.rule import Rule
@@ -37,7 +37,7 @@ class Work:
     target: str | None = None
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     followed: Mapping[str, Path] = field(default_factory=dict)
-    tensors: Mapping[Path, frozenset[Span]] = field(default_factory=dict)
+    facts: Mapping[Path, RunFacts] = field(default_factory=dict)
 
     @cached_property
     def resolved(self) -> dict[Path, Path]:
@@ -67,7 +67,7 @@ def static_pass(
     path_of = work.path_of()
     known: dict[File, FileResult] = {}
     # Texts that are not on disk are not what an entry is about, and installed packages change without their files.
-    if cache is not None and not (work.unsaved or work.followed or work.tensors):
+    if cache is not None and not (work.unsaved or work.followed or work.facts):
         for one in work.files:
             found = cache.recall(work.resolved[one[0]], one[1], path_of)
             if found is not None:
@@ -100,7 +100,7 @@ def _analysed(
     # Imports that a scan of what stayed as it was does without.
     from graphdoctor.lint.engine import Analysis
 
-    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed, work.tensors)
+    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed, work.facts)
     sizes = {one: _size(one[0]) for one in missing}
     # The large ones first, so that no process is left with one at the end.
     ordered = sorted(missing, key=lambda one: -sizes[one])

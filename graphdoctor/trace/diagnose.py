@@ -11,7 +11,7 @@ import graphdoctor
 from graphdoctor.breaks import registry
 from graphdoctor.breaks.job_locations import JobPlaces, Sources, job_places
 from graphdoctor.breaks.locations import function_at
-from graphdoctor.breaks.tensor_places import tensors
+from graphdoctor.breaks.run_facts import facts_of
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
@@ -63,9 +63,9 @@ def diagnosed(
     if static is not None:
         on_disk = {path: Path(places.root, path) for path in texts}
         breaks = (brk for run in runs for brk in run.breaks)
-        if shown := tensors(breaks, static.diagnosis.findings, texts, on_disk):
+        if facts := facts_of(breaks, static.diagnosis.findings, texts, on_disk):
             # A break says what the source alone does not: of what a library gives back, that it is a tensor.
-            static = static_scan(own, replace(options, tensors=shown))
+            static = static_scan(own, replace(options, facts=facts))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces

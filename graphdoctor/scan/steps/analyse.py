@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.tensor_places import tensors
+from graphdoctor.breaks.run_facts import facts_of
 from graphdoctor.scan.cache import Cache
 from graphdoctor.scan.followed_packages import marked
 from graphdoctor.scan.notebooks import cells_of
@@ -46,13 +46,13 @@ def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed
 
 
 def analyse_again(plan: StaticPlan, stdin: bytes | None, analysed: Analysed, ran: Ran, session: Session) -> Analysed:
-    """``analysed`` anew where ``ran`` shows tensors that the source does not: what a library gives back, for one."""
+    """``analysed`` anew where ``ran`` shows what the source does not: what a library gives back, for one."""
     sources = analysed.sources
     breaks = (brk for run in ran.runs or () for brk in run.breaks)
-    shown = tensors(breaks, analysed.findings, sources.texts, sources.files)
-    if not shown or session.interrupts.requested:
+    facts = facts_of(breaks, analysed.findings, sources.texts, sources.files)
+    if not facts or session.interrupts.requested:
         return analysed
-    informed = replace(plan, work=replace(plan.work, tensors=shown))
+    informed = replace(plan, work=replace(plan.work, facts=facts))
     return _analysed(informed, stdin, session, time.monotonic() - analysed.seconds)
 
 

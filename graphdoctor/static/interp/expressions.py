@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.breaks.tensor_places import span_of
+from graphdoctor.breaks.run_facts import span_of
 from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
@@ -62,7 +62,7 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     if interpreter.steps > interpreter.MAX_STEPS:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
-    if interpreter.tensors and _is_open(value) and _was_tensor(interpreter, node):
+    if interpreter.facts and _is_open(value) and _was_tensor(interpreter, node):
         value = Tensor()
     if interpreter.recorder is not None:
         interpreter.recorder.note(node, value)
@@ -78,8 +78,8 @@ def _is_open(value: Value) -> bool:
 
 def _was_tensor(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
     source = interpreter.frame.module.source
-    places = interpreter.tensors.get(source.file)
-    return places is not None and source.has_place(node) and span_of(source.location(node)) in places
+    facts = interpreter.facts.get(source.file)
+    return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors
 
 
 def truth(

@@ -11,7 +11,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.breaks.tensor_places import Span
+from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.static.domain.events import ArgumentCall, Build, Call, Compile, Event, Site
 from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.domain.recorded_values import Recorder
@@ -201,8 +201,8 @@ class Interpreter:
         self.renewed: set[tuple[Instance, str]] = set()
         #: Something in the file is compiled for sizes that vary.
         self.dynamic = False
-        #: Expressions that a run has shown to be tensors, by the file they are in: used where nothing is known of them.
-        self.tensors: Mapping[Path, frozenset[Span]] = {}
+        #: What a run has shown, by file.
+        self.facts: Mapping[Path, RunFacts] = {}
         #: Names of the scanned module that functions or loops bind anew.
         self.rebound: frozenset[str] = frozenset()
         #: Objects of libraries made outside regions; ``ExternalObject.build`` counts from 1.

@@ -44,6 +44,7 @@ def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event
     interpreter.main = module
     imports.run_module(interpreter, module)
     _regions(interpreter, module, compiles, target)
+    _compiled_by_the_run(interpreter, module)
     interpreter.finish()
 
 
@@ -64,6 +65,26 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         if not resolved:
             interpreter.assumed = True
             _forwards(interpreter, module)
+
+
+def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
+    """Enter the functions that a run compiled and no region called: a trainer asked for that, or another file."""
+    facts = interpreter.facts.get(module.source.file)
+    if facts is None:
+        return
+    interpreter.assumed = False
+    frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
+    with interpreter.call(frame):
+        for name in sorted(facts.functions):
+            owner, _, method = name.rpartition(".")
+            for option in options(module.scope.names.get(owner or name, UNKNOWN)):
+                if isinstance(option, Class) and option.info.is_module and method:
+                    made = default_module(interpreter, option.info)
+                    for found in options(made.info.lookup(method) or UNKNOWN):
+                        if isinstance(found, Function):
+                            _enter(interpreter, module, found.to(made))
+                elif isinstance(option, Function):
+                    _enter(interpreter, module, option)
 
 
 def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:

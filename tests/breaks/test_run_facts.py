@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.api import ScanOptions, scan
-from graphdoctor.breaks.tensor_places import tensor_places
+from graphdoctor.breaks.run_facts import tensor_places
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import Break, DynamicRun
 
@@ -27,8 +27,8 @@ class Net(torch.nn.Module):
 BRANCH, NUMBER = "GB0170", "GB0124"
 
 
-def broken(line: int, column: int | None, gb_id: str, path: str = "net.py") -> Break:
-    return Break(path, line, column, "Net.forward", gb_id, None, "a reason")
+def broken(line: int, column: int | None, gb_id: str, function: str = "Net.forward") -> Break:
+    return Break("net.py", line, column, function, gb_id, None, "a reason")
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_place_of_a_break_is_an_expression(breaks: list[Break], places: set[tupl
     assert tensor_places("def (", breaks) == frozenset()
 
 
-def scanned(folder: Path, *breaks: Break) -> Diagnosis:
-    (folder / "net.py").write_text(NET)
+def scanned(folder: Path, text: str, *breaks: Break) -> Diagnosis:
+    (folder / "net.py").write_text(text)
     run = DynamicRun("Net", "eval", "cpu", "ok", graphs=1, breaks=breaks)
     options = ScanOptions((str(folder / "net.py"),), isolated=True)
     return scan(options, ran=lambda _root, _files: ((run,), {}))
@@ -57,9 +57,16 @@ def scanned(folder: Path, *breaks: Break) -> Diagnosis:
 
 def test_break_at_the_result_of_a_library_has_its_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = scanned(tmp_path, broken(8, 37, NUMBER), broken(10, 27, BRANCH)).findings
+    found = scanned(tmp_path, NET, broken(8, 37, NUMBER), broken(10, 27, BRANCH)).findings
     assert [(f.rule, f.location.line, f.status) for f in found] == [
         ("GD211", 8, "confirmed"),
         ("GD201", 10, "confirmed"),
     ]
     assert found[1].fix is not None
+
+
+def test_function_that_a_trainer_compiled_is_a_region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = NET.replace("def forward", "def training_step")
+    found = scanned(tmp_path, text, broken(10, 18, BRANCH, function="Net.training_step")).findings
+    assert [(f.rule, f.location.line, f.status) for f in found] == [("GD201", 10, "confirmed")]

@@ -1,9 +1,10 @@
-"""Where a break shows that an expression is tensor data, which the source alone may not tell. Pure."""
+"""What breaks show that the source alone may not tell: which expressions are tensors, what was compiled. Pure."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from graphdoctor.model.findings import Finding, Location
@@ -20,20 +21,31 @@ _CONVERSIONS = ("bool", "int", "float")
 Span = tuple[int, int, int, int]
 
 
-def tensors(
+@dataclass(frozen=True)
+class RunFacts:
+    """What a run has shown of one file: expressions that are tensors, and functions that were compiled."""
+
+    tensors: frozenset[Span] = frozenset()
+    functions: frozenset[str] = frozenset()
+
+
+def facts_of(
     breaks: Iterable[Break], findings: Iterable[Finding], texts: Mapping[str, str], files: Mapping[str, Path]
-) -> dict[Path, frozenset[Span]]:
-    """The expressions that ``breaks`` show to be tensors, of those that none of ``findings`` expects on their line.
+) -> dict[Path, RunFacts]:
+    """What those ``breaks`` show that none of ``findings`` expects on their line.
 
     ``texts`` and ``files`` are the user's, by the paths that are shown; the result is by file.
     """
     known = {(found.location.path, line) for found in findings if found.gb_ids for line in _lines(found.location)}
     by_path: dict[str, list[Break]] = {}
     for brk in breaks:
-        if brk.owner == "own" and brk.gb_id in _BRANCH | _NUMBER and (brk.path, brk.line) not in known:
+        if brk.owner == "own" and brk.gb_id and brk.path in texts and (brk.path, brk.line) not in known:
             by_path.setdefault(brk.path, []).append(brk)
-    shown = {path: tensor_places(texts[path], group) for path, group in by_path.items() if path in texts}
-    return {file: places for path, places in shown.items() if places for file in {files[path], files[path].resolve()}}
+    facts: dict[Path, RunFacts] = {}
+    for path, group in by_path.items():
+        shown = RunFacts(tensor_places(texts[path], group), frozenset(brk.function for brk in group))
+        facts |= {files[path]: shown, files[path].resolve(): shown}
+    return facts
 
 
 def tensor_places(text: str, breaks: Iterable[Break]) -> frozenset[Span]:
