@@ -35,11 +35,13 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
     for run in runs:
         if run.outcome != "ok":
             yield f"{run_title(run)}: not measured, {OUTCOMES[run.outcome]}."
+    # Both modes mostly leave out the same.
+    gaps: dict[tuple[str, str, tuple[str, ...]], list[DynamicRun]] = {}
     for run in ran:
-        parts = _parts(run)
-        if parts:
-            yield f"{run_title(run)}: {', '.join(parts)}."
-    # Both modes leave out the same on a device.
+        if parts := tuple(_parts(run)):
+            gaps.setdefault((run.target, run.device, parts), []).append(run)
+    for (_, _, parts), same in gaps.items():
+        yield f"{run_title(same[0], [run.mode for run in same])}: {', '.join(parts)}."
     on_device: dict[str, dict[str, None]] = {}
     for run in ran:
         for text in run.device_checks.unchecked if run.device_checks else ():

@@ -29,6 +29,8 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
         "tried, so what recompiles is not known.",
         "Train mode was not run.",
     )
+    both = unchecked(replace(rich, dynamic=(run, replace(run, mode="train")), files=(), findings=()))
+    assert [text.partition(":")[0] for text in both] == ["Net, eval and train mode, on cuda"]
     swept = replace(run, mode="train", sweeps=(Sweep("batch 4, 5", True, 2, 1),))
     assert "so what recompiles" not in " ".join(unchecked(replace(rich, dynamic=(swept,))))
     assert "Eval mode was not run." in unchecked(replace(rich, dynamic=(swept,)))
