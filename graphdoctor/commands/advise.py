@@ -24,7 +24,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Say where to put torch.compile.", epilog=_EXAMPLES)
 @target_options
 @click.option("--measure", is_flag=True, help="Also time the placements, as graphdoctor bench does.")
 @click.option("--backend", default="inductor", show_default=True, help="The backend that --measure times.")

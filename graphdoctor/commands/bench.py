@@ -32,7 +32,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Measure what each way of compiling costs and gains.", epilog=_EXAMPLES)
 @target_options
 @click.option(
     "--strategies",

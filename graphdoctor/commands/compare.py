@@ -35,7 +35,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Say what is new and fixed between two JSON reports.", epilog=_EXAMPLES)
 @click.argument("base", metavar="BASE.json")
 @click.argument("head", metavar="HEAD.json")
 @fail_on_option

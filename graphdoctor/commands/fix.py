@@ -44,7 +44,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Write the fixes that are proved on a copy.", epilog=_EXAMPLES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--unsafe-fixes", is_flag=True, help="Also fixes that may change behaviour.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print the fixes as a diff, and nothing else; write nothing.")

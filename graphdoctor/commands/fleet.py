@@ -32,7 +32,7 @@ Exit codes:
 _FAILED = ("failed", "timeout", "memory", "crashed")
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Scan many targets, each in a process of its own.", epilog=_EXAMPLES)
 @click.argument("targets", metavar="TARGETS")
 @click.argument("options", nargs=-1, metavar="[-- SCAN OPTIONS]")
 @click.option("--output", metavar="FOLDER", default="graphdoctor-fleet", show_default=True, help="Where results go.")

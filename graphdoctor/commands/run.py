@@ -50,7 +50,11 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES, context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.command(
+    short_help="Run a program, unchanged, and report what was compiled.",
+    epilog=_EXAMPLES,
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SCRIPT|MODULE [ARGS]...")
 @click.option("-m", "is_module", is_flag=True, help="The program is a module, as in python -m.")
 @click.option(

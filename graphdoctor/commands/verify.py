@@ -32,7 +32,7 @@ Exit codes:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(short_help="Prove a change that somebody else wrote.", epilog=_EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path), metavar="BEFORE")
 @click.argument("after", type=click.Path(path_type=Path), metavar="[AFTER]", required=False)
 @click.option("--patch", type=click.Path(path_type=Path), metavar="FILE", help="The change as a unified diff.")
