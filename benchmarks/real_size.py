@@ -136,8 +136,8 @@ def memory(pid: int) -> float:
 def compared(name: str, rounds: int, timeout: float) -> dict[str, Any]:
     """The row of one model."""
     taken: dict[str, list[Cost]] = {}
-    with tempfile.TemporaryDirectory() as given:
-        folder = Path(given)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         (folder / "model.py").write_text(MODELS[name])
         (folder / "bare.py").write_text(BARE)
         scan = [sys.executable, "-m", "graphdoctor", "scan", "--no-cache", "--output-format", "json"]

@@ -52,16 +52,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--backend", default="aot_eager")
-    given = parser.parse_args()
+    options = parser.parse_args()
     plain: list[float] = []
     recorded: list[float] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "program.py").write_text(PROGRAM)
         run = [sys.executable, "-m", "graphdoctor", "run", "--exit-zero"]
-        for _ in range(given.rounds):
-            plain += steps([sys.executable], folder, given.backend, given.steps)
-            recorded += steps(run, folder, given.backend, given.steps)
+        for _ in range(options.rounds):
+            plain += steps([sys.executable], folder, options.backend, options.steps)
+            recorded += steps(run, folder, options.backend, options.steps)
     ratio = median(recorded) / median(plain)
     print(f"plain {1e3 * median(plain):.3f} ms, recorded {1e3 * median(recorded):.3f} ms: ratio {ratio:.3f}")
 

@@ -88,8 +88,8 @@ class Bench:
         """A static scan that keeps its results in the cache of this name."""
         where = ("--cache-dir", str(self._folder / cache)) if cache else ("--no-cache",)
         fixed = ("scan", "--no-run", "--isolated", "--output-format", "json", "--output", os.devnull)
-        given = self._files if files is None else files
-        return [sys.executable, "-m", "graphdoctor", *fixed, *where, *options, *map(str, given)]
+        scanned = self._files if files is None else files
+        return [sys.executable, "-m", "graphdoctor", *fixed, *where, *options, *map(str, scanned)]
 
     def round(self) -> dict[str, Cost]:
         """One measurement of everything."""

@@ -67,8 +67,8 @@ def f(x):
 def check_iterate(event: Iterate) -> Hit:
     return Hit(
         event,
-        f"the loop over {code(event)} runs as often as the data says: compiled anew for each length, and with "
-        "`fullgraph=True` not at all",
+        f"the length of the loop over {code(event)} is data-dependent: each length is compiled separately, and "
+        "`fullgraph=True` fails",
         "loop over what is fixed (all experts) and select by a mask, or work on the whole tensor",
         certainty(event, event.value),
     )

@@ -137,8 +137,8 @@ def check_decide(event: Decide) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{WORDING[event.how].format(code(event))} a number that only data tells: compiled anew for other "
-        "numbers, and with `fullgraph=True` not at all",
+        f"{WORDING[event.how].format(code(event))} a data-dependent number: other numbers recompile, and "
+        "`fullgraph=True` fails",
         "pass the number in, or decide on the tensor (`torch.where`, masks, a loop over what is fixed)",
         # By default nothing breaks here, so it is reported only on lines that every trace reaches.
         "possible" if event.site.conditional else "certain",

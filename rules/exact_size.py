@@ -27,8 +27,8 @@ GB_IDS = ()
 TORCH = ">=2.6"
 
 WORDING = {
-    "range": "unrolls a loop over a size: each size is compiled anew",
-    "iterate": "unrolls a loop over a tensor: each size is compiled anew",
+    "range": "unrolls a loop over a size: each new size recompiles",
+    "iterate": "unrolls a loop over a tensor: each new size recompiles",
     "compare": "compares a size: one compilation for each answer",
 }
 

@@ -114,7 +114,7 @@ def test_every_break_is_joined_or_marked_missed(demo: Scan) -> None:
 
 
 @pytest.mark.parametrize(("part", "rule"), CLASSICS.items())
-def test_each_classic_break_is_foreseen_and_confirmed(demo: Scan, root: Path, part: str, rule: str) -> None:
+def test_each_classic_break_is_predicted_and_confirmed(demo: Scan, root: Path, part: str, rule: str) -> None:
     lines = (root / DEMO).read_text().splitlines()
     [line] = [number for number, text in enumerate(lines, 1) if part in text]
     [finding] = [f for f in demo.report["findings"] if f["line"] == line]

@@ -1,1 +1,1 @@
-"""How well the static pass foresees what Dynamo does: on files with a sample, and on models of installed libraries."""
+"""How well the static pass predicts what Dynamo does: on files with a sample, and on models of installed libraries."""

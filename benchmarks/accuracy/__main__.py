@@ -10,7 +10,7 @@ from benchmarks.accuracy.models import models
 
 @click.group()
 def main() -> None:
-    """How well the static pass foresees what Dynamo does."""
+    """How well the static pass predicts what Dynamo does."""
 
 
 main.add_command(folder)

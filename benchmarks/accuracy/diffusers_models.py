@@ -72,18 +72,18 @@ def build(name: str) -> tuple[torch.nn.Module, tuple[()], Inputs]:
 
 def _arguments(cls: Any, smaller: bool) -> dict[str, Any]:
     """The constructor arguments that differ from the defaults: one layer, two heads, and with ``smaller`` narrow."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, parameter in inspect.signature(cls.__init__).parameters.items():
         value = parameter.default
         if _LAYERS.search(name):
-            given[name] = 1 if type(value) is int else value
+            arguments[name] = 1 if type(value) is int else value
             if isinstance(value, (list, tuple)):
-                given[name] = type(value)(1 if type(v) is int else v for v in value)
+                arguments[name] = type(value)(1 if type(v) is int else v for v in value)
         elif smaller and _HEADS.search(name) and type(value) is int:
-            given[name] = min(value, 2)
+            arguments[name] = min(value, 2)
         elif smaller and name.endswith("block_out_channels") and isinstance(value, (list, tuple)):
-            given[name] = type(value)(min(v, 32 if position == 0 else 64) for position, v in enumerate(value))
-    return {name: value for name, value in given.items() if value is not inspect.Parameter.empty}
+            arguments[name] = type(value)(min(v, 32 if position == 0 else 64) for position, v in enumerate(value))
+    return {name: value for name, value in arguments.items() if value is not inspect.Parameter.empty}
 
 
 def _candidates(model: Any) -> Iterator[Inputs]:

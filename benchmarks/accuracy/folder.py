@@ -23,7 +23,7 @@ from graphdoctor.model.findings import Diagnosis
 class Score:
     """Lines of one file, or the sum over several."""
 
-    foreseen: int = 0
+    predicted: int = 0
     missed: int = 0
     false_alarms: int = 0
     not_reached: int = 0
@@ -35,13 +35,13 @@ class Score:
 
     @property
     def recall(self) -> float:
-        """The share of the breaks in scanned code that were foreseen; 1 where there are none."""
-        return self.foreseen / max(self.foreseen + self.missed, 1) if self.missed else 1.0
+        """The share of the breaks in scanned code that were predicted; 1 where there are none."""
+        return self.predicted / max(self.predicted + self.missed, 1) if self.missed else 1.0
 
     @property
     def precision(self) -> float:
         """The share of the judged findings whose line really breaks; 1 where there are none."""
-        return self.foreseen / max(self.foreseen + self.false_alarms, 1) if self.false_alarms else 1.0
+        return self.predicted / max(self.predicted + self.false_alarms, 1) if self.false_alarms else 1.0
 
 
 def score(diagnosis: Diagnosis, path: str) -> Score:
@@ -58,10 +58,10 @@ def score(diagnosis: Diagnosis, path: str) -> Score:
     ]
     right = [span for span, _ in spans if own.intersection(span)]
     wrong = [status for span, status in spans if not own.intersection(span)]
-    foreseen = {line for line in own if any(line in span for span in right)}
+    predicted = {line for line in own if any(line in span for span in right)}
     return Score(
-        foreseen=len(foreseen),
-        missed=len(own - foreseen),
+        predicted=len(predicted),
+        missed=len(own - predicted),
         false_alarms=sum(status != "not-reached" for status in wrong),
         not_reached=wrong.count("not-reached"),
         third_party=len(breaks) - len(own),

@@ -98,11 +98,11 @@ def _summary(found: Runs, usable: Runs, counted: Score, mode: str) -> dict[str, 
         "reasons": dict(skipped.most_common()),
         "mode": mode,
         "broken_statements": len(counted.broken),
-        "foreseen": len(counted.foreseen),
+        "predicted": len(counted.predicted),
         "false_alarms": len(counted.refuted),
         "recall": counted.recall,
         "precision": counted.precision,
-        "recall_by_cause": _table(counted.by_cause(), "broken", "foreseen"),
+        "recall_by_cause": _table(counted.by_cause(), "broken", "predicted"),
         "precision_by_rule": _table(counted.by_rule(), "judged", "right"),
     }
 

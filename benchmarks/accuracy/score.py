@@ -44,7 +44,7 @@ class Score:
     refuted: Mapping[Statement, frozenset[str]]
 
     @property
-    def foreseen(self) -> set[Statement]:
+    def predicted(self) -> set[Statement]:
         """The broken statements that have an error finding."""
         return set(self.broken) & set(self.confirmed)
 
@@ -55,8 +55,8 @@ class Score:
 
     @property
     def recall(self) -> float | None:
-        """The share of the broken statements that were foreseen; None where nothing broke."""
-        return _share(len(self.foreseen), len(self.broken))
+        """The share of the broken statements that were predicted; None where nothing broke."""
+        return _share(len(self.predicted), len(self.broken))
 
     @property
     def precision(self) -> float | None:
@@ -64,10 +64,10 @@ class Score:
         return _share(len(self.confirmed), len(self.confirmed) + len(self.refuted))
 
     def by_cause(self) -> dict[str, tuple[int, int]]:
-        """For each graph-break id: the statements that broke, and those of them that were foreseen."""
+        """For each graph-break id: the statements that broke, and those of them that were predicted."""
         broken = Counter(tally.cause for tally in self.broken.values())
-        foreseen = Counter(self.broken[statement].cause for statement in self.foreseen)
-        return {cause: (count, foreseen[cause]) for cause, count in sorted(broken.items())}
+        predicted = Counter(self.broken[statement].cause for statement in self.predicted)
+        return {cause: (count, predicted[cause]) for cause, count in sorted(broken.items())}
 
     def by_rule(self) -> dict[str, tuple[int, int]]:
         """For each rule: the statements with findings that were judged, and those of them that broke."""

@@ -21,7 +21,7 @@ class Checked:
     fixed: Fixed
     inputs: int = 0
     ran: int = 0
-    given: Input | None = None
+    failing_input: Input | None = None
     found: tuple[Difference, ...] = ()
     #: True where the difference shows only in what compiled code is made of, behind the guards of the fix.
     under_compile: bool = False
@@ -44,14 +44,14 @@ def check(fixed: Fixed, inputs: int) -> Checked:
     return check_on(fixed, drawn, inputs)
 
 
-def check_on(fixed: Fixed, given: Sequence[Input], most: int = 1000) -> Checked:
-    """The same on inputs that are given, ``most`` of those it runs on, up to the first that shows a difference."""
+def check_on(fixed: Fixed, inputs: Sequence[Input], most: int = 1000) -> Checked:
+    """The same on ``inputs``, ``most`` of those it runs on, up to the first that shows a difference."""
     program = fixed.program
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         ran = 0
-        for one in given:
+        for one in inputs:
             if ran == most:
                 break
             before = observe(program, program.text, one)
@@ -61,16 +61,16 @@ def check_on(fixed: Fixed, given: Sequence[Input], most: int = 1000) -> Checked:
             after = observe(program, fixed.text, one)
             if after.failed:
                 found = [Difference("exception", "import", "none", after.failed)]
-                return Checked(fixed, len(given), ran, one, tuple(found))
+                return Checked(fixed, len(inputs), ran, one, tuple(found))
             found = differences(before, after)
             if found:
-                return Checked(fixed, len(given), ran, one, tuple(found))
+                return Checked(fixed, len(inputs), ran, one, tuple(found))
             texts = fixed.as_compiled
             if texts is not None:
                 found = differences(observe(program, texts[0], one), observe(program, texts[1], one), output=False)
                 if found:
-                    return Checked(fixed, len(given), ran, one, tuple(found), under_compile=True)
-        return Checked(fixed, len(given), ran)
+                    return Checked(fixed, len(inputs), ran, one, tuple(found), under_compile=True)
+        return Checked(fixed, len(inputs), ran)
     finally:
         torch.set_num_threads(threads)
 

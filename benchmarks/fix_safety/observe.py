@@ -51,8 +51,8 @@ class Observation:
     failed: str = ""
 
 
-def observe(program: Program, text: str, given: Input) -> Observation:
-    """Load ``text``, a version of the program, and call it with each argument list of ``given``, in order."""
+def observe(program: Program, text: str, inputs: Input) -> Observation:
+    """Load ``text``, a version of the program, and call it with each argument list of ``inputs``, in order."""
     with _quiet_process(), _seeded():
         module = types.ModuleType(program.name)
         try:
@@ -64,8 +64,8 @@ def observe(program: Program, text: str, given: Input) -> Observation:
         except Exception as error:
             return Observation(failed=f"{type(error).__name__}: {error}")
         calls: list[Call] = []
-        for arguments in given.build():
-            with CALLERS[given.caller]():
+        for arguments in inputs.build():
+            with CALLERS[inputs.caller]():
                 calls.append(_call(module, target, arguments))
             if calls[-1].exception:
                 break

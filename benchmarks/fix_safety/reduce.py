@@ -35,14 +35,14 @@ def reduced(checked: Checked, fix: Fixer = statically_fixed) -> Checked:
 
 def _still(checked: Checked, texts: Sequence[str], fix: Fixer) -> Iterator[Checked]:
     """Of the programs with these texts, those that a fix of the same rule makes differ in the same way."""
-    assert checked.given is not None
+    assert checked.failing_input is not None
     made = checked.fixed.program
     programs = [replace(made, name=f"{made.name}_{number}", text=text) for number, text in enumerate(texts)]
     for fixed in fix(programs) if programs else ():
         if fixed.text != fixed.program.text and set(fixed.rules) & set(checked.fixed.rules):
             try:
                 with at_most(_SECONDS):
-                    again = check_on(fixed, [checked.given])
+                    again = check_on(fixed, [checked.failing_input])
             except TooLong:  # a loop has lost its end
                 continue
             if set(again.kinds) & set(checked.kinds):

@@ -67,7 +67,7 @@ def shown(one: Checked) -> str:
         "```",
     ]
     lines += [f"reasons: {reason}" for reason in one.fixed.reasons]
-    lines += [f"input: {one.given}"]
+    lines += [f"input: {one.failing_input}"]
     lines += [f"differs: {d.kind} at {d.where}: {d.before} -> {d.after}" for d in one.found[:4]]
     return "\n".join(lines)
 
@@ -82,6 +82,6 @@ def as_json(one: Checked) -> dict[str, Any]:
         "under_compile": one.under_compile,
         "original": one.fixed.program.text,
         "fixed": one.fixed.text,
-        "input": repr(one.given),
+        "input": repr(one.failing_input),
         "differences": [vars(d) for d in one.found],
     }

@@ -48,11 +48,11 @@ def _regional(placements: Sequence[Placement], others: str) -> str:
     What the blocks share is told from the first call alone: what the ``others`` compile is for all blocks again.
     """
     found = [p for p in placements if p.kind == "blocks" and len(p.names) >= _MANY_BLOCKS]
-    said = ""
+    reason = ""
     for blocks in found:
         count = len(blocks.names)
         if blocks.at_limit:
-            said += (
+            reason += (
                 f" Not block by block: the {count} blocks reached the recompile limit after {blocks.compilations} "
                 "compilations, and the rest runs in eager."
             )
@@ -60,9 +60,9 @@ def _regional(placements: Sequence[Placement], others: str) -> str:
             setting = f" with `{blocks.setting}`," if blocks.setting else ""
             shared = "one compilation serves" if first == 1 else f"{first} compilations serve"
             more = f" ({others} take {blocks.later} more)" if blocks.later else ""
-            said += f" Block by block,{setting} {shared} all {count} blocks{more}: try it where compiling takes long."
+            reason += f" Block by block,{setting} {shared} all {count} blocks{more}: try it where compiling takes long."
             break
-    return said
+    return reason
 
 
 def _usable(placement: Placement) -> bool:

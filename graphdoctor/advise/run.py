@@ -10,7 +10,7 @@ from graphdoctor.bench.strategies import chosen
 from graphdoctor.bench.verdict import verdict
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
-from graphdoctor.dynamic.parent.protocol import Progress as Said
+from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
 from graphdoctor.model.advice import Advice, Counted, Kind, Proposal
 from graphdoctor.model.benchmark import TIME_LIMIT, Options, Question, Where
 
@@ -30,9 +30,9 @@ def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress =
     proposals: list[Proposal] = []
     where = Where({}, question.target or question.file.name)
 
-    def said(message: object) -> None:
+    def on_message(message: object) -> None:
         nonlocal where
-        if isinstance(message, Said):
+        if isinstance(message, ProgressMessage):
             progress(message.text)
         elif isinstance(message, Where):
             where = message
@@ -44,7 +44,7 @@ def advise(question: Question, timeout: float = TIME_LIMIT, progress: Progress =
             proposals.append(message)
 
     kinds = {"placement": Counted, "run": Proposal}
-    failure = ask("graphdoctor.advise.worker", question, timeout, kinds, said)
+    failure = ask("graphdoctor.advise.worker", question, timeout, kinds, on_message)
     if failure is not None or not proposals:
         raise NoAdvice(failure or "the worker gave no answer")
     last = proposals[-1]

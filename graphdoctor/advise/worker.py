@@ -57,13 +57,13 @@ def _work(opened: Opened) -> None:
     channel.progress("counting: changing sizes")
     sized = shapes.strategies(target, mode, opened.places)
     proposed, reason = choose.choose(found, bool(sized))
-    said = _notes(model, opened, [found[number] for number in proposed])
+    notes = _notes(model, opened, [found[number] for number in proposed])
     channel.send(
         "run",
         proposed=proposed,
         reason=reason,
         shapes=[asdict(entry) for entry in sized],
-        notes=[asdict(note) for note in said],
+        notes=[asdict(note) for note in notes],
     )
 
 

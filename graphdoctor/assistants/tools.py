@@ -113,10 +113,10 @@ class Tools:
         except (change.ChangeError, api.UsageError) as error:
             raise Refused(str(error)) from None
         self._scans.append(proof.diagnosis)
-        said = proof.verdict.replace("-", " ")
+        verdict = proof.verdict.replace("-", " ")
         counts = f"{wording.plural(proof.breaks_after, 'graph break')}, {proof.breaks_before} before"
         left = [f for f in printable(proof.diagnosis).findings if f.status != "refuted"]
-        return "\n".join([f"{said}{': ' + proof.reason if proof.reason else ''}", counts, *map(_line, left[:_MOST])])
+        return "\n".join([f"{verdict}{': ' + proof.reason if proof.reason else ''}", counts, *map(_line, left[:_MOST])])
 
     def _scanned(self, path: str, run: bool) -> Diagnosis:
         options = api.ScanOptions((path,), run=None if run else False, jobs=1, command="graphdoctor mcp")

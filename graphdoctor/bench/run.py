@@ -12,7 +12,7 @@ from pathlib import Path
 from graphdoctor.bench.strategies import share, why_not
 from graphdoctor.dynamic.parent.measuring import ask
 from graphdoctor.dynamic.parent.protocol import BadMessage
-from graphdoctor.dynamic.parent.protocol import Progress as Said
+from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
 from graphdoctor.model.benchmark import Bench, Measured, Options, Question, Result, Where
 
 Progress = Callable[[str], None]
@@ -94,7 +94,11 @@ class _Session:
         self.results[strategy] = Result(strategy, "interrupted", "interrupted")
         started = time.monotonic()
         failure = ask(
-            "graphdoctor.bench.worker", replace(self._question, extra=extra), allowed, {"run": Measured}, self._said
+            "graphdoctor.bench.worker",
+            replace(self._question, extra=extra),
+            allowed,
+            {"run": Measured},
+            self._on_message,
         )
         result = self.results[strategy]
         if failure is not None and time.monotonic() - started >= allowed:
@@ -116,8 +120,8 @@ class _Session:
         on_cpu = (self.environment.get("device") or "").startswith("cpu")
         return f"the same as {_TWINS[strategy]} on a CPU" if on_cpu and strategy in _TWINS else None
 
-    def _said(self, message: object) -> None:
-        if isinstance(message, Said):
+    def _on_message(self, message: object) -> None:
+        if isinstance(message, ProgressMessage):
             self._progress(message.text)
         elif isinstance(message, Where):
             self.environment, self.target = message.environment, message.target

@@ -110,9 +110,9 @@ def calls(target: Target, sample: Sample) -> list[tuple[tuple[Any, ...], dict[st
     """
     if target.variants is not None:
         seed()
-        given = [v for v in target.variants() if not callable(v) or isinstance(v, nn.Module)]
-        if given:
-            return [target.on_device(call_arguments(variant)) for variant in given]
+        variants = [v for v in target.variants() if not callable(v) or isinstance(v, nn.Module)]
+        if variants:
+            return [target.on_device(call_arguments(variant)) for variant in variants]
     return [(sample.args, sample.kwargs), target.on_device(copy.copy((sample.args, sample.kwargs)))]
 
 

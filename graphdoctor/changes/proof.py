@@ -114,7 +114,7 @@ def _verification(
 ) -> Verification:
     breaks = f"{len(trial.breaks)} graph {'break' if len(trial.breaks) == 1 else 'breaks'}, "
     counts = f"{breaks}{len(break_places(before))} before."
-    said = {
+    sentences = {
         "verified": f"The change is verified for {assumptions(trials)}.",
         "not-verified": f"The change is not verified: {reason}.",
         "refused": f"The change is refused: {reason}.",
@@ -129,7 +129,7 @@ def _verification(
         fullgraph_passes=trial.fullgraph,
         numerics=trial.numerics,
         grade=grade,
-        detail=f"{said[verdict]} {counts}",
+        detail=f"{sentences[verdict]} {counts}",
     )
 
 

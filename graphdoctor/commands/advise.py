@@ -66,13 +66,13 @@ def advise(
     def progress(text: str) -> None:
         click.echo(f"graphdoctor: {text}", err=True)
 
-    asked = question(file, target, inputs, device, mode)
+    to_run = question(file, target, inputs, device, mode)
     try:
-        found = run(asked, time_limit, progress)
+        found = run(to_run, time_limit, progress)
     except NoAdvice as error:
         raise OneLine(str(error)) from None
     if measure:
-        found = measured(found, asked, Options((), backend, time_limit=time_limit), progress)
+        found = measured(found, to_run, Options((), backend, time_limit=time_limit), progress)
     emit({"text": report.text, "json": report.as_json, "markdown": report.markdown}[output_format](found), output)
     interrupted = found.bench is not None and found.bench.ended == "interrupted"
     context.exit(INTERRUPTED if interrupted else CLEAN)

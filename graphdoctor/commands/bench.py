@@ -91,8 +91,8 @@ def bench(
         options = Options(chosen(strategies), backend, seconds, time_limit)
     except UnknownStrategy as error:
         raise OneLine(str(error)) from None
-    asked = question(file, target, inputs, device, mode)
-    measured = replace(_measure(asked, options), command=shlex.join(["graphdoctor", *sys.argv[1:]]))
+    to_run = question(file, target, inputs, device, mode)
+    measured = replace(_measure(to_run, options), command=shlex.join(["graphdoctor", *sys.argv[1:]]))
     shown = {"text": report.text, "json": report.as_json, "markdown": report.markdown}[output_format](measured)
     emit(shown, output)
     if html is not None:
@@ -102,12 +102,12 @@ def bench(
     context.exit(_code(measured))
 
 
-def _measure(asked: Question, options: Options) -> Bench:
+def _measure(to_run: Question, options: Options) -> Bench:
     from graphdoctor.bench.run import bench as run
 
     # So that `timeout 60 graphdoctor bench` reports, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return run(asked, options, lambda text: click.echo(f"graphdoctor: {text}", err=True))
+    return run(to_run, options, lambda text: click.echo(f"graphdoctor: {text}", err=True))
 
 
 def _code(measured: Bench) -> int:

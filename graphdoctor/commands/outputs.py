@@ -77,9 +77,9 @@ def judge(diagnosis: Diagnosis, fail_on: FailOn | None, max_breaks: int | None) 
     """The exit code of the gate; why it fails is said on stderr where the user set the gate up."""
     from graphdoctor.diagnosis.gate import failures
 
-    asked = fail_on is not None or max_breaks is not None or diagnosis.comparison is not None
+    is_gated = fail_on is not None or max_breaks is not None or diagnosis.comparison is not None
     default: FailOn = "new" if diagnosis.comparison else "any" if max_breaks is None else "none"
     reasons = failures(diagnosis, fail_on or default, max_breaks)
-    for reason in reasons if asked else ():
+    for reason in reasons if is_gated else ():
         click.echo(f"graphdoctor: failed: {reason}", err=True)
     return FINDINGS if reasons else CLEAN

@@ -123,10 +123,10 @@ def run(
     options = ScanOptions((), possible=possible, command=command).with_groups(settings)
     check_reports(reports, html, save_sample, None if output == "-" else output)
     proof = Proof(Path(save_sample) if save_sample else None, verify)
-    asked = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)
+    recording = Settings(record or "", steps or 0, compile_ or "", LIMIT if save_sample or verify else 0)
     gated = not exit_zero and fail_on != "none"
     try:
-        ended, diagnosis = _ran(program, is_module, asked, options, proof)
+        ended, diagnosis = _ran(program, is_module, recording, options, proof)
     except (CannotRun, UsageError) as error:
         raise OneLine(str(error)) from None
     except NothingRecorded as error:
@@ -145,7 +145,7 @@ def run(
 
 
 def _ran(
-    program: tuple[str, ...], is_module: bool, asked: Settings, options: ScanOptions, proof: Proof
+    program: tuple[str, ...], is_module: bool, recording: Settings, options: ScanOptions, proof: Proof
 ) -> tuple[Ended, Diagnosis | None]:
     """Run the program; no diagnosis where another rank reports. Raises CannotRun, UsageError, NothingRecorded."""
     from graphdoctor.program import folder as folders
@@ -162,8 +162,8 @@ def _ran(
     if torch_available() is None:
         raise CannotRun("torch is not installed; install graphdoctor[torch] where the program's packages are")
     place = folders.rank(os.environ)
-    with folders.recording(asked.folder or None, place) as folder:
-        ended = process.run(launched.arguments, replace(asked, folder=str(folder.resolve())))
+    with folders.recording(recording.folder or None, place) as folder:
+        ended = process.run(launched.arguments, replace(recording, folder=str(folder.resolve())))
         missing: tuple[int, ...] = ()
         if place is not None:
             folders.mark_ended(folder, place, ended)

@@ -88,7 +88,7 @@ Exit codes:
 @click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
 @click.option("--each-fix", is_flag=True, help="Verify each fix alone too, and say which suffice for fullgraph=True.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Read the files with at most N processes.")
-@click.option("--no-cache", is_flag=True, help="Read every file anew, and keep nothing for the next scan.")
+@click.option("--no-cache", is_flag=True, help="Analyse every file again, and keep nothing for the next scan.")
 @click.option(
     "--cache-dir",
     metavar="FOLDER",

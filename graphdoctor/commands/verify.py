@@ -87,7 +87,7 @@ def _change(file: Path, after: Path | None, patch: Path | None, against: str | N
     """Raises ChangeError, and OneLine where the change is not named, or twice."""
     from graphdoctor.changes import change
 
-    if sum(given is not None for given in (after, patch, against)) != 1:
+    if sum(way is not None for way in (after, patch, against)) != 1:
         raise OneLine("give the change in one way: a second file, --patch FILE, or --against GITREF")
     if after is not None:
         return change.of_files(file, after)
@@ -100,11 +100,11 @@ def _text(proof: Proof) -> str:
     from graphdoctor.commands.common import look
     from graphdoctor.report.text import terminal
 
-    said = {"verified": "Verified", "not-verified": "Not verified", "refused": "Refused"}[proof.verdict]
+    verdict = {"verified": "Verified", "not-verified": "Not verified", "refused": "Refused"}[proof.verdict]
     breaks = (
         f"{proof.breaks_after} graph {'break' if proof.breaks_after == 1 else 'breaks'}, {proof.breaks_before} before"
     )
-    head = f"{said}: {proof.reason}; {breaks}" if proof.reason else f"{said}: the same program; {breaks}"
+    head = f"{verdict}: {proof.reason}; {breaks}" if proof.reason else f"{verdict}: the same program; {breaks}"
     return f"{head}\n\n{terminal.render(proof.diagnosis, look(None))}"
 
 

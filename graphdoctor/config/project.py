@@ -61,13 +61,13 @@ class Config:
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-def load(folder: Path, given: Sequence[str] = (), isolated: bool = False, allow_project_rules: bool = False) -> Config:
+def load(folder: Path, values: Sequence[str] = (), isolated: bool = False, allow_project_rules: bool = False) -> Config:
     """The settings of the nearest file at or above ``folder`` that has any, else the defaults. Raises ConfigError.
 
-    ``given`` are the values of ``--config``: at most one file, which is read instead, and ``key=value`` on top.
+    ``values`` are the values of ``--config``: at most one file, which is read instead, and ``key=value`` on top.
     ``isolated`` reads no file. ``allow_project_rules``: the rules that a file names may be executed.
     """
-    files = [text for text in given if "=" not in text or os.path.isfile(text)]
+    files = [text for text in values if "=" not in text or os.path.isfile(text)]
     if len(files) > 1:
         raise ConfigError(f"--config takes one file, not {len(files)}: {', '.join(files)}")
     if files and isolated:
@@ -77,7 +77,7 @@ def load(folder: Path, given: Sequence[str] = (), isolated: bool = False, allow_
     if table is not None:
         trusted = allow_project_rules or permission.is_trusted(table.base)
         config = merged(config, replace(table, trusted=trusted))
-    for text in given:
+    for text in values:
         if text not in files:
             config = merged(config, project_files.inline(text))
     return config

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def in_cells(diagnosis: T, modules: Mapping[str, Cells]) -> T:
-    """``diagnosis`` (or a part of it) with the places of ``modules``, by shown path, told by cell."""
+    """``diagnosis`` (or a part of it) with the locations in ``modules``, by shown path, as cells."""
     return _Placing(modules).placed(diagnosis) if modules else diagnosis
 
 
@@ -50,7 +50,7 @@ class _Placing:
         return made
 
     def _text(self, text: str) -> str:
-        """``text`` with the places in it, as ``notebook.ipynb:12``, told by cell."""
+        """``text`` with the locations in it, as ``notebook.ipynb:12``, as cells."""
         for path, cells in self.modules.items():
             text = re.sub(rf"{re.escape(path)}:(\d+)", partial(_place, cells), text)
         return text

@@ -16,7 +16,7 @@ from graphdoctor.fleet.worker import PAGES
 from graphdoctor.model.fleet import Limits, Result, Target
 
 #: Gets each new result, its number, and how many there will be.
-Said = Callable[[Result, int, int], None]
+OnResult = Callable[[Result, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Plan:
     again: frozenset[str] = frozenset()
 
 
-def run(plan: Plan, folder: Path, said: Said) -> dict[str, Result]:
+def run(plan: Plan, folder: Path, on_result: OnResult) -> dict[str, Result]:
     """The results of the targets by name: those that the store of ``folder`` has, and those of new scans.
 
     Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore and OSError.
@@ -42,7 +42,7 @@ def run(plan: Plan, folder: Path, said: Said) -> dict[str, Result]:
         kept = {name for name, result in known.items() if _holds(result, keys.get(name), plan.again)}
         waiting = [target for target in plan.targets if target.name not in kept]
         with contextlib.suppress(KeyboardInterrupt):
-            _scan(plan, waiting, keys, folder, store, said)
+            _scan(plan, waiting, keys, folder, store, on_result)
         done = store.results()
     valid = {name: result for name, result in done.items() if result.key == keys.get(name)}
     return {target.name: valid[target.name] for target in plan.targets if target.name in valid}
@@ -52,7 +52,9 @@ def _holds(result: Result, key: str | None, again: frozenset[str]) -> bool:
     return result.key == key and result.outcome not in again
 
 
-def _scan(plan: Plan, waiting: Sequence[Target], keys: dict[str, str], folder: Path, store: Store, said: Said) -> None:
+def _scan(
+    plan: Plan, waiting: Sequence[Target], keys: dict[str, str], folder: Path, store: Store, on_result: OnResult
+) -> None:
     stop = Event()
     with ThreadPoolExecutor(plan.jobs) as pool:
         try:
@@ -60,7 +62,7 @@ def _scan(plan: Plan, waiting: Sequence[Target], keys: dict[str, str], folder: P
             started: list[Future[Result]] = [pool.submit(scan, target, key=keys[target.name]) for target in waiting]
             for number, future in enumerate(as_completed(started), 1):
                 store.put(future.result())
-                said(future.result(), number, len(waiting))
+                on_result(future.result(), number, len(waiting))
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)

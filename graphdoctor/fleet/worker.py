@@ -55,8 +55,8 @@ def scan(target: Target, options: Sequence[str], limits: Limits, folder: Path, k
         ended = _run([*target.arguments, *options, *outputs], target.folder, stderr, limits, stop)
         seconds = time.monotonic() - started
         text = report.read_text(encoding="utf-8") if report.is_file() else ""
-        said = stderr.read_text(encoding="utf-8", errors="replace")
-    last = said.strip().rpartition("\n")[2].removeprefix("graphdoctor: ")
+        output = stderr.read_text(encoding="utf-8", errors="replace")
+    last = output.strip().rpartition("\n")[2].removeprefix("graphdoctor: ")
     memory = ended.memory >> 20
     if ended.outcome == "done":
         try:

@@ -73,13 +73,13 @@ def _mode(model: Callable[..., Any]) -> Literal["eval", "train"]:
     return "train" if module is not None and module.training else "eval"
 
 
-def _device(model: Callable[..., Any], given: Any) -> str:
+def _device(model: Callable[..., Any], arguments: Any) -> str:
     """Where the model is; what it is given, where it has no tensors."""
     from graphdoctor.dynamic.user_code.pytree import tensors
 
     module = _module_of(model)
     own = next(module.parameters(), None) if module is not None else None
-    first = own if own is not None else next(iter(tensors(given)), None)
+    first = own if own is not None else next(iter(tensors(arguments)), None)
     return str(first.device) if first is not None else "cpu"
 
 

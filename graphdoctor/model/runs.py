@@ -116,7 +116,7 @@ class Recompile:
 
 @dataclass(frozen=True)
 class SweepCall:
-    """One call of a sweep: how many functions it compiled anew, and what differs from the call before (``ids: 4 -> 3 in
+    """One call of a sweep: how many functions it recompiled, and what differs from the call before (``ids: 4 -> 3 in
     dimension 0``)."""
 
     compilations: int

@@ -24,7 +24,7 @@ class Mismatch(ValueError):
 
     def __init__(self, expected: str, raw: Any, where: str = "") -> None:
         super().__init__()
-        self._said = expected if raw is _ABSENT else f"must be {expected}, not {_shown(raw)}"
+        self._problem = expected if raw is _ABSENT else f"must be {expected}, not {_shown(raw)}"
         self.where = where
 
     def inside(self, where: str) -> Mismatch:
@@ -33,7 +33,7 @@ class Mismatch(ValueError):
         return self
 
     def __str__(self) -> str:
-        return f"{self.where or 'it'} {self._said}"
+        return f"{self.where or 'it'} {self._problem}"
 
 
 _ABSENT = object()

@@ -37,17 +37,17 @@ class Rank:
 def rank(environment: Mapping[str, str]) -> Rank | None:
     """The rank that torchrun or srun gave this process; None where it is no rank of a job."""
     for number, local in (("RANK", "LOCAL_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS_PER_NODE")):
-        given, size = environment.get(number, ""), environment.get(local, "1")
-        if given.isdigit() and size.isdigit() and ("MASTER_ADDR" in environment or number == "SLURM_PROCID"):
-            return Rank(int(given), int(size))
+        value, size = environment.get(number, ""), environment.get(local, "1")
+        if value.isdigit() and size.isdigit() and ("MASTER_ADDR" in environment or number == "SLURM_PROCID"):
+            return Rank(int(value), int(size))
     return None
 
 
 @contextlib.contextmanager
-def recording(given: str | None, place: Rank | None) -> Iterator[Path]:
-    """The folder: ``given``, which is kept, else a temporary one, which the ranks of a job share. Raises CannotRun."""
-    if given is not None:
-        yield _made(Path(given))
+def recording(value: str | None, place: Rank | None) -> Iterator[Path]:
+    """The folder: ``value``, which is kept, else a temporary one, which the ranks of a job share. Raises CannotRun."""
+    if value is not None:
+        yield _made(Path(value))
     elif place is None:
         with tempfile.TemporaryDirectory(prefix="graphdoctor-run-", ignore_cleanup_errors=True) as folder:
             yield Path(folder)

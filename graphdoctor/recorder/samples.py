@@ -37,12 +37,12 @@ class Samples:
         file = self._folder / f"sample_{os.getpid()}_{number}.pt"
         module = _module(original)
         named = type(module) if module is not None else original
-        told = {"name": getattr(named, "__qualname__", ""), "module": getattr(named, "__module__", "")}
-        told |= {"rank": os.environ.get("RANK", "0"), "main": _main_name()}
+        note = {"name": getattr(named, "__qualname__", ""), "module": getattr(named, "__module__", "")}
+        note |= {"rank": os.environ.get("RANK", "0"), "main": _main_name()}
         try:
             content = {
                 "function": module,
-                "name": (told["module"], told["name"]),
+                "name": (note["module"], note["name"]),
                 "args": args,
                 "kwargs": kwargs,
                 "globals": _globals(named),
@@ -53,12 +53,12 @@ class Samples:
             with torch.no_grad():
                 torch.save(content, file)
             self._trace_file.note(
-                "graphdoctor_sample", {**told, "file": file.name, "training": bool(module and module.training)}
+                "graphdoctor_sample", {**note, "file": file.name, "training": bool(module and module.training)}
             )
         except Exception as error:
             file.unlink(missing_ok=True)
             reason = str(error).partition("\n")[0]
-            self._trace_file.note("graphdoctor_sample", {**told, "problem": reason})
+            self._trace_file.note("graphdoctor_sample", {**note, "problem": reason})
 
 
 def _module(original: Any) -> nn.Module | None:

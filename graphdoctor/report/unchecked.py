@@ -52,14 +52,14 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         yield from _kinds(runs, {*on_device})
 
 
-def _kinds(runs: Sequence[DynamicRun], told: Set[str]) -> Iterator[str]:
-    """Modes and devices that no run had; what was not checked of the devices in ``told`` has been said."""
+def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
+    """Modes and devices that no run had; what was not checked of the devices in ``covered`` has been said."""
     modes = {run.mode for run in runs}
     if modes == {"eval"}:
         yield "Train mode was not run."
     if modes == {"train"}:
         yield "Eval mode was not run."
-    if {run.device for run in runs} == {"cpu"} and "cpu" not in told:
+    if {run.device for run in runs} == {"cpu"} and "cpu" not in covered:
         yield "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked."
 
 

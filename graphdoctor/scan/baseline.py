@@ -1,4 +1,4 @@
-"""Where the base of a comparison comes from: an earlier report, or a commit, whose source is read anew."""
+"""Where the base of a comparison comes from: an earlier report, or a commit, whose source is read again."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from graphdoctor.target_torch.installed import torch_stamps
 if TYPE_CHECKING:
     from graphdoctor.lint.result import PathOf
 
-#: Entries that were not written anew for so long are deleted.
+#: Days after which an entry that was not written again is deleted.
 _DAYS = 30
 #: What a result is computed by: packages of graphdoctor with what is in them, and installed ones (the parser's nodes).
 _CODE = ("breaks", "config", "fixes", "lint", "model", "scan", "source", "static", "syntax", "target_torch")
@@ -42,7 +42,7 @@ _TYPES = Types()
 
 
 def default_folder() -> Path:
-    """The folder of this user for what can be computed anew."""
+    """The user's folder for what can be computed again."""
     # A folder that is named takes no look at the system.
     import platformdirs
 
@@ -50,11 +50,11 @@ def default_folder() -> Path:
 
 
 class Cache:
-    """``asked`` is what was asked of the static pass, beside the file: two scans that differ in it share no entry."""
+    """``key`` is what results depend on beside the files: two scans that differ in it share no entry."""
 
-    def __init__(self, folder: Path, asked: Sequence[str]) -> None:
+    def __init__(self, folder: Path, key: Sequence[str]) -> None:
         self._folder = folder / "static"
-        self._asked = asked
+        self._key = key
         self._digests: dict[str, str] = {}
         self._shown: dict[str, str | None] = {}
 
@@ -108,13 +108,13 @@ class Cache:
 
     def _entry(self, file: Path, path: str) -> Path:
         # The names of files need not be UTF-8.
-        asked = "\0".join((self._asked_of, str(file), path)).encode("utf-8", "backslashreplace")
-        name = hashlib.blake2b(asked, digest_size=16)
+        key = "\0".join((self._full_key, str(file), path)).encode("utf-8", "backslashreplace")
+        name = hashlib.blake2b(key, digest_size=16)
         return self._folder / name.hexdigest()[:2] / name.hexdigest()[2:]
 
     @cached_property
-    def _asked_of(self) -> str:
-        return "\0".join((*self._asked, *_program()))
+    def _full_key(self) -> str:
+        return "\0".join((*self._key, *_program()))
 
     def _path(self, name: str, path_of: PathOf) -> str | None:
         """How the scan shows the file ``name``, which many others import."""

@@ -1,4 +1,4 @@
-"""Notebooks in a scan: their cells, the diagnosis with places told by cell, the texts that fixes change."""
+"""Notebooks in a scan: their cells, the diagnosis with locations by cell, the texts that fixes change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cells_of(sources: Sources, stdin: bytes | None) -> dict[str, Cells]:
 
 
 def by_cell(diagnosis: Diagnosis, cells: Mapping[str, Cells], base: Mapping[str, Cells] | None = None) -> Diagnosis:
-    """``diagnosis`` with the places in notebooks told by cell; ``base`` has the cells of what it is compared with."""
+    """``diagnosis`` with the locations in notebooks by cell; ``base`` has the cells of what it is compared with."""
     if not cells and not base:
         return diagnosis
     from graphdoctor.diagnosis.cells import in_cells

@@ -131,11 +131,11 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
 def settings_for(options: ScanOptions) -> project.Config:
     """The settings of the project that the first path belongs to, overridden by ``options``. Raises UsageError."""
     values = {name: getattr(options, name, None) for name in project.READERS}
-    given = {name: value for name, value in values.items() if value not in (None, ())}
+    overriding = {name: value for name, value in values.items() if value not in (None, ())}
     try:
         settings = project.load(project_folder(options), options.config, options.isolated, options.allow_project_rules)
         _check_inputs(options)
-        return project.merged(settings, Table(given, project.COMMAND_LINE, Path.cwd(), trusted=True))
+        return project.merged(settings, Table(overriding, project.COMMAND_LINE, Path.cwd(), trusted=True))
     except project.ConfigError as error:
         raise UsageError(str(error)) from None
 

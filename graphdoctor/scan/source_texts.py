@@ -16,7 +16,7 @@ from graphdoctor.source.text import split_lines
 if TYPE_CHECKING:
     from graphdoctor.source.cells import Cells
 
-#: Source lines shown around a finding that only the run saw.
+#: Source lines shown around a finding that was found at runtime only.
 _CONTEXT = 3
 
 
@@ -61,7 +61,7 @@ def read_texts(files: Sequence[tuple[Path, str]], unsaved: Mapping[Path, str]) -
 
 
 def with_snippet(finding: Finding, sources: Sources) -> Finding:
-    """``finding`` with the source lines around it, where only the run saw it."""
+    """``finding`` with the source lines around it, where it was found at runtime only."""
     if finding.snippet:
         return finding
     place = finding.location

@@ -34,13 +34,13 @@ def discover(paths: Sequence[str], exclude: Sequence[PathPattern] = ()) -> Disco
     ``exclude`` names are passed over. What is given by name is always taken, and a file that has two names once.
     Raises PathNotFound.
     """
-    given = [Path(os.path.abspath(path)) for path in paths]
-    for path, text in zip(given, paths, strict=True):
+    absolute = [Path(os.path.abspath(path)) for path in paths]
+    for path, text in zip(absolute, paths, strict=True):
         if not os.path.exists(path):
             raise PathNotFound(f"{text}: no such file or folder")
-    root = _root(given)
+    root = _root(absolute)
     found: dict[str, Path] = {}
-    for path in given:
+    for path in absolute:
         for file in _walk(path, exclude) if os.path.isdir(path) else (path,):
             found.setdefault(os.path.realpath(file), file)
     if not found:
@@ -59,12 +59,12 @@ def is_excluded(path: Path, exclude: Sequence[PathPattern]) -> bool:
     return any(pattern.matches(path) for pattern in exclude)
 
 
-def _root(given: Sequence[Path]) -> Path:
+def _root(absolute: Sequence[Path]) -> Path:
     """The working folder when everything lies under it, else the folder that holds everything."""
     here = Path.cwd()
-    if all(path.is_relative_to(here) for path in given):
+    if all(path.is_relative_to(here) for path in absolute):
         return here
-    return Path(os.path.commonpath([path if os.path.isdir(path) else path.parent for path in given]))
+    return Path(os.path.commonpath([path if os.path.isdir(path) else path.parent for path in absolute]))
 
 
 def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.model.typed_json import Types
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.records import Record, Tally, records
-from graphdoctor.trace.stacks import Told, told
+from graphdoctor.trace.stacks import TracedBreak, traced_break
 
 #: Different breaks (text and stack) that are kept of one file; more are counted.
 BREAK_LIMIT = 5000
@@ -189,20 +189,20 @@ class _Reader:
     def _break(self, record: Record) -> None:
         key = self._id(record)
         self._broken.add(key)
-        self._keep(self._with_callers(told(record.payload, self._ids), key))
+        self._keep(self._with_callers(traced_break(record.payload, self._ids), key))
 
-    def _with_callers(self, found: Told | None, key: Id) -> Told | None:
+    def _with_callers(self, found: TracedBreak | None, key: Id) -> TracedBreak | None:
         """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
         if found is None:
             return None
         traced = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
-        told = {(frame.path, frame.line) for frame in traced}
-        if any((frame.path, frame.line) in told for frame in above):
+        known = {(frame.path, frame.line) for frame in traced}
+        if any((frame.path, frame.line) in known for frame in above):
             above = ()
         return replace(found, event=replace(found.event, above=above, traced=traced))
 
-    def _keep(self, found: Told | None) -> None:
+    def _keep(self, found: TracedBreak | None) -> None:
         if found is None:
             return
         if found.event not in self.process.breaks and len(self.process.breaks) >= BREAK_LIMIT:
@@ -322,8 +322,8 @@ def _seconds(raw: Any) -> float:
 
 def _bypass(payload: str) -> str:
     """Why a cache was passed by; empty where the record does not tell."""
-    told = json.loads(payload) if payload else {}
-    return _text(told.get("cache_bypass_reason") or "") if isinstance(told, dict) else ""
+    record = json.loads(payload) if payload else {}
+    return _text(record.get("cache_bypass_reason") or "") if isinstance(record, dict) else ""
 
 
 def _reasons(payload: str) -> tuple[str, ...]:
@@ -335,7 +335,7 @@ def _reasons(payload: str) -> tuple[str, ...]:
     return tuple(map(str, reasons)) if isinstance(reasons, list) and reasons else (str(reasons),)
 
 
-def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> Told:
+def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> TracedBreak:
     """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
     reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])
     gb_id = ids.get(reason.partition("\n")[0])
@@ -348,4 +348,4 @@ def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mappi
         place = RawFrame(_text(path), _count(line), None, stack[-1].name if same else "")
         stack = (*(stack[:-1] if same else stack), place)
     event = RawEvent(reason, "raise", (), stack, gb_id=gb_id, error=error)
-    return Told(event, {})
+    return TracedBreak(event, {})

@@ -21,14 +21,14 @@ _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip"
 
 
 @dataclass(frozen=True)
-class Told:
+class TracedBreak:
     """A break as its record tells it; ``code`` holds the source lines of its stack, by path and line."""
 
     event: RawEvent
     code: Mapping[tuple[str, int], str]
 
 
-def told(payload: str, ids: Mapping[str, str]) -> Told | None:
+def traced_break(payload: str, ids: Mapping[str, str]) -> TracedBreak | None:
     """The event behind a ``dynamo_graph_break_reason``; None for those that come a second time.
 
     ``ids`` maps graph-break types to the registry's ids, for messages that link none. A column counts in the source
@@ -46,7 +46,7 @@ def told(payload: str, ids: Mapping[str, str]) -> Told | None:
     kind: Literal["resume", "skip"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
     frames, code = _stack(head)
     event = RawEvent(message[:_MOST], kind, (), frames, gb_id=ids.get(parse(message[:_MOST]).gb_type or ""))
-    return Told(event, code)
+    return TracedBreak(event, code)
 
 
 def _stack(text: str) -> tuple[tuple[RawFrame, ...], dict[tuple[str, int], str]]:

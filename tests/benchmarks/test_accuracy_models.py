@@ -48,4 +48,4 @@ def test_a_folder_of_samples(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.accuracy", "folder", str(tmp_path), "--json", str(result)]
     subprocess.run(command, cwd=root, check=True, capture_output=True)
     saved = json.loads(result.read_text())
-    assert (saved["files"], saved["foreseen"], saved["missed"], saved["recall"]) == (1, 1, 0, 1.0)
+    assert (saved["files"], saved["predicted"], saved["missed"], saved["recall"]) == (1, 1, 0, 1.0)

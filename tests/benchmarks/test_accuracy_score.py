@@ -46,11 +46,11 @@ def test_the_header_of_a_compound_statement_is_one_statement(tmp_path: Path) -> 
     assert statement_at(path, 99) == (path, 99, 99)
 
 
-def test_foreseen_missed_and_false_alarm(tmp_path: Path) -> None:
+def test_predicted_missed_and_false_alarm(tmp_path: Path) -> None:
     path = source(tmp_path)
     models = {"Net": [run(path, {4: "GB0170", 6: "GB0124"})]}
     counted = score([finding(path, 3), finding(path, 2, "GD101")], models, [path])
-    assert counted.foreseen == {statement_at(path, 3)}
+    assert counted.predicted == {statement_at(path, 3)}
     assert counted.missed == {statement_at(path, 6)}
     assert counted.by_cause() == {"GB0124": (1, 0), "GB0170": (1, 1)}
     assert counted.by_rule() == {"GD101": (1, 0), "GD201": (1, 1)}

@@ -50,7 +50,7 @@ def outputs(cell: Any) -> str:
     )
 
 
-def told(cell: Any) -> list[Any]:
+def findings_of(cell: Any) -> list[Any]:
     line = next(line for line in outputs(cell).splitlines() if line.startswith("TOLD "))
     return list(json.loads(line.removeprefix("TOLD ")))
 
@@ -63,13 +63,13 @@ def test_models_of_cells_and_of_a_file(tmp_path: Path) -> None:
     done = run(
         tmp_path, IMPORTS, HELPER, NET, checked, TELL, mended, checked, TELL, "from model import Net", checked, TELL
     )
-    assert sorted(told(done.cells[4])) == [["GD101", "In [3]", 4, True], ["GD201", "In [3]", 5, True]]
+    assert sorted(findings_of(done.cells[4])) == [["GD101", "In [3]", 4, True], ["GD201", "In [3]", 5, True]]
     shown = next(output for output in done.cells[3].outputs if "data" in output)
     assert "In [3]:5" in shown["data"]["text/html"]
     assert shown["data"]["text/plain"].startswith("Not ready: 2 graph breaks in your code")
     # The cell with the class was run again with other code, and then one of a file took its name.
-    assert told(done.cells[7]) == [["GD201", "In [6]", 4, True]]
-    assert told(done.cells[10]) == [["GD101", "model.py", 5, True]]
+    assert findings_of(done.cells[7]) == [["GD201", "In [6]", 4, True]]
+    assert findings_of(done.cells[10]) == [["GD101", "model.py", 5, True]]
 
 
 def test_the_magics(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_the_magics(tmp_path: Path) -> None:
         "result = _\n" + TELL,
         allow_errors=True,
     )
-    assert sorted(told(done.cells[4])) == [["GD101", "In [3]", 4, True], ["GD201", "In [3]", 5, True]]
-    assert told(done.cells[6]) == [["GD101", "In [6]", 4, True]]
+    assert sorted(findings_of(done.cells[4])) == [["GD101", "In [3]", 4, True], ["GD201", "In [3]", 5, True]]
+    assert findings_of(done.cells[6]) == [["GD101", "In [6]", 4, True]]
     assert "give a call to check" in outputs(done.cells[7])
     # The compiler raised, and the cell had a report all the same.
-    assert told(done.cells[9]) == [["GD101", "In [9]", 4, True]]
+    assert findings_of(done.cells[9]) == [["GD101", "In [9]", 4, True]]

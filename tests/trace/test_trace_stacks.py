@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from graphdoctor.breaks.grouping import RawFrame
-from graphdoctor.trace.stacks import told
+from graphdoctor.trace.stacks import traced_break
 
 MESSAGE = """\
 Data-dependent branching
@@ -46,7 +46,7 @@ torch._dynamo.exc.Unsupported: {MESSAGE}
 
 
 def test_the_stack_is_that_of_the_user_with_columns_in_the_stripped_line() -> None:
-    found = told(BREAK, {})
+    found = traced_break(BREAK, {})
     assert found is not None
     assert found.event.traced == (
         RawFrame("/job/train.py", 7, 1, "<module>"),
@@ -57,14 +57,14 @@ def test_the_stack_is_that_of_the_user_with_columns_in_the_stripped_line() -> No
 
 def test_without_marks_there_are_no_columns() -> None:
     """torch before 2.13 writes stacks without positions."""
-    found = told(BREAK.replace(STACK.splitlines()[4] + "\n", ""), {})
+    found = traced_break(BREAK.replace(STACK.splitlines()[4] + "\n", ""), {})
     assert found is not None
     assert [frame.column for frame in found.event.traced] == [None, None]
 
 
 def test_the_reason_is_the_message_of_the_break() -> None:
     for payload, kind in ((BREAK, "resume"), (SKIPPED, "skip")):
-        found = told(payload, {})
+        found = traced_break(payload, {})
         assert found is not None
         assert found.event.kind == kind
         assert "gb0170" in found.event.message
@@ -72,24 +72,28 @@ def test_the_reason_is_the_message_of_the_break() -> None:
 
 
 def test_a_break_that_drops_the_frame_is_a_skip() -> None:
-    found = told(BREAK.replace("Encountered graph break when", "Failed to handle graph break gracefully. Skipping"), {})
+    found = traced_break(
+        BREAK.replace("Encountered graph break when", "Failed to handle graph break gracefully. Skipping"), {}
+    )
     assert found is not None
     assert found.event.kind == "skip"
 
 
 def test_the_id_comes_from_the_type_where_there_is_no_link() -> None:
-    found = told(BREAK.replace("https://", "").replace("/gb/gb0170.html", ""), {"Data-dependent branching": "GB0170"})
+    found = traced_break(
+        BREAK.replace("https://", "").replace("/gb/gb0170.html", ""), {"Data-dependent branching": "GB0170"}
+    )
     assert found is not None
     assert found.event.gb_id == "GB0170"
 
 
 def test_a_text_of_torch_2_6_has_its_reason_on_one_line() -> None:
     payload = f"Graph break in user code at /job/net.py:12\nReason: Unsupported: print\nUser code traceback:\n{STACK}"
-    found = told(payload, {})
+    found = traced_break(payload, {})
     assert found is not None
     assert found.event.message == "Unsupported: print"
     assert len(found.event.traced) == 2
 
 
 def test_what_comes_a_second_time_is_left_out() -> None:
-    assert told("WON'T CONVERT forward /job/net.py line 3 \ndue to:\n...", {}) is None
+    assert traced_break("WON'T CONVERT forward /job/net.py line 3 \ndue to:\n...", {}) is None

@@ -32,10 +32,10 @@ def load(text: str) -> Question:
     return Question(**{**data, "file": Path(data["file"]), "root": Path(data["root"]), "inputs": tuple(data["inputs"])})
 
 
-def ask(module: str, question: Question, timeout: float, kinds: Kinds, said: Callable[[Any], None]) -> str | None:
+def ask(module: str, question: Question, timeout: float, kinds: Kinds, on_message: Callable[[Any], None]) -> str | None:
     """Run ``module.main`` on ``question`` in a process of its own, with empty compiler caches.
 
-    ``said`` gets each message of the worker: what it does, where it runs, and those of ``kinds``; it may raise
+    ``on_message`` gets each message of the worker: what it does, where it runs, and those of ``kinds``; it may raise
     BadMessage. Gives None when the worker came to its end, else in one line why not. When this returns or raises, no
     process of the worker is left.
     """
@@ -45,7 +45,7 @@ def ask(module: str, question: Question, timeout: float, kinds: Kinds, said: Cal
         if isinstance(message, Refused):
             failure.append(message.detail)
         elif not isinstance(message, Ended):
-            said(message)
+            on_message(message)
         return isinstance(message, (Refused, Ended))
 
     with tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True) as folder:

@@ -21,7 +21,7 @@ from graphdoctor.dynamic.parent.protocol import (
     VariedInputs,
     dump_request,
 )
-from graphdoctor.dynamic.parent.protocol import Progress as Said
+from graphdoctor.dynamic.parent.protocol import Progress as ProgressMessage
 from graphdoctor.dynamic.parent.sample import declares_sample
 from graphdoctor.dynamic.parent.server import PATIENT, Job, Process, Server
 from graphdoctor.dynamic.parent.vary_specs import parse_variations
@@ -130,21 +130,21 @@ class _Worker:
         elif self._failure is None and (self._open is not None or not (self._runs or self._varied)):
             self._failure = "crashed", f"the worker said that it was done, and was not, while {self._stage}"
 
-    def _on_message(self, said: object) -> bool:
-        if isinstance(said, Said):
+    def _on_message(self, message: object) -> bool:
+        if isinstance(message, ProgressMessage):
             self.started = True
-            self._stage = one_line(said.text)
+            self._stage = one_line(message.text)
             self._progress(self._stage)
-        elif isinstance(said, Environment):
-            self._environment = said.environment
-        elif isinstance(said, Run):
-            self._runs[said.run.mode] = said.run
-            self._open = None if said.complete else said.run.mode
-        elif isinstance(said, VariedInputs):
-            self._varied[said.varied.mode] = said.varied
-        elif isinstance(said, Failed):
-            self._failure = said.outcome, one_line(said.detail, _LONGEST)
-        return isinstance(said, Ended)
+        elif isinstance(message, Environment):
+            self._environment = message.environment
+        elif isinstance(message, Run):
+            self._runs[message.run.mode] = message.run
+            self._open = None if message.complete else message.run.mode
+        elif isinstance(message, VariedInputs):
+            self._varied[message.varied.mode] = message.varied
+        elif isinstance(message, Failed):
+            self._failure = message.outcome, one_line(message.detail, _LONGEST)
+        return isinstance(message, Ended)
 
     def _death(self, code: int) -> tuple[Outcome, str]:
         """What to say of a worker that died without a word."""

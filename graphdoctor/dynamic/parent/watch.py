@@ -55,10 +55,10 @@ class End:
 class Watch:
     """One job, and what is known of it so far. ``kinds`` are the messages that it may send."""
 
-    def __init__(self, job: Job, kinds: Kinds, said: Callable[[Any], bool]) -> None:
+    def __init__(self, job: Job, kinds: Kinds, on_message: Callable[[Any], bool]) -> None:
         self._job = job
         self._kinds = kinds
-        self._said = said
+        self._on_message = on_message
         self._results = _Lines()
         self._control = _Lines()
         self._output = b""
@@ -66,7 +66,7 @@ class Watch:
         self._code: int | None = None
 
     def run(self, limits: Limits) -> End:
-        """Read until the job is done. ``said`` gets each message, and gives True for the last one.
+        """Read until the job is done. ``on_message`` gets each message, and gives True for the last one.
 
         A job in a fork is done when its process is, so that the next one does not come upon it.
         """
@@ -122,7 +122,7 @@ class Watch:
 
     def _on_results(self, data: bytes) -> bool:
         for line in self._results.lines(data) if not self._done else ():
-            self._done = self._said(message(line, self._kinds))
+            self._done = self._on_message(message(line, self._kinds))
             if self._done:
                 break
         return bool(data)

@@ -121,11 +121,11 @@ def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | No
         return None
     if step.training is not None and sample.module is not None:
         sample.module.train(step.training)
-    given = step.args, dict(step.kwargs)
+    arguments_of_call = step.args, dict(step.kwargs)
     # *xs comes as xs[0], xs[1], ...
-    names = frozenset(name.partition("[")[0] for name in arguments.named(sample.function, given))
-    inputs = {name: _outline(leaf) for name, leaf in arguments.leaves(sample.function, given).items()}
-    del given
+    names = frozenset(name.partition("[")[0] for name in arguments.named(sample.function, arguments_of_call))
+    inputs = {name: _outline(leaf) for name, leaf in arguments.leaves(sample.function, arguments_of_call).items()}
+    del arguments_of_call
     with record() as recording, nullcontext() if step.grad is None else torch.set_grad_enabled(step.grad):
         outputs = function(*step.args, **step.kwargs)
     return Call(recording, names, inputs, _snapshot(outputs))

@@ -72,7 +72,7 @@ class Probe:
         best = {trial.remedy.text: trial.remedy for tried in trials if (trial := _best(tried)) is not None}
         several = len(best) > 1 and time.monotonic() < self.until
         together = self._together(list(best.values()), plan, calls) if several else None
-        detail = "; ".join(filter(None, [_told(normal, found, plan), plan.detail]))
+        detail = "; ".join(filter(None, [_unexpected(normal, found, plan), plan.detail]))
         return Sweep(plan.varied, plan.automatic, len(calls), most, detail, together, steps(calls)), made
 
     def _trials(self, cause: Cause, plan: Plan, calls: list[Call]) -> list[_Trial]:
@@ -186,7 +186,7 @@ def _is_normal(cause: Cause, plan: Plan) -> bool:
     return all(call == second or plan.sizes[call] < 2 for call in cause.calls)
 
 
-def _told(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
+def _unexpected(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
     """What Dynamo does with any model, in one sentence."""
     size_causes = [
         cause

@@ -48,8 +48,10 @@ class _Inputs:
 
 def _inputs(target: Target, mode: Mode) -> _Inputs:
     sample = target.sample(mode)
-    given = sample.args, sample.kwargs
-    return _Inputs(arguments.named(sample.function, given), arguments.leaves(sample.function, given))
+    sample_arguments = sample.args, sample.kwargs
+    return _Inputs(
+        arguments.named(sample.function, sample_arguments), arguments.leaves(sample.function, sample_arguments)
+    )
 
 
 def variants(target: Target) -> list[Plan]:
@@ -72,18 +74,18 @@ def _step(target: Target, variant: Any) -> Step:
     return Step(args, kwargs)
 
 
-def asked(target: Target, mode: Mode, variations: Sequence[Variation]) -> list[Plan]:
+def requested(target: Target, mode: Mode, variations: Sequence[Variation]) -> list[Plan]:
     """One plan for each ``--vary``. Raises InputSpecError where the sample has no such argument or dimension."""
-    return [_asked(target, mode, variation) for variation in variations]
+    return [_requested(target, mode, variation) for variation in variations]
 
 
 def check(target: Target, variations: Sequence[Variation]) -> None:
-    """Raises the InputSpecError that ``asked`` would raise, and runs nothing."""
+    """Raises the InputSpecError that ``requested`` would raise, and runs nothing."""
     for variation in variations:
         _resolved(variation, _inputs(target, "eval"))
 
 
-def _asked(target: Target, mode: Mode, variation: Variation) -> Plan:
+def _requested(target: Target, mode: Mode, variation: Variation) -> Plan:
     name, groups = _resolved(variation, _inputs(target, mode))
     values = variation.values
     if groups:

@@ -29,7 +29,7 @@ class CountingBackend:
         self._inside: Inside | None = None
 
     def clear(self) -> None:
-        """Start counting anew."""
+        """Start counting again from zero."""
         self.graphs = self.operators = self.reasons = 0
         self.sizes = []
 

@@ -76,6 +76,6 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     events = sum(found.events for found in breaks)
     if (count, break_count, reasons) == (graphs, events, events):
         return None
-    said = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
+    counts = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
     traced = f"break events: {events}, places: {len(breaks)}, graphs compiled: {graphs}"
-    return f"torch._dynamo.explain counts {said}; in the trace, {traced}"
+    return f"torch._dynamo.explain counts {counts}; in the trace, {traced}"

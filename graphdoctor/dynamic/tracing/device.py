@@ -104,27 +104,27 @@ def check(
 ) -> DeviceChecks:
     """Run ``eager`` and ``compiled`` on ``device`` and look; ``heard`` is what Inductor said, where it was run."""
     unchecked: tuple[str, ...] = () if heard else ("hints on speed (they come from Inductor: --ladder)",)
-    said = heard or Heard()
+    caught = heard or Heard()
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)
-        return DeviceChecks(hints=hints(said.hints), unchecked=unchecked)
+        return DeviceChecks(hints=hints(caught.hints), unchecked=unchecked)
     peak_eager, waits = _watched(device, eager, places)
     peak_compiled, _ = _watched(device, compiled, places)
-    return DeviceChecks(peak_eager, peak_compiled, waits, hints(said.skips), hints(said.hints), unchecked)
+    return DeviceChecks(peak_eager, peak_compiled, waits, hints(caught.skips), hints(caught.hints), unchecked)
 
 
 def _watched(device: torch.device, run: Callable[[], object], places: Places) -> tuple[int, tuple[Hint, ...]]:
     """The peak of allocated bytes, and the lines that wait for the GPU (torch.cuda.set_sync_debug_mode)."""
     mode = torch.cuda.get_sync_debug_mode()
     torch.cuda.reset_peak_memory_stats(device)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
         try:
             run()
         finally:
             torch.cuda.set_sync_debug_mode(mode)
-    lines = Counter((w.filename, w.lineno) for w in said if "synchronizing" in str(w.message))
+    lines = Counter((w.filename, w.lineno) for w in caught if "synchronizing" in str(w.message))
     waits = tuple(
         Hint(
             "waits for the GPU", "keep the value in a tensor, or read it after the forward", places.show(path), line, n

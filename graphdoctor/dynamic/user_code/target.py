@@ -60,14 +60,14 @@ class Target:
 
 def find(module: ModuleType, name: str | None, specs: tuple[str, ...], device: torch.device) -> Target:
     """The target that ``module`` offers. Raises NoTarget, InputSpecError, or what the user's code raises."""
-    given = _given(specs)
+    arguments = _parsed(specs)
     convention = _convention(module)
     if name is not None:
-        build = _named(module, name, convention, given)
+        build = _named(module, name, convention, arguments)
     elif convention is not None:
-        build = _with_inputs(convention, given)
-    elif given is not None:
-        build = _with_inputs(_single_module(module), given)
+        build = _with_inputs(convention, arguments)
+    elif arguments is not None:
+        build = _with_inputs(_single_module(module), arguments)
     else:
         raise NoTarget(
             "no sample input: define graphdoctor_target() returning (model, args), or give --target and --input"
@@ -170,12 +170,12 @@ def _mentioned(cls: type) -> set[str]:
 # --target and --input
 
 
-def _given(specs: tuple[str, ...]) -> tuple[Argument, ...] | None:
+def _parsed(specs: tuple[str, ...]) -> tuple[Argument, ...] | None:
     return parse_inputs(specs) if specs else None
 
 
 def _named(
-    module: ModuleType, name: str, convention: Callable[[], Sample] | None, given: tuple[Argument, ...] | None
+    module: ModuleType, name: str, convention: Callable[[], Sample] | None, arguments: tuple[Argument, ...] | None
 ) -> Callable[[], Sample]:
     found: Any = module
     for part in name.split("."):
@@ -185,8 +185,8 @@ def _named(
 
     def build() -> Sample:
         function = _instance(found)
-        if given is not None:
-            return _with_specs(function, given)
+        if arguments is not None:
+            return _with_specs(function, arguments)
         for attribute in ("example_input_array", "dummy_inputs"):
             if isinstance(function, nn.Module) and _attribute(function, attribute) is not None:
                 return _with_attribute(function, attribute)
@@ -198,10 +198,10 @@ def _named(
     return build
 
 
-def _with_inputs(build: Callable[[], Sample], given: tuple[Argument, ...] | None) -> Callable[[], Sample]:
-    if given is None:
+def _with_inputs(build: Callable[[], Sample], arguments: tuple[Argument, ...] | None) -> Callable[[], Sample]:
+    if arguments is None:
         return build
-    return lambda: _with_specs(build().function, given)
+    return lambda: _with_specs(build().function, arguments)
 
 
 def _single_module(module: ModuleType) -> Callable[[], Sample]:
@@ -240,9 +240,9 @@ def _instance(found: Any) -> Any:
         ) from None
 
 
-def _with_specs(function: Callable[..., Any], given: tuple[Argument, ...]) -> Sample:
-    args = tuple(_make(a.value) for a in given if a.name is None)
-    return Sample(function, args, {a.name: _make(a.value) for a in given if a.name is not None})
+def _with_specs(function: Callable[..., Any], arguments: tuple[Argument, ...]) -> Sample:
+    args = tuple(_make(a.value) for a in arguments if a.name is None)
+    return Sample(function, args, {a.name: _make(a.value) for a in arguments if a.name is not None})
 
 
 def _make(value: TensorSpec | bool | int | float | None) -> Any:

@@ -109,8 +109,8 @@ class Experiment:
         update(run, not self.request.compare)
         if self.mode == "train" and self.request.deeper and self._wants_training():
             progress(stages.TRAINING)
-            asked = self.request.optimizer, self.request.compiled_autograd
-            run = TrainingStep(self.target, self.backend, self.places, self.loss, *asked).run(run)
+            step_options = self.request.optimizer, self.request.compiled_autograd
+            run = TrainingStep(self.target, self.backend, self.places, self.loss, *step_options).run(run)
         return run
 
     def _wants_training(self) -> bool:

@@ -50,12 +50,12 @@ class Deeper:
         if not request.deeper or run.numerics is None:
             return run
         if self._wants_readiness(run):
-            run = self._step(run, stages.READINESS, self._readiness, compiles=1, asked=bool(request.readiness))
+            run = self._step(run, stages.READINESS, self._readiness, compiles=1, requested=bool(request.readiness))
         if run.numerics is not None and run.numerics.equal is False:
             run = self._step(run, stages.DIVERGES, self._found_where, compiles=1)
         with device.listen() as heard:
             if request.ladder or (request.ladder is None and run.outcome in ("raised", "exited")):
-                run = self._step(run, stages.LADDER, self._climbed, compiles=1, asked=bool(request.ladder))
+                run = self._step(run, stages.LADDER, self._climbed, compiles=1, requested=bool(request.ladder))
         if run.outcome == "ok":
             ran_inductor = run.ladder is not None and any(s.name == "inductor" for s in run.ladder.stages)
             compiles = 0 if self.experiment.target.device.type == "cpu" else 1
@@ -71,16 +71,16 @@ class Deeper:
         work: Callable[[DynamicRun], DynamicRun],
         eager: float = 0,
         compiles: float = 0,
-        asked: bool = False,
+        requested: bool = False,
     ) -> DynamicRun:
         """``run`` after ``work``, which takes so many eager runs and compiles; what was not asked for must fit."""
         budget, what = self.experiment.budget, f"{stage} ({self.experiment.mode})"
-        if not (asked or self.experiment.request.deep) and (
+        if not (requested or self.experiment.request.deep) and (
             why := budget.refusal(budget.estimate(eager, compiles), stages.SHARES[stage])
         ):
             run = replace(run, left_out=(*run.left_out, f"{what}: left out, {why}"))
         else:
-            if eager or compiles or asked:
+            if eager or compiles or requested:
                 self.progress(what)
             run = work(run)
         self.update(run)
@@ -91,12 +91,12 @@ class Deeper:
     def _recompiles(self, run: DynamicRun) -> DynamicRun:
         """The variants and what ``--vary`` asks for, called in order; where there is neither, an automatic sweep."""
         target, mode, request = self.experiment.target, self.experiment.mode, self.experiment.request
-        plans = [*sweep.variants(target), *sweep.asked(target, mode, parse_variations(request.vary))]
+        plans = [*sweep.variants(target), *sweep.requested(target, mode, parse_variations(request.vary))]
         if plans:
-            return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), asked=True)
+            return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), requested=True)
         # Once is enough for what nobody asked for.
-        once = mode == ("train" if request.mode == "train" else "eval")
-        if not once or run.outcome != "ok" or not run.operators:
+        is_main_mode = mode == ("train" if request.mode == "train" else "eval")
+        if not is_main_mode or run.outcome != "ok" or not run.operators:
             return run
         # A compile with sizes that vary takes longer than one without.
         return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=4)
@@ -141,8 +141,8 @@ class Deeper:
         if request.readiness is not None or not run.modules:
             return bool(request.readiness and run.modules)
         small = run.operators <= _FEW_OPERATORS and len(run.modules) <= _FEW_MODULES
-        once = self.experiment.mode == ("train" if request.mode == "train" else "eval")
-        return run.fullgraph.passes is False and small and once
+        is_main_mode = self.experiment.mode == ("train" if request.mode == "train" else "eval")
+        return run.fullgraph.passes is False and small and is_main_mode
 
     def _readiness(self, run: DynamicRun) -> DynamicRun:
         of = self.experiment

@@ -57,15 +57,15 @@ def serve(requests: str, descriptor: int) -> None:
 
     warm_up()
     channel = Channel(descriptor)
-    with socket.socket(fileno=int(requests)) as asked:
+    with socket.socket(fileno=int(requests)) as request_socket:
         while True:
-            file, descriptors, _, _ = socket.recv_fds(asked, 1 << 16, 1)
+            file, descriptors, _, _ = socket.recv_fds(request_socket, 1 << 16, 1)
             if not descriptors:
                 return
             pid = os.fork()
             if pid == 0:
                 # What is said of forks, and to whom the next goes, is no business of the user's code.
-                asked.close()
+                request_socket.close()
                 channel.close()
                 main(os.fsdecode(file), descriptors[0])
             os.close(descriptors[0])

@@ -113,8 +113,8 @@ def is_annotated_number(name: str, function: cst.FunctionDef) -> bool:
     params = function.params
     for param in (*params.posonly_params, *params.params, *params.kwonly_params):
         if param.name.value == name and param.annotation is not None:
-            said = param.annotation.annotation
-            return isinstance(said, cst.Name) and said.value in ("bool", "float", "int")
+            annotation = param.annotation.annotation
+            return isinstance(annotation, cst.Name) and annotation.value in ("bool", "float", "int")
     return False
 
 

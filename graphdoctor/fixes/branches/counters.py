@@ -1,4 +1,4 @@
-"""Counters on a module, as buffers: a number that changes in each call is compiled anew, a tensor is not."""
+"""Counters on a module, as buffers: a number that changes in each call recompiles, a tensor does not."""
 
 from __future__ import annotations
 

@@ -67,17 +67,19 @@ def _choice(branch: cst.If) -> _Choice | None:
     if not isinstance(branch.orelse, cst.Else):
         return None
     layer = branch.orelse.body
-    given = {name for node in walk(layer) if isinstance(node, cst.AssignTarget) for name in target_names(node.target)}
-    if not all(_is_none(line, given) for line in branch.body.body):
+    assigned = {
+        name for node in walk(layer) if isinstance(node, cst.AssignTarget) for name in target_names(node.target)
+    }
+    if not all(_is_none(line, assigned) for line in branch.body.body):
         return None
     denied = cst.UnaryOperation(cst.Not(), branch.test)
     return _Choice(denied, layer, (*_beside(branch.body), *_beside(layer)))
 
 
-def _is_none(line: cst.CSTNode, given: set[str]) -> bool:
-    """``out = None`` or ``out = (None, None)``, of a name that is ``given`` elsewhere too."""
+def _is_none(line: cst.CSTNode, assigned: set[str]) -> bool:
+    """``out = None`` or ``out = (None, None)``, of a name that is ``assigned`` elsewhere too."""
     only = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-    if not isinstance(only, cst.Assign) or not target_names(only.targets[0].target) <= given:
+    if not isinstance(only, cst.Assign) or not target_names(only.targets[0].target) <= assigned:
         return False
     values = [e.value for e in only.value.elements] if isinstance(only.value, cst.Tuple) else [only.value]
     is_name = isinstance(only.targets[0].target, cst.Name)

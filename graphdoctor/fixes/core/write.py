@@ -28,8 +28,8 @@ def places(paths: Sequence[str]) -> tuple[Path, ...]:
 
     A path that is itself a link is left as one, below which nothing lies.
     """
-    given = [Path(os.path.abspath(path)) for path in paths]
-    return tuple(Path(os.path.realpath(path.parent)) / path.name for path in given)
+    absolute = [Path(os.path.abspath(path)) for path in paths]
+    return tuple(Path(os.path.realpath(path.parent)) / path.name for path in absolute)
 
 
 def project_of(file: Path) -> Path:

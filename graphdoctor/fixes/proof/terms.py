@@ -283,14 +283,18 @@ def _clamped(inner: Term, arguments: Sequence[cst.Arg]) -> Term | None:
 
 def _reduced_shape(arguments: Sequence[cst.Arg]) -> str:
     """The literal dimensions of a reduction in one spelling; empty where they are not literal."""
-    said: dict[str, str] = {}
+    keywords: dict[str, str] = {}
     names: Callable[[int], str] = ("dim", "keepdim").__getitem__
     for position, argument in enumerate(arguments):
         if argument.star or position > 1:
             return ""
         name = argument.keyword.value if argument.keyword is not None else names(position)
-        said[{"axis": "dim", "keepdims": "keepdim"}.get(name, name)] = _literal(argument.value)
-    return str(sorted(said.items())) if "dim" in said and set(said) <= {"dim", "keepdim"} and all(said.values()) else ""
+        keywords[{"axis": "dim", "keepdims": "keepdim"}.get(name, name)] = _literal(argument.value)
+    return (
+        str(sorted(keywords.items()))
+        if "dim" in keywords and set(keywords) <= {"dim", "keepdim"} and all(keywords.values())
+        else ""
+    )
 
 
 def _literal(node: cst.BaseExpression) -> str:

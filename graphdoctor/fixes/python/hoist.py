@@ -116,8 +116,8 @@ def known_names(top: cst.CSTNode, editor: Editor) -> set[str]:
                 if isinstance(small, cst.Assign):
                     bound += [n for t in small.targets for n in target_names(t.target)]
     bound += _rebound(top, editor)
-    once = {name for name, count in Counter(bound).items() if count == 1 and name not in imported}
-    return once | (imported - set(bound)) | (set(dir(builtins)) - {"locals", "globals", "vars"})
+    bound_once = {name for name, count in Counter(bound).items() if count == 1 and name not in imported}
+    return bound_once | (imported - set(bound)) | (set(dir(builtins)) - {"locals", "globals", "vars"})
 
 
 def _rebound(top: cst.CSTNode, editor: Editor) -> list[str]:

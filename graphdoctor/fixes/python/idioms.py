@@ -105,8 +105,8 @@ def always_callable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     if not isinstance(call, cst.Call) or editor.code(call.func) != "callable" or len(call.args) != 1:
         return Refusal("This does not ask whether a method can be called.")
-    asked = call.args[0].value
-    if call.args[0].star or not all(isinstance(n, (cst.Name, cst.Attribute)) for n in walk(asked) if _is_code(n)):
+    function = call.args[0].value
+    if call.args[0].star or not all(isinstance(n, (cst.Name, cst.Attribute)) for n in walk(function) if _is_code(n)):
         return Refusal("What is asked is computed here, which must still be done.")
     edits = (editor.replace(call, "True"),)
     values = hit.event.args if isinstance(hit.event, Call) else ()
@@ -114,7 +114,7 @@ def always_callable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     receiver = method.receiver if isinstance(method, Method) else None
     if isinstance(method, Method) and method.name in PURE and _is_result(receiver):
         return FixPlan(edits, "safe", "A method of a tensor can always be called.")
-    return FixPlan(edits, "unsafe", f"`{editor.code(asked)}` must be a method of a tensor.")
+    return FixPlan(edits, "unsafe", f"`{editor.code(function)}` must be a method of a tensor.")
 
 
 def _is_result(value: Value | None) -> bool:

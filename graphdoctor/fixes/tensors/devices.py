@@ -47,8 +47,8 @@ class _GiveDevice(cst.CSTTransformer):
         self.device = cst.parse_expression(device)
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        given = any(a.keyword is not None and a.keyword.value == "device" for a in original_node.args)
-        if given or called(original_node) not in _FACTORIES or not is_torch_function(original_node, self.editor):
+        has_device = any(a.keyword is not None and a.keyword.value == "device" for a in original_node.args)
+        if has_device or called(original_node) not in _FACTORIES or not is_torch_function(original_node, self.editor):
             return updated_node
         equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
         return updated_node.with_changes(

@@ -67,11 +67,11 @@ def _parameter(function: cst.FunctionDef, argument: cst.Arg, editor: Editor) -> 
         return argument.keyword.value
     call = editor.parent(argument)
     assert isinstance(call, cst.Call)
-    given = list(parameters(function))
+    names = list(parameters(function))
     at = list(call.args).index(argument) + (1 if _owner(function, editor) else 0)
-    if at >= len(given) or any(a.star for a in call.args):
+    if at >= len(names) or any(a.star for a in call.args):
         raise Refuse("it is not clear which parameter the number goes to")
-    return given[at]
+    return names[at]
 
 
 def _check(use: cst.Name, editor: Editor) -> None:

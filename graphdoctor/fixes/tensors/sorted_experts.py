@@ -194,7 +194,7 @@ def _whole_rows(found: _Sorted, head: _Head, editor: Editor) -> Iterator[Edit]:
             raise Refuse(f"line {editor.location(node).line} does more than cut the sorted rows")
     for node in slices:
         rows = editor.code(node.value)
-        given = _only(found.function, rows)
-        if rows != found.order and (given is None or found.order not in names(given.value)):
+        passed = _only(found.function, rows)
+        if rows != found.order and (passed is None or found.order not in names(passed.value)):
             raise Refuse(f"`{rows}` is not made from the sorted rows")
         yield editor.replace(node, rows)

@@ -45,8 +45,8 @@ def text(advice: Advice, columns: int = COLUMNS) -> str:
     if advice.shapes:
         parts.append("\n".join([_SIZES, *(f"  {shape(entry)}" for entry in advice.shapes)]))
     for note in advice.notes:
-        said = textwrap.fill(f"{note.title}: {note.text}" if note.text else f"{note.title}:", columns)
-        parts.append(f"{said}\n{_indented(note.code)}")
+        text = textwrap.fill(f"{note.title}: {note.text}" if note.text else f"{note.title}:", columns)
+        parts.append(f"{text}\n{_indented(note.code)}")
     if advice.bench is not None:
         parts.append(bench_report.text(advice.bench).rstrip())
     return "\n\n".join(part for part in parts if part) + "\n"

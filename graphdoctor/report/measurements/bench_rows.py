@@ -100,7 +100,7 @@ def _outputs(result: Result) -> str:
 
 
 def _note(result: Result) -> str:
-    said = f"{_STATUS[result.status]}{result.detail}"
+    status = f"{_STATUS[result.status]}{result.detail}"
     nothing = "nothing was compiled" if result.strategy != "eager" and result.compilations == 0 else ""
     numerics = result.numerics if result.strategy != "eager" else ""
-    return one_line(visible("; ".join(part for part in (said, nothing, numerics) if part)))
+    return one_line(visible("; ".join(part for part in (status, nothing, numerics) if part)))

@@ -18,12 +18,12 @@ HEADINGS = ("target", "state", "breaks", "own", "graphs", "errors", "warnings", 
 
 @dataclass(frozen=True)
 class Line:
-    """A row under HEADINGS, a number or None in each but the first two columns; ``said`` is a sentence about it."""
+    """A row under HEADINGS, a number or None in each but the first two columns; ``detail`` is a sentence about it."""
 
     name: str
     state: str
     numbers: tuple[float | None, ...]
-    said: str
+    detail: str
     trend: str
     page: str
 
@@ -41,19 +41,19 @@ def line(row: Row) -> Line:
         if summary
         else (None,) * 6
     )
-    said = row.reason or (summary.headline if summary else result.detail)
+    detail = row.reason or (summary.headline if summary else result.detail)
     numbers = (*counts, round(result.seconds, 1), result.memory_mb or None)
-    return Line(result.name, state(row), numbers, one_line(visible(said)), row.trend, result.page)
+    return Line(result.name, state(row), numbers, one_line(visible(detail)), row.trend, result.page)
 
 
 def headline(fleet: Fleet) -> str:
     """How many targets are in which state, and how many got worse."""
     counts = Counter(state(row) for row in fleet.rows)
     states = ", ".join(f"{counts[name]:,} {name}" for name in STATES if counts[name])
-    said = f"{plural(len(fleet.rows), 'target')}: {states}" if fleet.rows else "no target has a result"
+    detail = f"{plural(len(fleet.rows), 'target')}: {states}" if fleet.rows else "no target has a result"
     if fleet.against:
         trends = Counter(row.trend for row in fleet.rows)
-        said += f"; against {fleet.against}: " + ", ".join(
+        detail += f"; against {fleet.against}: " + ", ".join(
             f"{trends[name]:,} {name}" for name in ("worse", "better", "same", "new") if trends[name]
         )
-    return said + (f"; {plural(len(fleet.missing), 'target')} not scanned yet" if fleet.missing else "")
+    return detail + (f"; {plural(len(fleet.missing), 'target')} not scanned yet" if fleet.missing else "")

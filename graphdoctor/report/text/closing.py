@@ -38,8 +38,8 @@ def closing(diagnosis: Diagnosis) -> str:
 
 def _ways(diagnosis: Diagnosis) -> str:
     """How to get the fixes: by the options of a scan, else by the command for them."""
-    asked = diagnosis.command.split()[1:2]
-    return "`graphdoctor fix FILE` writes" if asked in (["run"], ["trace"]) else "--diff shows, --fix applies"
+    command = diagnosis.command.split()[1:2]
+    return "`graphdoctor fix FILE` writes" if command in (["run"], ["trace"]) else "--diff shows, --fix applies"
 
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:

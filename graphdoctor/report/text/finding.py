@@ -26,7 +26,7 @@ class Findings:
         self._look = look
         self._ran = ran
         self._paint = Paint(look.color)
-        self._said: set[tuple[str, str]] = set()
+        self._explained: set[tuple[str, str]] = set()
 
     def lines(self, finding: Finding) -> Iterator[str]:
         """The place and the message, the source line, why it matters, what to do."""
@@ -86,10 +86,10 @@ class Findings:
             yield f"{gutter}     {self._paint(line, style)}"
 
     def _is_new(self, finding: Finding, text: str) -> bool:
-        """Whether no finding of this rule has said ``text``."""
-        if (finding.rule, text) in self._said:
+        """Whether no finding of this rule has shown ``text`` yet."""
+        if (finding.rule, text) in self._explained:
             return False
-        self._said.add((finding.rule, text))
+        self._explained.add((finding.rule, text))
         return True
 
     def _remark(self, name: str, text: str, gutter: str) -> list[str]:

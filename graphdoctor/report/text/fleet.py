@@ -17,6 +17,6 @@ def render(fleet: Fleet) -> str:
     for title, rows in (("Worse", worse), ("Without a report", ended)):
         if rows:
             shown = [fleet_rows.line(row) for row in rows[:_MOST]]
-            lines += ["", f"{title}:", *(f"  {line.name}: {line.state}; {line.said}" for line in shown)]
+            lines += ["", f"{title}:", *(f"  {line.name}: {line.state}; {line.detail}" for line in shown)]
             lines += [f"  and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
     return "\n".join(lines) + "\n"

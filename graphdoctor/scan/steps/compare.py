@@ -34,7 +34,7 @@ def compare(
     read_paths: Collection[str],
     session: Session,
 ) -> Diagnosis:
-    """``head``, the diagnosis of ``scan``, with its comparison, and the places in notebooks told by cell.
+    """``head``, the diagnosis of ``scan``, with its comparison, and the locations in notebooks by cell.
 
     ``read_paths`` are the files that the scan looked at, ``cells`` those of its notebooks. Raises UsageError.
     """

@@ -40,7 +40,7 @@ class LookupLog:
         each = {(id(one[0]), one[1], *map(id, one[2])) if one is not None else (): one for one in self.log[mark:]}
         return tuple(each.values())
 
-    def replay(self, asked: tuple[Lookup | None, ...] | None) -> None:
+    def replay(self, lookups: tuple[Lookup | None, ...] | None) -> None:
         """Record the lookups of a summary that is replayed."""
         if self.log is not None:
-            self.log += (None,) if asked is None else asked
+            self.log += (None,) if lookups is None else lookups

@@ -19,7 +19,7 @@ _DEFINED = re.compile(r"^(?:class|def|async def)\s+(\w+)|^(\w+)\s*(?::[^=\n]+)?=
 
 
 @lru_cache(maxsize=4096)
-def promised(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
+def lazy_exports(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
     """Name to (module, name there) for what the package ``dotted`` in ``file`` imports for type checkers only.
 
     ``root`` is the folder that holds the package. Empty for a module that is not a package.
@@ -43,7 +43,7 @@ def _all(dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
     if file is None:
         return {}
     names = {first or second: (dotted, first or second) for first, second in _DEFINED.findall(text_of(file))}
-    return {**names, **promised(file, dotted, root)}
+    return {**names, **lazy_exports(file, dotted, root)}
 
 
 def _for_type_checkers(text: str) -> Iterator[ast.ImportFrom]:

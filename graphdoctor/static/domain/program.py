@@ -167,7 +167,7 @@ class ClassInfo:
     #: Annotated names of the body in order: the fields of a dataclass or NamedTuple.
     fields: tuple[str, ...] = ()
     dataclass: bool = False
-    asked: LookupLog = field(default_factory=LookupLog)
+    lookups: LookupLog = field(default_factory=LookupLog)
 
     @cached_property
     def mro(self) -> tuple[ClassInfo, ...]:
@@ -190,25 +190,25 @@ class ClassInfo:
     def lookup(self, name: str, after: ClassInfo | None = None) -> Value | None:
         """The class attribute ``name`` in the order of the bases, after ``after`` when given (``super()``)."""
         found = self._find(name, after)
-        if self.asked.log is not None:
-            self.asked.log.append((self, "lookup", (name, after), found))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "lookup", (name, after), found))
         return found
 
     def is_one_of(self, names: tuple[object, ...]) -> bool:
         """Whether its ``__name__`` is one of ``names``."""
         found = self.name in names
-        if self.asked.log is not None:
-            self.asked.log.append((self, "is_one_of", (names,), found))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "is_one_of", (names,), found))
         return found
 
     def found_in_name(self, pattern: str) -> tuple[str, ...]:
         """What ``re.findall(pattern, cls.__name__)`` gives."""
         found = tuple(re.findall(pattern, self.name))
-        if self.asked.log is not None:
-            self.asked.log.append((self, "found_in_name", (pattern,), found))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "found_in_name", (pattern,), found))
         return found
 
-    def promised(self, name: str) -> Value | None:
+    def lookup_in_subclasses(self, name: str) -> Value | None:
         """The class attribute ``name`` of an object of this class or of a subclass: another name or table there.
 
         A field holds its default, or another number.
@@ -217,8 +217,8 @@ class ClassInfo:
         found = None if found is None else widen_strings(found)
         if found is not None and name in self.fields:
             found = widen_numbers(found)
-        if self.asked.log is not None:
-            self.asked.log.append((self, "promised", (name,), found))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "lookup_in_subclasses", (name,), found))
         return found
 
     def _find(self, name: str, after: ClassInfo | None) -> Value | None:
@@ -232,8 +232,8 @@ class ClassInfo:
     def is_a(self, other: ClassInfo) -> bool:
         """Whether ``other`` is this class or one of its bases."""
         found = any(info is other for info in self.mro)
-        if self.asked.log is not None:
-            self.asked.log.append((self, "is_a", (other,), found))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "is_a", (other,), found))
         return found
 
     @cached_property

@@ -114,10 +114,10 @@ _HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
 
 def widen_strings(value: Value) -> Value:
     """``value``, but for the names and tables in it just that they are some."""
-    return join(*(_without_text(option) for option in options(value)))
+    return join(*(_widen_string(option) for option in options(value)))
 
 
-def _without_text(value: Value) -> Value:
+def _widen_string(value: Value) -> Value:
     if type(value) is Const and type(value.value) is str:
         return PythonValue("str")
     return Mapping((), UNKNOWN) if type(value) is Mapping else value

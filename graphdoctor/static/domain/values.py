@@ -190,7 +190,7 @@ class Function(Value):
 
 @frozen
 class Class(Value):
-    """A class of the scanned code; not ``exact``: or a subclass of it, as that of a promised object may be."""
+    """A class of the scanned code; not ``exact``: or a subclass of it, where only an annotation names it."""
 
     info: ClassInfo
     exact: bool = True

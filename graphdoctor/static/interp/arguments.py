@@ -138,6 +138,6 @@ def _has_object(value: Value) -> bool:
     return any(isinstance(part, Instance) for part in walk(value))
 
 
-def _of_its_own(promised: Value) -> Value:
+def _of_its_own(declared: Value) -> Value:
     """What is promised; an object may be changed, so each call has its own."""
-    return Instance(promised.info, may_be_subclass=promised.may_be_subclass) if type(promised) is Instance else promised
+    return Instance(declared.info, may_be_subclass=declared.may_be_subclass) if type(declared) is Instance else declared

@@ -53,7 +53,7 @@ def _read(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: st
     if isinstance(receiver, External):
         return external_attribute(interpreter, receiver, name)
     if isinstance(receiver, Class):
-        found = receiver.info.lookup(name) if receiver.exact else receiver.info.promised(name)
+        found = receiver.info.lookup(name) if receiver.exact else receiver.info.lookup_in_subclasses(name)
         if found is None and name == "__name__":
             return NameOf("str", info=receiver.info) if receiver.exact else PythonValue("str")
         if found is None:
@@ -127,7 +127,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     found = receiver.attrs.get(name)
     if found is not None:
         return found
-    found = receiver.info.promised(name) if receiver.may_be_subclass else receiver.info.lookup(name)
+    found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:
         results: list[Value] = []
         for option in options(found):

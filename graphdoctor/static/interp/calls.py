@@ -273,12 +273,12 @@ def call_function(
     built = function.bound if info.name in CONSTRUCTORS and isinstance(function.bound, Instance) else None
     known = interpreter.summaries.find(key, frame) if key is not None else None
     if known is not None:
-        if key in interpreter.restarting:
+        if key in interpreter.ends_graph:
             interpreter.start_new_graph()
         if built is not None:
             built.attrs.update(interpreter.stored.get(key, {}))
         return known
-    restarts, mark = interpreter.graph_ends, interpreter.lookups.position()
+    graph_ends, mark = interpreter.graph_ends, interpreter.lookups.position()
     depth = sum(1 for active in interpreter.active if active is info)
     if depth > 1 or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return UNKNOWN
@@ -294,8 +294,8 @@ def call_function(
         interpreter.summaries.keep(key, frame, result, mark)
         if built is not None:
             interpreter.stored[key] = dict(built.attrs)
-        if interpreter.graph_ends != restarts:
-            interpreter.restarting.add(key)
+        if interpreter.graph_ends != graph_ends:
+            interpreter.ends_graph.add(key)
     return result
 
 

@@ -97,7 +97,9 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
 
 
 def _enclosing(interpreter: Interpreter, scope: Scope) -> Scope:
-    """``scope``, which a function closes over. The two refer to each other, until ``ModuleInfo.dissolve``."""
+    """``scope``, which a function closes over. The two refer to each other, until
+    ``ModuleInfo.break_reference_cycles``.
+    """
     if interpreter.main is not None and scope.kind == "function":
         interpreter.main.closures.append(scope)
     return scope
@@ -171,7 +173,7 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
         bases=bases,
         attrs={},
         dataclass=any(n.rpartition(".")[2] == "dataclass" for n in names),
-        asked=interpreter.project.lookups,
+        lookups=interpreter.project.lookups,
     )
     value = Class(info)
     scope = Scope("class", {"#class": value}, frame.scope)

@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.lazy_exports import promised
+from graphdoctor.static.domain.lazy_exports import lazy_exports
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.values import Const, External, Imported, Value
 from graphdoctor.static.interp import statements
@@ -104,7 +104,7 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
 def lazy_member(interpreter: Interpreter, module: ModuleInfo, name: str) -> Value | None:
     """``name`` of a followed package that makes its names when they are asked for."""
     root = interpreter.project.followed.get(module.name.partition(".")[0])
-    return None if root is None else _promised(interpreter, module, name, root)
+    return None if root is None else _lazy_export(interpreter, module, name, root)
 
 
 def decorator(interpreter: Interpreter, named: Value) -> Value:
@@ -114,12 +114,12 @@ def decorator(interpreter: Interpreter, named: Value) -> Value:
     """
     base, _, name = named.qualname.rpartition(".") if isinstance(named, External) else ("", "", "")
     module = load_module(interpreter, interpreter.frame.module, base) if base else None
-    found = None if module is None else _promised(interpreter, module, name, module.root)
+    found = None if module is None else _lazy_export(interpreter, module, name, module.root)
     return named if found is None else found
 
 
-def _promised(interpreter: Interpreter, module: ModuleInfo, name: str, root: Path) -> Value | None:
-    place = promised(module.source.file, module.name, root).get(name)
+def _lazy_export(interpreter: Interpreter, module: ModuleInfo, name: str, root: Path) -> Value | None:
+    place = lazy_exports(module.source.file, module.name, root).get(name)
     return resolve(interpreter, Imported(*place, module.key)) if place is not None else None
 
 

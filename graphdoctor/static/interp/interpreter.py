@@ -177,7 +177,7 @@ class Interpreter:
         self.stored: dict[Hashable, Names] = {}
         #: How often the graph ended so far, and what is known of calls in which it does.
         self.graph_ends = 0
-        self.restarting: set[Hashable] = set()
+        self.ends_graph: set[Hashable] = set()
         self.active: list[Any] = []
         self.steps = 0
         #: The module of the file that is scanned; the others are what it imports. None for a library interpreter.
@@ -330,7 +330,7 @@ class Interpreter:
         self.graph_ends += 1
 
     def continue_in_new_graph(self, before: int) -> None:
-        """Make what the function holds inputs of the next graph, if one ended since ``restarts`` was ``before``."""
+        """Make what the function holds inputs of the next graph, if one ended since ``graph_ends`` was ``before``."""
         if self.graph_ends != before and self.frame.compiled:
             names = self.frame.scope.names
             names.update({name: as_arguments(value) for name, value in names.items()})

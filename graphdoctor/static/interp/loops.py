@@ -18,12 +18,12 @@ from graphdoctor.syntax.walk import walk
 
 def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     """Interpret a ``for`` loop."""
-    restarts = interpreter.graph_ends
+    graph_ends = interpreter.graph_ends
     over = expressions.evaluate(interpreter, node.iter)
     if interpreter.dynamic and isinstance(over, Tensor):
         interpreter.emit(Specialise, node.iter, how="iterate")
     items, element = iteration.elements(interpreter, node.iter, over)
-    interpreter.continue_in_new_graph(restarts)
+    interpreter.continue_in_new_graph(graph_ends)
     if items is not None and not items:
         return node.orelse is None or statements.run_block(interpreter, node.orelse.body)
     if items is not None and len(items) <= 8:

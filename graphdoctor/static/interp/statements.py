@@ -34,7 +34,7 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
     saved = frame.statement
     try:
         for statement in body:
-            restarts = interpreter.graph_ends
+            graph_ends = interpreter.graph_ends
             kind = type(statement)
             if kind is cst.SimpleStatementLine:
                 frame.statement = statement
@@ -49,7 +49,7 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
                     return False
             elif not _simple(interpreter, statement):
                 return False
-            interpreter.continue_in_new_graph(restarts)
+            interpreter.continue_in_new_graph(graph_ends)
         return True
     finally:
         frame.statement = saved

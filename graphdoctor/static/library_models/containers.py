@@ -46,7 +46,7 @@ def sequence(
 def _outlives(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
     """Whether the next call finds the same list: an attribute of an object that stays, or bound at module level.
 
-    An object that is promised only, by an annotation, may be another one in each call.
+    An object that is known only by an annotation may be another one in each call.
     """
     if isinstance(node, cst.Attribute):
         holders = options(expressions.evaluate(interpreter, node.value))

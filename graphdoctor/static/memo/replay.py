@@ -200,7 +200,7 @@ class _State:
         self.classes: list[ClassInfo] = []
 
     def frozen(self, value: Value) -> Hashable:
-        """``value`` with numbers for the objects in it. Raises _Alone."""
+        """``value`` with numbers for the objects in it. Raises _NotCacheable."""
         kind = type(value)
         if kind in _PLAIN or kind is Const or (kind is ExternalObject and not value.build):  # type: ignore[attr-defined]
             return value
@@ -253,7 +253,7 @@ class _State:
         return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
 
     def made(self, first: int) -> list[tuple[ClassInfo, bool, bool, bool]]:
-        """Of what the objects from ``first`` on are made. Raises _Alone where that is a class of the arguments."""
+        """Of what the objects from ``first`` on are made. Raises _NotCacheable where that is a class of the arguments."""
         if any(value.info in self.classes for value in self.objects[first:]):
             raise _NotCacheable
         return [

@@ -29,7 +29,7 @@ def probe(
 ) -> list[tuple[Sweep, tuple[Recompile, ...]]]:
     target = Target("f", lambda: Sample(function(), args), torch.device("cpu"), variants)
     probing = Probe(target, "eval", CountingBackend(), PLACES)
-    plans = [*sweep.variants(target), *sweep.asked(target, "eval", parse_variations(vary))]
+    plans = [*sweep.variants(target), *sweep.requested(target, "eval", parse_variations(vary))]
     return [probing.probe(plan) for plan in plans or sweep.automatic(target, "eval")]
 
 

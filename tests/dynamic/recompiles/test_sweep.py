@@ -25,8 +25,8 @@ def shapes(plan: sweep.Plan) -> list[tuple[int, ...]]:
     return [tuple(step.args[0].shape) for step in plan.steps()]
 
 
-def asked(found: Target, *specs: str) -> list[sweep.Plan]:
-    return sweep.asked(found, "eval", parse_variations(specs))
+def requested(found: Target, *specs: str) -> list[sweep.Plan]:
+    return sweep.requested(found, "eval", parse_variations(specs))
 
 
 def test_variants_are_arguments_or_changes_of_the_model() -> None:
@@ -39,7 +39,7 @@ def test_variants_are_arguments_or_changes_of_the_model() -> None:
 
 
 def test_a_size_takes_the_inputs_of_equal_size_along() -> None:
-    (plan,) = asked(target(scaled, torch.ones(4, 3), torch.ones(4, 3)), "x:0=5,7")
+    (plan,) = requested(target(scaled, torch.ones(4, 3), torch.ones(4, 3)), "x:0=5,7")
     assert shapes(plan) == [(5, 3), (7, 3)]
     assert [tuple(step.args[1].shape) for step in plan.steps()] == [(5, 3), (7, 3)]
 
@@ -48,31 +48,31 @@ def test_a_size_goes_alone_where_eager_refuses_the_others() -> None:
     def joined(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return x @ weight + torch.ones(4)
 
-    (plan,) = asked(target(joined, torch.ones(4, 4), torch.ones(4, 4)), "0:0=2,3,4")
+    (plan,) = requested(target(joined, torch.ones(4, 4), torch.ones(4, 4)), "0:0=2,3,4")
     assert [(tuple(s.args[0].shape), tuple(s.args[1].shape)) for s in plan.steps()][:1] == [((2, 4), (4, 4))]
     assert plan.detail == ""
 
 
 def test_what_eager_refuses_is_left_out_and_told() -> None:
-    (plan,) = asked(target(nn.Linear(3, 3), torch.ones(4, 3)), "0:1=3,4")
+    (plan,) = requested(target(nn.Linear(3, 3), torch.ones(4, 3)), "0:1=3,4")
     assert shapes(plan) == [(4, 3)]
     assert plan.detail == "size 4 raises RuntimeError in eager"
 
 
 def test_repeated_values_stay_valid_indices() -> None:
     ids = torch.tensor([[1, 2, 3]])
-    (plan,) = asked(target(scaled, ids), "seq=5")
+    (plan,) = requested(target(scaled, ids), "seq=5")
     (step,) = plan.steps()
     assert step.args[0].tolist() == [[1, 2, 3, 1, 2]]
 
 
 def test_dtype_value_mode_and_grad() -> None:
     made = target(nn.Dropout(), torch.ones(4))
-    dtype, mode, grad = asked(made, "0=float16,float64", "mode=train,eval", "grad=off,on")
+    dtype, mode, grad = requested(made, "0=float16,float64", "mode=train,eval", "grad=off,on")
     assert [step.args[0].dtype for step in dtype.steps()] == [torch.float16, torch.float64]
     assert [step.training for step in mode.steps()] == [True, False]
     assert [step.grad for step in grad.steps()] == [False, True]
-    (value,) = asked(target(scaled, torch.ones(4), n=1), "n=2,0.5")
+    (value,) = requested(target(scaled, torch.ones(4), n=1), "n=2,0.5")
     assert [step.kwargs["n"] for step in value.steps()] == [2, 0.5]
 
 
