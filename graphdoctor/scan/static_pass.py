@@ -61,8 +61,8 @@ def static_pass(
     """What the static pass says of the files, whatever the number of processes.
 
     ``rules`` are loaded only when a file must be analysed. ``jobs`` is the largest number of processes; by default as
-    many as there are processors, where there is that much to do. ``progress`` gets the number of files that are done. Files
-    that ``interrupts`` left no time for are failed ones.
+    many as there are processors, where there is that much to do. ``progress`` gets the number of files that are done.
+    Files that ``interrupts`` left no time for are failed ones.
     """
     path_of = work.path_of()
     known: dict[File, FileResult] = {}
