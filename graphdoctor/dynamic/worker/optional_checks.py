@@ -26,7 +26,7 @@ from graphdoctor.model.runs import DynamicRun, Ladder, Readiness, Stage, Sweep
 Progress = Callable[[str], None]
 Update = Callable[[DynamicRun], None]
 
-#: Call operators and submodules up to which readiness is looked at without being asked for.
+#: Call operators and submodules up to which readiness is looked at without a request.
 _FEW_OPERATORS, _FEW_MODULES = 300, 60
 
 
@@ -46,7 +46,7 @@ class Deeper:
         if request.recompiles and run.outcome == "ok":
             run = self._recompiles(run)
         if request.audit and run.outcome in ("ok", "raised"):
-            run = self._step(run, stages.AUDIT, self._audited, asked=True)
+            run = self._step(run, stages.AUDIT, self._audited, requested=True)
         if not request.deeper or run.numerics is None:
             return run
         if self._wants_readiness(run):
@@ -73,7 +73,7 @@ class Deeper:
         compiles: float = 0,
         requested: bool = False,
     ) -> DynamicRun:
-        """``run`` after ``work``, which takes so many eager runs and compiles; what was not asked for must fit."""
+        """``run`` after ``work``, which takes so many eager runs and compiles; what was not requested must fit."""
         budget, what = self.experiment.budget, f"{stage} ({self.experiment.mode})"
         if not (requested or self.experiment.request.deep) and (
             why := budget.refusal(budget.estimate(eager, compiles), stages.SHARES[stage])
@@ -94,7 +94,7 @@ class Deeper:
         plans = [*sweep.variants(target), *sweep.requested(target, mode, parse_variations(request.vary))]
         if plans:
             return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), requested=True)
-        # Once is enough for what nobody asked for.
+        # One mode is enough for what was not requested.
         is_main_mode = mode == ("train" if request.mode == "train" else "eval")
         if not is_main_mode or run.outcome != "ok" or not run.operators:
             return run

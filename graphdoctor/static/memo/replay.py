@@ -253,7 +253,7 @@ class _State:
         return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
 
     def made(self, first: int) -> list[tuple[ClassInfo, bool, bool, bool]]:
-        """Of what the objects from ``first`` on are made. Raises _NotCacheable where that is a class of the arguments."""
+        """How the objects from ``first`` on are made. Raises _NotCacheable where a class of the arguments makes one."""
         if any(value.info in self.classes for value in self.objects[first:]):
             raise _NotCacheable
         return [
