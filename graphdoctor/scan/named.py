@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.breaks.locations import is_installed
 from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
 from graphdoctor.scan.options import ScanOptions, UsageError
 
@@ -14,6 +13,9 @@ def with_named_target(options: ScanOptions) -> ScanOptions:
     names = [path for path in options.paths if is_named(path)]
     if not names:
         return options
+    # A scan of files does without this import.
+    from graphdoctor.breaks.locations import is_installed
+
     if len(options.paths) > 1:
         raise UsageError(f"{names[0]} names a target, and such a target is scanned alone")
     if options.target is not None or options.inputs:
