@@ -6,10 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphdoctor.model.findings import Finding, Location
-from graphdoctor.model.runs import Break
 from graphdoctor.source.text import split_lines
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import Break
 
 #: Dynamo's ids of "the truth of tensor data is asked" and of "tensor data becomes a Python number".
 _BRANCH = frozenset({"GB0170"})
