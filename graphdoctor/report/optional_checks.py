@@ -114,6 +114,8 @@ def audit(made: Audit) -> list[str]:
             )
         elif backend.outcome == "skipped":
             found.append(f"audit: {backend.name} not tried: {backend.detail}")
+        elif backend.detail:
+            found.append(f"audit: {backend.name}: {backend.detail}")
     return found + ([f"audit: {made.detail}"] if made.detail else [])
 
 

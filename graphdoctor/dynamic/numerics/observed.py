@@ -34,6 +34,7 @@ VERIFIED: Sides = ("the original", "the fixed code")
 
 MEMORY, GRADIENT, DEVICE, STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
 OWN, _ITSELF = "its own", " itself"
+RANDOM = "the state of "
 _PARTS = (STATE, MEMORY, GRADIENT, DEVICE)
 _OUTPUT, LOSS, GRADIENT_OF = "standard output", "loss", "gradient of "
 _LONGEST = 100_000
@@ -93,7 +94,7 @@ def differences(expected: Snapshot, actual: Snapshot, sides: Sides = VERIFIED) -
         where = comparison.compare({name: a}, {name: b}, scaled=True).where
         if where is None:
             continue
-        if name.startswith("the state of "):
+        if name.startswith(RANDOM):
             yield name, f"{name} differs: other random numbers follow"
         elif name.startswith((MEMORY, GRADIENT, DEVICE, "the setting ")):
             yield name, f"{name} is {a} in {before} and {b} in {after}"
@@ -115,7 +116,7 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
     """Whether fixes that announce the differences ``known`` (``graphdoctor.model.Known``) may differ in this leaf."""
     if name.startswith(GRADIENT_OF):
         return "gradients" in known
-    if "early" in known and name.startswith("the state of "):
+    if "early" in known and name.startswith(RANDOM):
         return True
     if "early" in known and name.startswith(STATE) and name.endswith(".training"):
         # What is made with the module follows its train() and eval().

@@ -175,6 +175,18 @@ def test_healthy_code_is_the_same(function: Callable[..., Any], mode: Mode, back
     assert (found.outcome, found.deviations) == ("same", ())
 
 
+def test_values_are_not_judged_where_other_random_numbers_are_drawn() -> None:
+    def drawing(change: Callable[[torch.Tensor], torch.Tensor]) -> Backend:
+        def backend(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+            return lambda *args: tuple(change(out) + 0 * torch.rand(()) for out in graph(*args))
+
+        return backend
+
+    found = audited(lambda x: x + 1, drawing(torch.neg))
+    assert (found.outcome, found.detail) == ("same", "values not judged, it draws other random numbers (torch's)")
+    assert audited(lambda x: x + 1, drawing(torch.Tensor.double)).outcome == "differs"
+
+
 def test_what_a_compiler_sets_for_itself_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     def backend(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
         monkeypatch.setenv("OF_THE_COMPILER", "1")
@@ -193,6 +205,7 @@ def test_a_result_that_is_closer_to_float64_than_eagers_is_no_difference() -> No
     assert audited(function, exact).outcome == "same"
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace")
 def test_what_is_random_is_not_judged() -> None:
     target = Target("t", lambda: Sample(is_random, (torch.ones(4),)), torch.device("cpu"))
     experiment = Experiment(target, "eval", RunRequest(Path(__file__), Path(FOLDER)), PLACES, CountingBackend())
