@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -24,6 +25,7 @@ Backend = Callable[..., Any]
 _BACKENDS = ("eager", "aot_eager", "inductor")
 _SIDES = ("eager", "the compiled code")
 _LAYOUT = "the strides of "
+_KEY = re.compile(r"\[.*?\]")
 _COMPILERS = (f"{observed.STATE}environment variable ", "the setting ")
 #: What can be told where compiled code draws other random numbers than eager, as it may.
 _WITHOUT_VALUES = ("aliasing", "metadata", "exceptions")
@@ -154,9 +156,13 @@ def _is_left_open(name: str, eager: Any, compiled: Any) -> bool:
 
 
 def _layouts(outputs: Any) -> Snapshot:
-    """The strides of the outputs in the dimensions in which they say something."""
+    """The strides of the outputs in the dimensions in which they say something.
+
+    Not of what objects hold, as a cache of keys and values: Inductor keeps the strides of what a graph returns alone.
+    """
     leaves = pytree.leaves(outputs, "output").items()
-    tensors = ((name, leaf) for name, leaf in leaves if isinstance(leaf, torch.Tensor))
+    returned = ((name, leaf) for name, leaf in leaves if "." not in _KEY.sub("", name))
+    tensors = ((name, leaf) for name, leaf in returned if isinstance(leaf, torch.Tensor))
     return {
         f"{_LAYOUT}{name}": tuple(s for s, size in zip(leaf.stride(), leaf.shape, strict=True) if size > 1)
         for name, leaf in tensors

@@ -187,6 +187,17 @@ def test_values_are_not_judged_where_other_random_numbers_are_drawn() -> None:
     assert audited(lambda x: x + 1, drawing(torch.Tensor.double)).outcome == "differs"
 
 
+class Box:
+    def __init__(self, held: torch.Tensor) -> None:
+        self.held = held
+
+
+def test_the_strides_of_what_an_object_holds_are_the_compilers() -> None:
+    transposed = changing(lambda _number, out: out.t().contiguous().t())
+    assert audited(lambda x: Box(x * 2), transposed).deviations == ()
+    assert audited(lambda x: {"a.b": x * 2}, transposed).deviations != ()
+
+
 def test_what_a_compiler_sets_for_itself_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     def backend(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
         monkeypatch.setenv("OF_THE_COMPILER", "1")
