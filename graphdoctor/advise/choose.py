@@ -43,9 +43,9 @@ def _main(placements: Sequence[Placement], others: str) -> tuple[int | None, str
 
 
 def _regional(placements: Sequence[Placement], others: str) -> str:
-    """What to say of the repeated blocks beside a model that compiles as a whole.
+    """A sentence on the repeated blocks of a model that compiles as a whole.
 
-    What the blocks share is told from the first call alone: what the ``others`` compile is for all blocks again.
+    Only the first call shows what the blocks share: what the ``others`` compile is compiled for all blocks again.
     """
     found = [p for p in placements if p.kind == "blocks" and len(p.names) >= _MANY_BLOCKS]
     reason = ""

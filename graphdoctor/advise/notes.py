@@ -1,4 +1,4 @@
-"""What to write where a library wraps the model. Runs in the worker: what the model is decides what is said.
+"""What to write where a library wraps the model. Runs in the worker: the notes depend on the class of the model.
 
 The facts were checked on torch 2.13.0 with transformers 5.23, accelerate 1.15 and lightning 2.6.
 """

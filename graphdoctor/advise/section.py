@@ -14,7 +14,7 @@ from graphdoctor.model.runs import DynamicRun
 def section(
     request: RunRequest, runs: Sequence[DynamicRun], progress: Callable[[str], None] = lambda _text: None
 ) -> tuple[Advice | None, str]:
-    """The advice on what ``request`` ran, or None with the note that says why there is none.
+    """The advice on what ``request`` ran, or None and a note with the reason.
 
     It is for eval mode unless train mode alone was asked for: each mode takes runs of its own.
     """

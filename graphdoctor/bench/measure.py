@@ -35,7 +35,7 @@ def timing(step: Callable[[], None], device: torch.device, seconds: float, calls
 
 
 def _on_cpu(step: Callable[[], None], seconds: float) -> list[float]:
-    # Timer takes one thread unless told otherwise (torch/utils/benchmark/utils/timer.py).
+    # Timer uses one thread by default (torch/utils/benchmark/utils/timer.py).
     timer = benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
     times: list[float] = []
     deadline = time.monotonic() + seconds

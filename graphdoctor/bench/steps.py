@@ -24,7 +24,7 @@ _RATE = 1e-5
 
 
 class NotApplicable(Exception):
-    """The strategy has nothing to work on in this target; the text says why."""
+    """The strategy does not apply to this target; the text is the reason."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Durations as words: the verdict and the table say a number in the same way."""
+"""Durations as words: the verdict and the table format a number in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark comes to: whether compiling pays, how, and after how many steps. Pure."""
+"""The result of a benchmark: whether compiling pays, how, and after how many steps. Pure."""
 
 from __future__ import annotations
 

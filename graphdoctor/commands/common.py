@@ -53,7 +53,7 @@ def check_writable(*files: str | None) -> None:
 
 
 def emit(text: str, file: str | None) -> None:
-    """To stdout, or to ``file`` with a line on stderr that says so. Raises OneLine."""
+    """To stdout, or to ``file`` with a line about it on stderr. Raises OneLine."""
     from graphdoctor.report.write import write
 
     if file is None or file == "-":

@@ -55,7 +55,7 @@ max_breaks_option = click.option(
 
 
 def check_gate(fail_on: FailOn | None, *bases: str | None) -> None:
-    """Raises OneLine where new errors are asked for and there is no base."""
+    """Raises OneLine where --fail-on new is used without a base."""
     if fail_on == "new" and not any(bases):
         raise OneLine("--fail-on new needs a base to compare with: give --baseline FILE or --diff-base GITREF")
 
@@ -74,7 +74,7 @@ def write_reports(diagnosis: Diagnosis, reports: tuple[Report, ...]) -> None:
 
 
 def judge(diagnosis: Diagnosis, fail_on: FailOn | None, max_breaks: int | None) -> int:
-    """The exit code of the gate; why it fails is said on stderr where the user set the gate up."""
+    """The exit code of the gate; the reasons go to stderr where the user configured the gate."""
     from graphdoctor.diagnosis.gate import failures
 
     is_gated = fail_on is not None or max_breaks is not None or diagnosis.comparison is not None

@@ -1,4 +1,4 @@
-"""The rules of a project on the command line: those to show, and the line that says which were not run."""
+"""The rules of a project on the command line, and the message about rules that were not run."""
 
 from __future__ import annotations
 

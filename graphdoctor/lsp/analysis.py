@@ -16,7 +16,7 @@ from graphdoctor.source.discover import is_excluded, shown
 
 @dataclass(frozen=True)
 class Analysis:
-    """What the static pass says of ``text``."""
+    """The findings of the static pass in ``text``."""
 
     text: str
     findings: tuple[Finding, ...]

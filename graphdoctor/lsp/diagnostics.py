@@ -47,7 +47,7 @@ def page(finding: Finding, docs: str | None) -> str | None:
 
 
 def hover_text(rule: Rule) -> str:
-    """What the rule's file says, as Markdown."""
+    """The documentation of the rule, as Markdown."""
     breaks = " ".join(f"[{gb_id}]({gb_link(gb_id)})" for gb_id in rule.gb_ids)
     example = gfm.fence(rule.breaks[0].strip("\n"), "python")
     parts = (

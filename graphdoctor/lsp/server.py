@@ -40,7 +40,7 @@ class Server(LanguageServer):
         self._analyst = ThreadPoolExecutor(max_workers=1)
 
     def check(self, uri: str, delay: float = 0.0) -> None:
-        """Analyse the document and publish its findings, unless it is asked for again within ``delay`` seconds."""
+        """Analyse the document and publish its findings, unless another request comes within ``delay`` seconds."""
         self.cancel(uri)
         self._checks[uri] = asyncio.create_task(self._check(uri, delay))
 

@@ -113,7 +113,7 @@ def _shown(file: Path, root: Path) -> str:
 
 
 def _is_gone(file: Path, paths: Sequence[str], exclude: Sequence[PathPattern]) -> bool:
-    """Was below a folder that is scanned, and is no more; of a file given by name nothing else is asked."""
+    """Whether the file was below a scanned folder and is deleted; false for files that were named themselves."""
     above = any(file.is_relative_to(os.path.realpath(path)) for path in paths)
     return above and not file.exists() and not is_excluded(file, exclude)
 

@@ -123,7 +123,7 @@ class Cache:
         return self._shown[name]
 
     def _digest(self, file: str) -> str:
-        """What tells whether ``file`` holds what it held; empty where there is none."""
+        """A digest of the text of ``file``; empty where there is no such file."""
         known = self._digests.get(file)
         if known is None:
             try:
@@ -135,7 +135,7 @@ class Cache:
 
 
 def stamps(folder: Path) -> Iterator[str]:
-    """What tells whether modules and tables right in ``folder`` stayed as they were, without reading them."""
+    """A stamp of the modules and tables in ``folder``, which changes with them; they are not read."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.endswith((".py", ".json")):
             state = entry.stat()

@@ -36,7 +36,7 @@ class Copies:
     def run(
         self, texts: Mapping[str, str], mode: str | None = None, known: Sequence[Known] = ()
     ) -> Sequence[DynamicRun]:
-        """By default, with fullgraph=True, and compared with the original; in one mode, or as was asked for.
+        """By default, with fullgraph=True, and compared with the original; in one mode, or in those of the request.
 
         Where differences are ``known``, compiled and eager results of the same code are compared.
         """
@@ -70,7 +70,7 @@ class Copies:
         ]
 
     def vary(self, texts: Mapping[str, str], known: Sequence[Known] = ()) -> Sequence[Varied]:
-        """Run on varied inputs, one ``Varied`` for each mode that came to its end."""
+        """Run on varied inputs, one ``Varied`` for each mode that finished."""
         request = replace(self._request, overlay=self._overlay(texts), varied=True)
         return self._run(replace(request, known=tuple(known))).varied
 

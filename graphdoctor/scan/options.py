@@ -1,4 +1,4 @@
-"""What a scan is asked to do: options of the caller over settings of the project."""
+"""The options of a scan, and how they override the settings of the project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STDIN = "-"
 
 
 class UsageError(Exception):
-    """A scan that cannot be made as asked; the text is one line for the user."""
+    """Options or settings that cannot be used; the text is one line for the user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class TargetOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DepthOptions:
-    """What is looked for beside the graph breaks."""
+    """What a run checks beside the graph breaks."""
 
     #: Nothing behind the verdict; all that there is behind it.
     quick: bool = False

@@ -1,4 +1,4 @@
-"""The rules that a scan asks: those that ship, those of the project, as far as they hold in the torch to be used."""
+"""The rules of a scan: those of graphdoctor and of the project that apply to the target torch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
 
 @dataclass(frozen=True)
 class RuleSet:
-    """``rules`` are all there are, ``active`` those to ask. ``problems``: lines on the rule files that are not used."""
+    """``rules`` are all, ``active`` those that apply. ``problems``: a line for each rule file that is not used."""
 
     rules: tuple[Rule, ...]
     active: tuple[Rule, ...]
@@ -42,7 +42,7 @@ class RuleSet:
 
 @dataclass(frozen=True)
 class Header:
-    """What the file of a rule says of it. ``at_run``: it has graph-break ids, so that a run gives its code too."""
+    """The header of a rule's file. ``at_run``: it has graph-break ids, so that a run gives its code too."""
 
     code: str
     name: str
@@ -51,7 +51,7 @@ class Header:
 
 
 class LazyRuleSet:
-    """The rules for some settings, loaded when they are first asked for; what comments may name is known without."""
+    """The rules for some settings, loaded when first needed; names that comments may use are known without."""
 
     def __init__(self, settings: Config) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class LazyRuleSet:
         return (unused.Known(*RULELESS[0], at_run=True), *own)
 
     def is_active(self, code: str) -> bool:
-        """Whether the rule ``code`` was asked; what has no rule always is."""
+        """Whether the rule ``code`` applies; codes without a rule always do."""
         return code in dict(RULELESS) or code in self._active
 
 
@@ -100,7 +100,7 @@ def ruleset(settings: Config) -> RuleSet:
 
 
 def check_codes(settings: Config) -> None:
-    """Raises UsageError for codes that no rule has, without loading the rules where only those that ship are asked."""
+    """Raises UsageError for codes that no rule has, without loading the rules where the project has none of its own."""
     if settings.rules:
         ruleset(settings)
     elif any(_patterns(settings).values()):
@@ -122,7 +122,7 @@ def shipped() -> tuple[Header, ...]:
 
 
 def torch_for(settings: Config) -> str:
-    """The version to ask for: of the settings, else the installed one, else the newest that the rules know."""
+    """The torch version to choose rules for: of the settings, else installed, else the newest that rules know."""
     if settings.target_torch is not None:
         return settings.target_torch
     installed = torch_available()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is run. Where ``request`` is None nothing is, and ``problem`` says why.
+    """What is run. Where ``request`` is None, nothing is run for the reason ``problem``.
 
     ``one_file``: the only input is one file on disk, so where it cannot be read, nothing is run. ``required``: a scan
     that cannot run the code fails. ``quick``: nothing is done behind the verdict. ``advise``: further runs count where
@@ -36,7 +36,7 @@ class RunPlan:
 
 
 def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
-    """What ``options`` ask to run of ``inputs``."""
+    """The plan of the run for ``options``."""
     if options.run is False:
         return RunPlan(None, "", settings.mode)
     problem = _problem(options, inputs)
@@ -70,7 +70,7 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
 
 
 def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None, str]:
-    """What to run of the files that were read, or None with the note that says why nothing is.
+    """What to run of the files that were read, or None and a note with the reason.
 
     Raises UsageError where a run is required.
     """
@@ -80,7 +80,7 @@ def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None,
     if problem and plan.required:
         raise UsageError(f"cannot run: {problem}")
     if problem or plan.request is None:
-        # Whoever said --no-run needs no note on it: the headline says static analysis.
+        # With --no-run no note is needed: the headline says static analysis.
         return None, f"not run: {problem}" if problem else ""
     return replace(plan.request, watch=(*plan.request.watch, *map(str, static.helpers.values()))), ""
 

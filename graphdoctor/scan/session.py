@@ -1,4 +1,4 @@
-"""What a scan tells its caller while it runs, and what it asks him; the worker process that it holds meanwhile."""
+"""The callbacks of a scan, and the worker process that it keeps while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphdoctor.model.runs import DynamicRun
     from graphdoctor.scan.plan import Plan
 
-#: Gets a line that says what is being done.
+#: Gets a line of progress.
 Progress = Callable[[str], None]
 
 #: Gets the static findings before the code is run.
@@ -70,7 +70,7 @@ def started(plan: Plan, callbacks: Callbacks, cleanup: ExitStack) -> Session:
         from graphdoctor.dynamic.parent import runner
 
         server = cleanup.enter_context(runner.Server())
-        # Where it cannot be started, the run says so.
+        # Where it cannot be started, the run reports it.
         with suppress(OSError):
             server.start()
     steps = StepProgress(callbacks.progress, plan.run.mode, plan.verify is not None, not plan.run.quick)

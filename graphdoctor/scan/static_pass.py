@@ -24,13 +24,13 @@ File = tuple[Path, str]
 
 #: Text for which another process is worth its start: about five seconds of analysis.
 _BYTES_A_PROCESS = 500_000
-#: Behind more files than these, what they imported is given back before the report is made.
+#: After more files than these, imported modules are freed before the report is made.
 _MANY = 100
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the static pass is asked; the fields are those of ``Analysis``."""
+    """The input of the static pass; the fields are those of ``Analysis``."""
 
     files: Sequence[File]
     helper: PathOf = lambda _file: None
@@ -41,7 +41,7 @@ class Work:
 
     @cached_property
     def resolved(self) -> dict[Path, Path]:
-        """The files without links in their paths, each asked for once."""
+        """The files without links in their paths."""
         return {file: file.resolve() for file, _ in self.files}
 
     def path_of(self) -> PathOf:
@@ -58,7 +58,7 @@ def static_pass(
     progress: Callable[[int], None] = lambda _done: None,
     interrupts: Interrupts | None = None,
 ) -> StaticResult:
-    """What the static pass says of the files, whatever the number of processes.
+    """The findings in the files; they do not depend on the number of processes.
 
     ``rules`` are loaded only when a file must be analysed. ``jobs`` is the largest number of processes; by default as
     many as there are processors, where there is that much to do. ``progress`` gets the number of files that are done.
@@ -80,7 +80,7 @@ def static_pass(
         for one, result in _analysed(work, missing, active, jobs):
             if cache is not None:
                 cache.keep(work.resolved[one[0]], one[1], result, path_of)
-            # Hundreds of names a file, which only the cache asks for.
+            # Hundreds of names a file, which only the cache needs.
             known[one] = replace(result, looked_at=frozenset())
             progress(len(known))
         if cache is not None:

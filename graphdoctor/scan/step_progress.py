@@ -1,4 +1,4 @@
-"""The steps of a scan that runs the code, numbered, for the line that says what is being done."""
+"""The steps of a scan that runs the code, numbered, for the line of progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StepProgress:
         self._limit: float | None = None
 
     def run(self, limit: float) -> Callable[[str], None]:
-        """Where a run says what it does; it begins now, and may take ``limit`` seconds."""
+        """The progress callback of a run that begins now and may take ``limit`` seconds."""
         self._began, self._limit = time.monotonic(), limit
         return self
 

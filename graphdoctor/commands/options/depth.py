@@ -66,7 +66,7 @@ def check_depth(depth: DepthOptions, vary: tuple[str, ...]) -> None:
 
 
 def write_repro(diagnosis: Diagnosis, file: str | None) -> None:
-    """Write the first script that a ladder made; where there is none, say so. Raises OneLine."""
+    """Write the first script that a ladder made; where there is none, write the reason to stderr. Raises OneLine."""
     if file is None:
         return
     ladders = [run.ladder for run in diagnosis.dynamic or () if run.ladder is not None]

@@ -32,7 +32,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def question(file: Path, target: str | None, inputs: tuple[str, ...], device: str, mode: str) -> Question:
-    """What a worker is asked. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
+    """The request to a worker. Raises OneLine where there is no such file, no torch, or an input cannot be read."""
     from graphdoctor.dynamic.parent.runner import InputSpecError, parse_inputs, torch_available
     from graphdoctor.model.benchmark import Question
 

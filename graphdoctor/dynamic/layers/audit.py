@@ -156,7 +156,7 @@ def _is_left_open(name: str, eager: Any, compiled: Any) -> bool:
 
 
 def _layouts(outputs: Any) -> Snapshot:
-    """The strides of the outputs in the dimensions in which they say something.
+    """The strides of the outputs in the dimensions where they have an effect.
 
     Not of what objects hold, as a cache of keys and values: Inductor keeps the strides of what a graph returns alone.
     """

@@ -1,4 +1,4 @@
-"""The backends of the ladder, and what their errors tell: the one module that knows torch's compiler stack by name."""
+"""The backends of the ladder, and what their errors mean: the one module that knows torch's compiler stack by name."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def climb(
     same: Callable[[comparison.Snapshot], str],
     top: str = "inductor",
 ) -> Fall:
-    """Run a fresh sample on each backend up to ``top``. ``same`` says how outputs differ from eager's, or nothing."""
+    """Run a fresh sample on each backend up to ``top``. ``same`` returns how outputs differ, or an empty text."""
     stages: list[Stage] = []
     for name in inductor.STAGES[: inductor.STAGES.index(top) + 1]:
         if reason := inductor.missing(name):

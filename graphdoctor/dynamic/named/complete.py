@@ -8,7 +8,7 @@ from typing import Any
 from graphdoctor.dynamic.named.shrink import Tokens, parts
 
 _PLACEHOLDER = re.compile(r"^(image|audio|video|speech)_(token_)?(id|index)$")
-#: Steps of a time series that are given, and that are asked for.
+#: Steps of a time series: of the input, and of the prediction.
 _STEPS = {"context_length": 32, "prediction_length": 24}
 #: Placeholder tokens that have no number get one of these, counted down.
 _FREE = 900

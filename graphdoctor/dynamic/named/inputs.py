@@ -57,7 +57,7 @@ def _texts(model: Any, names: list[str]) -> list[Inputs]:
 
 
 def _completed(model: Any, names: list[str], inputs: Inputs) -> Inputs:
-    """``inputs`` with what belongs to text: a mask, boxes, what the decoder has said, a codebook."""
+    """``inputs`` with what belongs to text: a mask, boxes, the tokens of the decoder, a codebook."""
     length = _length(model)
     if "decoder_input_ids" in names:
         inputs["decoder_input_ids"] = _tokens(model, length)

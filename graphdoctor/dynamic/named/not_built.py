@@ -6,7 +6,7 @@ from graphdoctor.dynamic.user_code.target import NoTarget
 
 
 class NotBuilt(NoTarget):
-    """A model that cannot be made or run here; the text says why."""
+    """A model that cannot be made or run here; the text is the reason."""
 
 
 def one_line(error: BaseException) -> str:

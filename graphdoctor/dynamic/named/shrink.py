@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-#: Attributes that say how many layers there are. Convolutional front ends have lists of the same length: not these.
+#: Attributes with the number of layers. Convolutional front ends have lists of the same length: not these.
 _LAYERS = re.compile(r"^(?!.*(feat_extract|feature_layer|adapter|conv))(.*_)?(n_|num_)?(layers?|blocks|depth)$")
 _WIDTH = re.compile(
     r"^(emb_)?dim$|(hidden_size|hidden_dim|d_model|ffn_dim|d_ff|intermediate_size|n_embd|embed_dim|mlp_dim|projection_dim"

@@ -1,4 +1,4 @@
-"""Gradients of a large model: of each a part is kept while it is computed, and the memory is given back at once."""
+"""Gradients of a large model: of each a part is kept while it is computed, and its memory is freed at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def step_of(module: nn.Module | None) -> int:
 
 @contextlib.contextmanager
 def thinned(sample: Sample) -> Iterator[None]:
-    """While the block goes backward, keep of each gradient what ``step_of`` says, in ``sample.gradients``.
+    """While the block goes backward, keep every n-th element of each gradient (``step_of``) in ``sample.gradients``.
 
     Where all is kept, gradients stay where they are.
     """

@@ -74,14 +74,14 @@ def observe(sample: Sample, call: Call, modules: Sequence[ModuleType], expected:
 
 
 def of_error(error: Exception, is_own: Callable[[str], bool]) -> Snapshot:
-    """What stands for a call that raised; ``is_own`` says of a file whether it is the user's."""
+    """The observation of a call that raised; ``is_own`` returns whether a file is the user's."""
     kind = type(error).__name__
     text = f"{kind}: {one_line(str(error).partition(chr(10))[0])}"[:200]
     return {RAISED: kind, TEXT: text, DELIBERATE: _is_deliberate(error, is_own)}
 
 
 def differences(expected: Snapshot, actual: Snapshot, sides: Sides = VERIFIED) -> Iterator[tuple[str, str]]:
-    """Each leaf in which the two differ, and a clause that says how; tolerances are those of the dtype."""
+    """Each leaf in which the two differ, and a clause with the difference; tolerances are those of the dtype."""
     before, after = sides
     # The outputs first, then what was written, then whose memory it is: these explain the others.
     order = ("output", STATE, MEMORY)

@@ -19,9 +19,9 @@ from graphdoctor.dynamic.parent.protocol import TEXT_LIMIT, Kind
 #: A descriptor that files which the user's code opens do not come to by themselves.
 _HIGH = 200
 
-#: The name of the file that tells of a crash, beside that of the request.
+#: The name of the crash file, which lies beside the file of the request.
 CRASHES = "crash.txt"
-#: What a line of that file begins with in which the worker itself says why it ends.
+#: How the line of that file begins in which the worker itself writes why it ends.
 WHY = "graphdoctor: "
 
 _close, _exit, _fstat, _getpid, _open, _write = os.close, os._exit, os.fstat, os.getpid, os.open, os.write
@@ -76,7 +76,7 @@ class Channel:
 
 @contextlib.contextmanager
 def ending(crashes: Path) -> Iterator[None]:
-    """End the process behind the ``with``, whatever happened in it; a line in ``crashes`` says what went wrong.
+    """End the process behind the ``with``, whatever happened in it; a line in ``crashes`` has the error.
 
     Nothing of the user's code runs any more: exit handlers, threads and ``__del__`` may hang, print or raise.
     """

@@ -1,4 +1,4 @@
-"""The parent side of a worker that measures: start it, pass on what it says, leave nothing behind."""
+"""The parent side of a worker that measures: start it, pass on its messages, leave no process behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphdoctor.model.benchmark import Question, Refused, Where
 
 #: MiB of resident memory.
 _MEMORY_MB = 16384
-#: What every worker that runs the user's file may say.
+#: Messages that every worker which runs the user's file may send.
 _KINDS: Kinds = {"progress": Progress, "environment": Where, "failed": Refused, "end": Ended}
 
 

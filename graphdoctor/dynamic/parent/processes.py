@@ -30,7 +30,7 @@ _REAP = 2.0
 
 @dataclass(frozen=True)
 class Process:
-    """One process; ``started`` (clock ticks since boot) tells it from a later one with the same id."""
+    """One process; ``started`` (clock ticks since boot) distinguishes it from a later one with the same id."""
 
     pid: int
     parent: int

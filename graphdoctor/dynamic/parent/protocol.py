@@ -1,4 +1,4 @@
-"""What parent and worker say to each other: the request as JSON in a file, the results as JSON lines over a pipe.
+"""The messages between parent and worker: the request as JSON in a file, the results as JSON lines over a pipe.
 
 No torch here: both sides import this module.
 """
@@ -71,7 +71,7 @@ class RunRequest:
     #: with ``repeat`` to find out what differs between two runs of the same code.
     varied: bool = False
     repeat: bool = False
-    #: What nobody asked for is done too, sizes are tried one by one, and no estimate of the time leaves anything out.
+    #: Also the checks that were not requested, each size by itself, and whatever the estimated time.
     deep: bool = False
     part: Part = "all"
     runs: tuple[DynamicRun, ...] = ()
@@ -132,7 +132,7 @@ def load_run(data: Mapping[str, Any]) -> DynamicRun:
     return run
 
 
-# What a worker says. The parent believes nothing else: the user's code may write to the pipe.
+# Messages of a worker. The parent accepts nothing else: the user's code may write to the pipe.
 
 
 class BadMessage(Exception):
@@ -183,7 +183,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Gone:
-    """The process of the request is no more; this the server says."""
+    """Sent by the server: the process of the request has ended."""
 
     code: int
 

@@ -1,4 +1,4 @@
-"""The parent side of the dynamic pass: start the worker, watch it, collect what it says, leave nothing behind."""
+"""The parent side of the dynamic pass: start the worker, watch it, collect its messages, leave no process behind."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LONGEST = 2000
 
 
 class NotStarted(Exception):
-    """The server's process did not come up, so nothing is known of the code; the text is one line that says why.
+    """The server's process did not come up, so nothing is known about the code; the text is the reason, one line.
 
     ``result`` holds the same as a run that failed.
     """
@@ -98,7 +98,7 @@ def run(request: RunRequest, progress: Progress = lambda _text: None, server: Se
 
 
 class _Worker:
-    """One request in a worker process, and what was said of it so far."""
+    """One request in a worker process, and its messages so far."""
 
     def __init__(self, request: RunRequest, job: Job, progress: Progress) -> None:
         self._request = request
@@ -147,7 +147,7 @@ class _Worker:
         return isinstance(message, Ended)
 
     def _death(self, code: int) -> tuple[Outcome, str]:
-        """What to say of a worker that died without a word."""
+        """The detail for a worker that died without a message."""
         if code < 0:
             return "crashed", f"killed by {signal_name(code)} while {self._stage}{self._watch.last_line()}"
         return "exited", f"the process ended with code {code} while {self._stage}{self._watch.last_words()}"
@@ -174,7 +174,7 @@ class _Worker:
 
 
 def _failed(request: RunRequest, outcome: Outcome, detail: str) -> DynamicRun:
-    """The run of a worker that came to an end before it said anything."""
+    """The run of a worker that ended before its first message."""
     mode: Mode = "train" if request.mode == "train" else "eval"
     device = request.device if request.device != "auto" else "unknown device"
     return DynamicRun(request.target or request.file.name, mode, device, outcome, detail)

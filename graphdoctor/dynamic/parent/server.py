@@ -47,7 +47,7 @@ class Process:
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.folder = folder
-        #: Where a request finds itself, and where what it says of its crash is written.
+        #: The file of the request, and the file for a message about its crash.
         self.request, self.crashes = folder / "request.json", folder / CRASHES
         self.results, to_parent = os.pipe()
         marker = uuid.uuid4().hex
@@ -79,7 +79,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Job:
-    """A request that is run: by ``process``, or in a fork of it, which ``control`` says is gone.
+    """A request that is run: by ``process``, or in a fork of it, whose end ``control`` reports.
 
     ``results`` and ``control`` are descriptors.
     """
@@ -104,7 +104,7 @@ PATIENT = MappingProxyType({"OMP_WAIT_POLICY": "PASSIVE"})
 
 
 class Server:
-    """Starts the process that stays when it is told to or the first request comes, and again after one was killed."""
+    """Starts the server process with ``start`` or the first request, and again after one was killed."""
 
     def __init__(self) -> None:
         self._process: Process | None = None

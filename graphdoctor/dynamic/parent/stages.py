@@ -1,4 +1,4 @@
-"""What a run does one after the other, as its progress says it. No torch: the parent counts by these texts."""
+"""The stages of a run, with the texts of its progress. No torch: the parent counts by these texts."""
 
 from __future__ import annotations
 

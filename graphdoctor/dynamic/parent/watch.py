@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class End:
-    """How a job came to its end.
+    """How a job ended.
 
     ``done``: it said so. ``died``: it did not; ``code`` is what the process ended with, negative for a signal.
     ``timeout`` and ``memory``: a limit was met. ``garbage``: what came over its pipe is not what a worker says.
@@ -109,7 +109,7 @@ class Watch:
             return End("done") if self._done else None
         if self._code is None:
             return None
-        # What the fork said and printed came before it was gone, and may be what explains its end.
+        # Messages and output that the fork sent before it ended may explain why it did.
         self._drain()
         return End("done") if self._done else End("died", code=self._code)
 
@@ -138,7 +138,7 @@ class Watch:
         return bool(data)
 
     def last_line(self) -> str:
-        """The innermost Python line that faulthandler saw, else what the process said last; a clause, or empty."""
+        """The innermost Python line that faulthandler saw, else the last output of the process; a clause, or empty."""
         for line in self._crashes():
             if line.startswith("  File "):
                 return f" (at {line.strip()})"

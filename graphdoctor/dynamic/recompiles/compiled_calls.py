@@ -56,7 +56,7 @@ class Remedy:
 
 
 class NotApplicable(Exception):
-    """A remedy has nothing to work on; the text says why."""
+    """A suggested fix does not apply; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,6 @@ def compilations(calls: Sequence[Call]) -> dict[Code, int]:
 
 
 def breaks(calls: Sequence[Call]) -> set[tuple[str | None, str, int]]:
-    """The distinct graph breaks that the calls met: id, path and line."""
+    """The distinct graph breaks of the calls: id, path and line."""
     events = [event for call in calls for event in call.recording.events]
     return {(e.gb_id, e.traced[-1].path, e.traced[-1].line) for e in events if e.traced}

@@ -54,7 +54,7 @@ class Probe:
     def probe(self, plan: Plan) -> tuple[Sweep, tuple[Recompile, ...]]:
         """Run ``plan``, find the causes of recompiles, and run remedies. Raises what the user's code raises.
 
-        Of an automatic plan only what Dynamo should not have had to compile again is a recompile; the rest is told in
+        Of an automatic plan only what Dynamo should not have had to compile again is a recompile; the rest goes into
         the sweep's detail.
         """
         calls = compiled_calls.run(self.target, self.mode, self.backend, plan.steps)
@@ -93,7 +93,7 @@ class Probe:
             # What the other calls showed without the last one is known.
             run = compiled_calls.run
             after = calls[:-1] if remedy.shorter else run(self.target, self.mode, self.backend, plan.steps, [remedy])
-        except Exception as error:  # whatever a remedy does to the user's code says that it is none
+        except Exception as error:  # a remedy under which the user's code raises is none
             return _Trial(remedy, None, self._refusal(error))
         if compiled_calls.breaks(after) - compiled_calls.breaks(calls):
             return _Trial(remedy, None, "it breaks the graph")

@@ -1,4 +1,4 @@
-"""Which calls to make: the file's variants, what ``--vary`` asks for, or a few sizes near those of the sample."""
+"""Which calls to make: the file's variants, those of ``--vary``, or a few sizes near those of the sample."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class CountingBackend:
 
 
 def replace_inductor(backend: CountingBackend) -> None:
-    """Let the user's own ``torch.compile`` calls use ``backend`` where they ask for inductor.
+    """Let the user's own ``torch.compile`` calls use ``backend`` where they would use inductor.
 
     Breaks are found before a backend runs, so they stay the same; nothing waits for generated code, and graphs are
     counted wherever they are compiled. fullgraph, dynamic and backends other than inductor hold.

@@ -155,7 +155,7 @@ def _from_exception(
     traced = list(_summary_frames(error.real_stack))  # type: ignore[attr-defined]
     code = _compiled_code(running)
     if code is not None and traced and traced[0].path == code.co_filename:
-        # The summary names a resume frame by the function it resumes; the code object tells that it is one.
+        # The summary names a resume frame by the function it resumes; the code object shows that it is one.
         traced[0] = replace(traced[0], name=code.co_name)
     return RawEvent(
         message=text,

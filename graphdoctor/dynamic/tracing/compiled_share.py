@@ -100,7 +100,7 @@ class Inside:
             return interpreter.run(*args)
 
     def name(self, node: fx.Node, owner: str, variables: dict[str, Any]) -> str:
-        """The module that ``node`` belongs to; ``owner``, whose frame was compiled, where the node does not say."""
+        """The module that ``node`` belongs to; ``owner``, whose frame was compiled, where the node names none."""
         stack = node.meta.get("nn_module_stack")
         if not stack:
             return owner

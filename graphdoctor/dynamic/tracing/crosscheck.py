@@ -1,4 +1,4 @@
-"""What users would ask themselves: ``torch.compile(fullgraph=True)``, and what ``torch._dynamo.explain`` counts."""
+"""Two checks that users make themselves: ``torch.compile(fullgraph=True)`` and ``torch._dynamo.explain``."""
 
 from __future__ import annotations
 

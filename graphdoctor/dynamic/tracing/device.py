@@ -28,7 +28,7 @@ _LOGGERS = (
     "torch._inductor.cudagraph_utils.__cudagraphs",
 )
 _CUDA_GRAPHS = "__cudagraphs"
-#: What a hint says -> what to do. A hint that no entry matches is dropped: nobody could act on it.
+#: The text of a hint -> what to do. A hint without an entry is dropped: users could not act on it.
 _ACTIONS = (
     (
         r"Using FallbackKernel: (\S+)",
@@ -64,7 +64,7 @@ class _Listener(logging.Handler):
 
 @contextlib.contextmanager
 def listen() -> Iterator[Heard]:
-    """Collect what torch says about speed, and leave its loggers as they were."""
+    """Collect torch's messages about performance, and leave its loggers as they were."""
     heard = Heard()
     handler = _Listener(heard)
     saved = []
@@ -85,7 +85,7 @@ def listen() -> Iterator[Heard]:
 
 
 def hints(messages: Sequence[str]) -> tuple[Hint, ...]:
-    """Each message once, with what to do about it; those that ask for nothing are dropped."""
+    """Each message once, with what to do about it; those without an action are dropped."""
     found = []
     for text, events in Counter(" ".join(message.split()) for message in messages).items():
         for pattern, action in _ACTIONS:

@@ -33,7 +33,7 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
 
 
 def _harmless(ask: Callable[[], str | None]) -> str | None:
-    """What ``ask`` gives; None where the user's exception raises another one when it is asked."""
+    """The result of ``ask``; None where the user's exception itself raises (in ``__str__``, for example)."""
     try:
         return ask()
     except BaseException:

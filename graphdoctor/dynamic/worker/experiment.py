@@ -188,7 +188,7 @@ class Experiment:
             return replace(run, outcome=fault.outcome, detail=fault.detail), None
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:
-            # Verifying a fix asks for breaks and results only.
+            # Verifying a fix needs breaks and results only.
             return run, snapshot
         run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
         return (self._shared(run, function, sample, recording, total) if total else run), snapshot

@@ -1,4 +1,4 @@
-"""The steps behind the verdict: recompiles, and what a failure or the user asks for. What cannot fit is left out."""
+"""The steps behind the verdict: recompiles, and checks after a failure or on request, within the time limit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Deeper:
     progress: Progress
 
     def run(self, run: DynamicRun) -> DynamicRun:
-        """``run`` with what the request asks for beside the verdict. Exceptions end as a line of detail."""
+        """``run`` with the checks of the request that come behind the verdict. Exceptions end as a line of detail."""
         request = self.experiment.request
         # What the steps take was measured in this process, or in the one before.
         self.experiment.budget.know(*run.cost)
@@ -89,7 +89,7 @@ class Deeper:
     # Recompiles
 
     def _recompiles(self, run: DynamicRun) -> DynamicRun:
-        """The variants and what ``--vary`` asks for, called in order; where there is neither, an automatic sweep."""
+        """The variants and those of ``--vary``, called in order; where there is neither, an automatic sweep."""
         target, mode, request = self.experiment.target, self.experiment.mode, self.experiment.request
         plans = [*sweep.variants(target), *sweep.requested(target, mode, parse_variations(request.vary))]
         if plans:

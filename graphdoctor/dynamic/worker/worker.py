@@ -64,7 +64,7 @@ def serve(requests: str, descriptor: int) -> None:
                 return
             pid = os.fork()
             if pid == 0:
-                # What is said of forks, and to whom the next goes, is no business of the user's code.
+                # The user's code must not reach the descriptors about forks and further requests.
                 request_socket.close()
                 channel.close()
                 main(os.fsdecode(file), descriptors[0])

@@ -46,7 +46,7 @@ def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed
 
 
 def analyse_again(plan: StaticPlan, stdin: bytes | None, analysed: Analysed, ran: Ran, session: Session) -> Analysed:
-    """``analysed`` anew where ``ran`` shows what the source does not: what a library gives back, for one."""
+    """``analysed`` again where ``ran`` shows what the source does not, such as the result of a library call."""
     sources = analysed.sources
     breaks = (brk for run in ran.runs or () for brk in run.breaks)
     facts = facts_of(breaks, analysed.findings, sources.texts, sources.files)

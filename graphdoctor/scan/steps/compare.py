@@ -58,7 +58,7 @@ def _compared(plan: ComparePlan, head: Diagnosis, read_paths: Collection[str], p
 
 
 def _predict(scan: Plan, cells: dict[str, Cells]) -> Predict:
-    """The static pass as this scan makes it, for files that stand elsewhere than their paths say.
+    """The static pass as this scan makes it, for files that are not at their shown paths.
 
     ``cells`` gets those of their notebooks.
     """

@@ -94,7 +94,7 @@ def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
 
 @dataclass(frozen=True)
 class Advised:
-    """Where to put ``torch.compile``; None where that was not asked for, or could not be counted."""
+    """Where to put ``torch.compile``; None where it was not requested, or could not be counted."""
 
     advice: Advice | None = None
     notes: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class Verified:
 
 
 def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) -> Verified:
-    """Run the code with the fixes, where the original came to its end. Nothing is written."""
+    """Run the code with the fixes, where the original ran without an error. Nothing is written."""
     request, runs = ran.request, ran.runs
     if plan is None or request is None or runs is None:
         return Verified(joined.findings)
