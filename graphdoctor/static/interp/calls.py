@@ -141,7 +141,10 @@ def call_instance(
     interpreter: Interpreter, node: cst.CSTNode, callee: Instance, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call an object: ``forward`` of a module, else ``__call__``."""
-    for name in ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",):
+    named = ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",)
+    if any(name.startswith("torch.distributions.") for name in callee.info.externals):
+        named = (*named, "_call")
+    for name in named:
         if callee.info.lookup(name) is not None:
             result = call_method(interpreter, node, callee, name, args, kwargs)
             hooks = callee.attrs.get("#hooks")

@@ -130,6 +130,11 @@ def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Va
         return
     value = expressions.evaluate(interpreter, node)
     kept = [o for o in options(value) if fits(_known(o), wanted) is not (not positive)]
+    tensors = [_known(o) for o in kept if isinstance(o, Tensor)]
+    if positive and tensors and len(tensors) < len(kept) and wanted == External("torch.Tensor"):
+        # What was not known is a tensor now.
+        note(interpreter, name, join(*tensors))
+        return
     if not kept:
         kept = (
             [UNKNOWN] if any(isinstance(o, Tensor) and not o.is_known for o in options(value)) else list(options(value))

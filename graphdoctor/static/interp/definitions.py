@@ -21,6 +21,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     Mapping,
+    OneOf,
     Partial,
     Promise,
     PythonValue,
@@ -251,7 +252,12 @@ def _peek(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
 
 
 def _union(parts: list[Value]) -> Value:
-    return UNKNOWN if any(isinstance(p, Unknown) for p in parts) else join(*parts)
+    """One of ``parts``. Where one is not known, a tensor among the others is one by assumption."""
+    if not any(isinstance(option, Unknown) for part in parts for option in options(part)):
+        return join(*parts)
+    tensors = [option for part in parts for option in options(part) if isinstance(option, Tensor)]
+    none = [NONE] if NONE in [option for part in parts for option in options(part)] else []
+    return join(*map(mark_assumed, tensors), *none, UNKNOWN) if tensors else UNKNOWN
 
 
 _TENSOR_TYPES = {
@@ -263,6 +269,8 @@ _TENSOR_TYPES = {
 def _plain(value: Value) -> Value:
     if isinstance(value, Promise):
         return value.value
+    if isinstance(value, OneOf):
+        return _union([_plain(option) for option in value.options])
     if isinstance(value, Class):
         # What its attributes hold is looked up when it is asked for.
         return Instance(value.info, may_be_subclass=not value.info.is_module)

@@ -59,7 +59,7 @@ from graphdoctor.syntax.literals import value_of
 def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     """The abstract value of ``node``."""
     interpreter.steps += 1
-    if interpreter.steps > interpreter.MAX_STEPS:
+    if interpreter.steps > interpreter.most_steps:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
     if interpreter.facts and _is_open(value) and _was_tensor(interpreter, node):

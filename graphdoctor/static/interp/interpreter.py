@@ -180,6 +180,8 @@ class Interpreter:
         self.ends_graph: set[Hashable] = set()
         self.active: list[Any] = []
         self.steps = 0
+        #: How many steps there may be; fewer while something is interpreted that is not worth all of them.
+        self.most_steps = self.MAX_STEPS
         #: The module of the file that is scanned; the others are what it imports. None for a library interpreter.
         self.main: ModuleInfo | None = None
         #: Functions that ran inside a compiled region, by id, and the kinds of values that their parameters had.

@@ -6,6 +6,8 @@ In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import libcst as cst
 
 from graphdoctor.static.domain.events import Compile, Event
@@ -28,7 +30,7 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.public_names import public_names
@@ -234,7 +236,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             held |= {id(part.info) for part in _held(made) if part is not made}
     public = public_names(module)
     for info in sorted(classes, key=lambda one: id(one) in held):
-        anew = info.name in public and _hears_more(interpreter, info)
+        anew = (info.name in public and _hears_more(interpreter, info)) or _heard_nothing(interpreter, info)
         if anew or not _reached(interpreter, info):
             _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), anew=anew)
     for info in classes:
@@ -275,12 +277,23 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
 
     Nobody compiles one that saves a file, draws a picture or checks its arguments.
     """
-    for name, value in list(module.scope.names.items()):
-        for option in options(value) if name in public else ():
-            if not isinstance(option, Function) or option.info.module is not module:
-                continue
+    most = interpreter.most_steps
+    interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
+    # What was found until the steps are used up stands.
+    with suppress(Budget):
+        for option in _public_functions(module, public):
             if _may_give_tensors(interpreter, option) and _takes_tensors(interpreter, option):
                 _enter(interpreter, module, option)
+    interpreter.most_steps = most
+
+
+def _public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
+    named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
+    return [option for option in named if isinstance(option, Function) and option.info.module is module]
+
+
+#: What the public functions of a file may cost, which nothing in it calls: some seconds.
+_MOST_STEPS = 250_000
 
 
 def _may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
@@ -315,6 +328,17 @@ def _hears_more(interpreter: Interpreter, info: ClassInfo) -> bool:
         return False
     assumed = assumed_arguments(interpreter, function)
     return any(not kinds(value) - {Unknown} <= passed.get(name, set()) for name, value in assumed.items())
+
+
+def _heard_nothing(interpreter: Interpreter, info: ClassInfo) -> bool:
+    """Whether a module was called with values of which nothing is known, where a tensor is what to expect."""
+    function = entry_function(Instance(info))
+    passed = interpreter.reached.get(id(function.info)) if function is not None else None
+    if function is None or passed is None:
+        return False
+    assumed = assumed_arguments(interpreter, function)
+    tensors = [name for name, value in assumed.items() if tensor_of(value) is not None]
+    return any(passed.get(name, set()) <= {Unknown, ExternalObject} for name in tensors)
 
 
 def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:

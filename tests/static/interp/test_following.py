@@ -260,3 +260,25 @@ def test_a_package_that_imports_its_own_modules_is_followed(tmp_path):
     for name, text in texts.items():
         (package / f"{name}.py").write_text(text)
     assert not analyse([(package / "model.py", "model.py")]).findings
+
+
+def test_the_call_of_a_transform_runs_its_own_method(events):
+    found = events(
+        """
+        import torch
+        from torch.distributions import Transform
+
+        class Flow(Transform):
+            def _call(self, x):
+                return x if x.sum() > 0 else -x
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.flow = Flow()
+
+            def forward(self, x: torch.Tensor):
+                return self.flow(x)
+        """
+    )
+    assert functions(found) == ["Flow._call"]

@@ -99,3 +99,32 @@ def test_a_tensor_that_may_be_sparse_is_dense_for_a_function_it_is_given_to(even
     multiplied = [e.receiver for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.mul"]
     assert multiplied
     assert not any(receiver.sparse for receiver in multiplied)
+
+
+@pytest.mark.parametrize("other", ["SparseTensor", "Layout"])
+def test_a_tensor_or_a_type_that_is_not_known_may_be_a_tensor(events, other):
+    found = events(
+        f"""
+    import torch
+    from typing import Union
+    from sparse_library import Layout
+
+    try:
+        from sparse_library import SparseTensor
+    except ImportError:
+        class SparseTensor:
+            pass
+
+    Edges = Union[torch.Tensor, {other}]
+
+    def masked(edges: Edges):
+        if isinstance(edges, torch.Tensor):
+            return edges if edges.sum() > 0 else -edges
+        return edges
+
+    class Net(torch.nn.Module):
+        def forward(self, edges: Edges):
+            return masked(edges)
+        """
+    )
+    assert [e.value.is_known for e in asked(found)] == [True]

@@ -153,3 +153,9 @@ def test_nobody_compiles_a_function_that_gives_no_tensor(events, promise, end, e
         """
     )
     assert (functions(found) == ["run"]) is entered
+
+
+def test_public_functions_may_not_cost_more_than_they_are_worth(events, monkeypatch):
+    monkeypatch.setattr("graphdoctor.static.regions.regions._MOST_STEPS", 5)
+    found = events(SOLVER + "\n    __all__ = ['solve']\n", everywhere=True)
+    assert functions(found) == []

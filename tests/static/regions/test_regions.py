@@ -329,3 +329,23 @@ def test_an_attribute_set_on_both_sides_of_a_branch_may_be_either(events):
                 return x
     """)
     assert [e.args[0].value for e in calls(found, "builtins.print")] == ["pooled", "plain"]
+
+
+def test_a_part_that_gets_what_is_not_known_is_entered_with_a_tensor(events):
+    found = events("""
+        import torch
+        from elsewhere import prepare
+
+        class Whole(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = Part()
+
+            def forward(self, x):
+                return self.part(prepare(x))
+
+        class Part(torch.nn.Module):
+            def forward(self, x):
+                return x if x.sum() > 0 else -x
+    """)
+    assert [e.site.function for e in found if isinstance(e, Truth) and may_be_tensor(e.value)] == ["Part.forward"]
