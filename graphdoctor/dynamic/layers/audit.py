@@ -59,7 +59,7 @@ def audit(
     """Compare ``backends`` with eager, one after the other up to the first that differs.
 
     A leaf that differs between two eager runs is not judged, and neither is one that eager itself computes no more
-    exactly, measured against float64. ``modules`` are those whose globals a call may write to.
+    exactly, measured against a wider dtype. ``modules`` are those whose globals a call may write to.
     """
     audited = _Audit(target, mode, answer, modules)
     with torch.compiler.set_stance("force_eager"):
@@ -131,7 +131,7 @@ class _Audit:
             return False
         if not self._double:
             self._double.append(
-                reference.in_double(self._target, self._mode, lambda sample: self._observed(sample, None))
+                reference.in_wider_dtype(self._target, self._mode, lambda sample: self._observed(sample, None))
             )
         exact = self._double[0]
         return bool(exact and reference.cleared({name: one}, {name: other}, exact))

@@ -1,4 +1,4 @@
-"""Doubt about outputs that differ: how far each of them is from the same computation in float64."""
+"""Doubt about outputs that differ: how far each of them is from the same computation in a wider dtype."""
 
 from __future__ import annotations
 
@@ -11,16 +11,31 @@ from graphdoctor.dynamic.numerics.comparison import Snapshot, compare
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 
-#: The compiled outputs may be this much further from float64 than eager's; torch/_dynamo/utils.py (same) has 2 and 3.
+#: The compiled outputs may be this much further from the exact ones than eager's; torch/_dynamo/utils.py (same) has
+#: 2 and 3.
 _FACTOR = 2.0
 
 
-def in_double(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]) -> Snapshot | None:
-    """What an eager run of a copy in float64 leaves behind; None where the model does not run in float64."""
+#: Of these, float32 is exact enough, and takes half the memory of float64: a large model has its weights in them.
+_HALF = frozenset({torch.float16, torch.bfloat16})
+
+
+def in_wider_dtype(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]) -> Snapshot | None:
+    """What an eager run of a copy in float64 leaves behind, of a model in half precision one in float32.
+
+    None where the model does not run so.
+    """
     sample = target.sample(mode)
-    if sample.module is not None:
-        sample.module.double()
-    sample.args, sample.kwargs = pytree.map_tensors((sample.args, sample.kwargs), _double)
+    module = sample.module
+    state = [*module.parameters(), *module.buffers()] if module is not None else []
+    kinds = {tensor.dtype for tensor in (*state, *pytree.tensors((sample.args, sample.kwargs)))}
+    kinds = {kind for kind in kinds if kind.is_floating_point}
+    wider = torch.float32 if kinds and kinds <= _HALF else torch.float64
+    if module is not None:
+        module.to(wider)
+    sample.args, sample.kwargs = pytree.map_tensors(
+        (sample.args, sample.kwargs), lambda tensor: _converted(tensor, wider)
+    )
     try:
         with torch.compiler.set_stance("force_eager"):
             return run(sample)
@@ -28,8 +43,8 @@ def in_double(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]) -> 
         return None
 
 
-def _double(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().double().requires_grad_(tensor.requires_grad) if tensor.is_floating_point() else tensor
+def _converted(tensor: torch.Tensor, wider: torch.dtype) -> torch.Tensor:
+    return tensor.detach().to(wider).requires_grad_(tensor.requires_grad) if tensor.is_floating_point() else tensor
 
 
 def cleared(eager: Snapshot, compiled: Snapshot, exact: Snapshot) -> str:
@@ -46,7 +61,9 @@ def cleared(eager: Snapshot, compiled: Snapshot, exact: Snapshot) -> str:
             return ""
         worst = max(worst, (other, mine))
     other, mine = worst
-    return f"within the error that eager itself has against float64 (eager {mine:.3g}, compiled {other:.3g}, as RMS)"
+    return (
+        f"within the error that eager itself has against a wider dtype (eager {mine:.3g}, compiled {other:.3g}, as RMS)"
+    )
 
 
 def _error(value: Any, exact: Any) -> float | None:

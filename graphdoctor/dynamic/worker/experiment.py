@@ -274,7 +274,7 @@ class Experiment:
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""
-        exact = reference.in_double(self.target, self.mode, self.call)
+        exact = reference.in_wider_dtype(self.target, self.mode, self.call)
         return reference.cleared(eager, compiled, exact) if exact else ""
 
     def fullgraph(self) -> FullGraph:

@@ -177,7 +177,7 @@ class Deeper:
             difference = comparison.compare(eager, outputs)
             if difference.where is None:
                 return ""
-            exact = reference.in_double(of.target, of.mode, of.call)
+            exact = reference.in_wider_dtype(of.target, of.mode, of.call)
             return "" if exact and reference.cleared(eager, outputs, exact) else difference.where
 
         fall = ladder.climb(of.target, of.mode, of.call, of.places, same, top)

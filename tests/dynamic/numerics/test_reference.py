@@ -1,10 +1,11 @@
-"""Outputs that differ, held against float64; and what a run writes to."""
+"""Outputs that differ, held against a wider dtype; and what a run writes to."""
 
+import pytest
 import torch
 from torch import nn
 
 from graphdoctor.dynamic.numerics import comparison
-from graphdoctor.dynamic.numerics.reference import cleared, in_double
+from graphdoctor.dynamic.numerics.reference import cleared, in_wider_dtype
 from graphdoctor.dynamic.user_code.target import Sample, Target
 
 
@@ -24,16 +25,20 @@ def test_nothing_is_cleared_where_eager_is_exact_or_a_value_is_no_float() -> Non
     assert not cleared({"output": torch.tensor([1.0])}, {}, exact)
 
 
-def test_the_reference_is_a_copy_in_double() -> None:
-    model = nn.Linear(4, 4).half()
-    target = Target("f", lambda: Sample(model, (torch.ones(2, 4).half(),)), torch.device("cpu"))
+@pytest.mark.parametrize(
+    ("dtype", "wider"),
+    [(torch.float32, torch.float64), (torch.bfloat16, torch.float32), (torch.float16, torch.float32)],
+)
+def test_the_reference_is_a_copy_in_a_wider_dtype(dtype: torch.dtype, wider: torch.dtype) -> None:
+    model = nn.Linear(4, 4).to(dtype)
+    target = Target("f", lambda: Sample(model, (torch.ones(2, 4, dtype=dtype),)), torch.device("cpu"))
 
     def run(sample: Sample) -> comparison.Snapshot:
         return comparison.snapshot(sample, sample.function(*sample.args))
 
-    exact = in_double(target, "eval", run)
+    exact = in_wider_dtype(target, "eval", run)
     assert exact is not None
-    assert exact["output"].dtype is torch.float64
+    assert exact["output"].dtype is wider
 
 
 def test_inputs_and_buffers_that_a_run_writes_to() -> None:
