@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import graphdoctor
+from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
 from graphdoctor.model.fleet import Target
 from graphdoctor.target_torch.installed import torch_available
 
@@ -15,11 +17,19 @@ from graphdoctor.target_torch.installed import torch_available
 def key(target: Target, options: Sequence[str]) -> str:
     """The same while the arguments, the given files and folders, graphdoctor and torch are the same.
 
-    Files that a given file imports are not looked at.
+    Of a name (``hf:BertModel``) the file counts that defines it. Files that a given file imports are not looked at.
     """
     parts = [*target.arguments, "", *options, graphdoctor.__version__, torch_available() or ""]
-    given = [stamp for argument in target.arguments for stamp in _stamps(target.folder / argument)]
+    given = [stamp for argument in target.arguments for stamp in _stamps(_path(target.folder, argument))]
     return hashlib.sha256(json.dumps([parts, given]).encode()).hexdigest()
+
+
+def _path(folder: Path, argument: str) -> Path:
+    path = folder / argument
+    if not path.exists() and is_named(argument):
+        with contextlib.suppress(NoSuchTarget):
+            return named_target(argument).file
+    return path
 
 
 def _stamps(path: Path) -> Iterator[str]:
