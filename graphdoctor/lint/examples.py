@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.rule import Rule
 
@@ -41,13 +42,17 @@ class FixedExample:
 
 def fixed_example(rule: Rule) -> FixedExample | None:
     """The first example of ``rule`` whose findings all have a fix; None where it has none."""
+    # A rule of a project is not among those that ship.
+    asked = (*(other for other in rules() if other.code != rule.code), rule)
     for source in rule.breaks if rule.fix is not None else ():
         before = source.strip("\n") + "\n"
         file = Path("example.py").resolve()
         declared = "def graphdoctor_target" in before
         sample = "" if declared else _SAMPLE.format(target="Net().eval()" if "class Net" in before else "f")
-        found = analyse([(file, file.name)], unsaved={file: before + sample}).findings
-        if not found or not all(finding.fix is not None and finding.fix.edits for finding in found):
+        found = analyse([(file, file.name)], asked, unsaved={file: before + sample}).findings
+        if not any(finding.rule == rule.code for finding in found) or not all(
+            finding.fix is not None and finding.fix.edits for finding in found
+        ):
             continue
         chosen, _ = select_fixes(found, unsafe=True)
         after = fixed_texts({file.name: before + sample}, chosen)[file.name].removesuffix(sample)
