@@ -1,6 +1,7 @@
 """A recurrent layer of torch is called.
 
-What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN` (or of their `flatten_parameters`) in compiled code.
+What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN` (or of their `flatten_parameters`) in compiled code, or one of their
+settings that is read there (`self.rnn.num_layers`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import TorchModule
 from graphdoctor.static.rule import Hit
@@ -29,6 +30,9 @@ GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
 
 LAYERS = ("LSTM", "GRU", "RNN")
+
+#: What is read of a layer without calling it.
+ATTRIBUTES = ("num_layers", "hidden_size", "input_size", "bidirectional", "batch_first", "proj_size", "dropout", "bias")
 
 BREAKS = (
     """\
@@ -69,9 +73,35 @@ class Net(nn.Module):
         x = self.layers[0](x)
         return self.layers[1](x)[0]  # GB0014
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8, 4)
+
+    def forward(self, x):
+        state = x.new_zeros((self.rnn.num_layers, 8))  # GB0014
+        return x + state
+""",
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8, 4)
+        self.num_layers = self.rnn.num_layers
+
+    def forward(self, x):
+        return x + x.new_zeros((self.num_layers, 8))
+""",
     """\
 import torch.nn as nn
 
@@ -141,7 +171,19 @@ def check_call(event: Call) -> Hit | None:
     )
 
 
-def _cost(event: Call) -> str:
+def check_getattr(event: GetAttr) -> Hit | None:
+    layers = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)]
+    if event.name not in ATTRIBUTES or not any(map(_is_recurrent, layers)):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} reads a recurrent layer, which Dynamo does not trace: {_cost(event)}",
+        "keep the number in `__init__`, and compile the parts around the layer separately",
+        certainty(event),
+    )
+
+
+def _cost(event: Call | GetAttr) -> str:
     if event.site.whole_frame:
         return f"`{event.site.whole_frame}` runs uncompiled as a whole"
     return f"`{event.site.function}` runs uncompiled from here on"

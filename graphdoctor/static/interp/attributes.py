@@ -74,6 +74,7 @@ def _read(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: st
             return Seq("size", None, PythonValue("int", shape=True))
         return Method(receiver, name)
     if isinstance(receiver, TorchModule):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return module_attribute(receiver, name)
     if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in torch_tables.FIELDS:
         items, position = receiver.items, torch_tables.FIELDS[name]
