@@ -152,7 +152,8 @@ def scan(
     """Find graph breaks and fix them.
 
     The files, or the Python files in the folders, are read; nothing is executed by that. One file that declares a
-    sample input is also run under TorchDynamo, in a process of its own. The path - is the text of one file on the
+    sample input is also run under TorchDynamo, in a process of its own. A target may be named in place of a file:
+    hf:BertModel, timm:convnext_atto, module:function. The path - is the text of one file on the
     standard input, which is never run; with --fix the fixed text is printed.
     """
     if fix and show_diff:
