@@ -139,5 +139,5 @@ def _has_object(value: Value) -> bool:
 
 
 def _of_its_own(declared: Value) -> Value:
-    """What is promised; an object may be changed, so each call has its own."""
+    """The declared value; an object may be changed, so each call has its own."""
     return Instance(declared.info, may_be_subclass=declared.may_be_subclass) if type(declared) is Instance else declared

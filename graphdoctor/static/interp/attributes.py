@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
@@ -36,49 +39,55 @@ from graphdoctor.static.interp.interpreter import Interpreter
 
 def read_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
     """The value of ``receiver.name``."""
-    if not isinstance(receiver, OneOf):
-        return _read(interpreter, node, receiver, name)
-    return join(*(_read(interpreter, node, option, name) for option in receiver.options))
+    return _READERS.get(type(receiver), _plain_attribute)(interpreter, node, receiver, name)
 
 
-def _read(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
-    if isinstance(receiver, Tensor):
-        return tensor_attribute(interpreter, node, receiver, name)
-    if isinstance(receiver, SkippedDefault):
-        if interpreter.is_first_use(receiver):
-            interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-        return UNKNOWN
-    if isinstance(receiver, Instance):
-        return instance_attribute(interpreter, node, receiver, name)
-    if isinstance(receiver, External):
-        return external_attribute(interpreter, receiver, name)
-    if isinstance(receiver, Class):
-        found = receiver.info.lookup(name) if receiver.exact else receiver.info.lookup_in_subclasses(name)
-        if found is None and name == "__name__":
-            return NameOf("str", info=receiver.info) if receiver.exact else PythonValue("str")
-        if found is None:
-            return Method(receiver, name)
-        if isinstance(found, Function) and "classmethod" in found.info.markers:
-            return found.to(receiver)
-        return found
-    if isinstance(receiver, Super):
-        return _super_attribute(receiver, name)
-    if isinstance(receiver, Compiled):
-        return (
-            Compiled(read_attribute(interpreter, node, receiver.target, name))
-            if name in ("forward", "__call__")
-            else read_attribute(interpreter, node, receiver.target, name)
-        )
-    if isinstance(receiver, ExternalObject):
-        if name == "shape":
-            return Seq("size", None, PythonValue("int", shape=True))
-        return Method(receiver, name)
-    if isinstance(receiver, TorchModule):
+def _one_of_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: OneOf, name: str) -> Value:
+    return join(*(read_attribute(interpreter, node, option, name) for option in receiver.options))
+
+
+def _skipped_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: SkippedDefault, name: str) -> Value:
+    if interpreter.is_first_use(receiver):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
-        return module_attribute(receiver, name)
-    if isinstance(receiver, Seq) and receiver.kind == "tuple" and name in torch_tables.FIELDS:
+    return UNKNOWN
+
+
+def _class_attribute(_interpreter: Interpreter, _node: cst.CSTNode, receiver: Class, name: str) -> Value:
+    found = receiver.info.lookup(name) if receiver.exact else receiver.info.lookup_in_subclasses(name)
+    if found is None and name == "__name__":
+        return NameOf("str", info=receiver.info) if receiver.exact else PythonValue("str")
+    if found is None:
+        return Method(receiver, name)
+    if isinstance(found, Function) and "classmethod" in found.info.markers:
+        return found.to(receiver)
+    return found
+
+
+def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Compiled, name: str) -> Value:
+    found = read_attribute(interpreter, node, receiver.target, name)
+    return Compiled(found) if name in ("forward", "__call__") else found
+
+
+def _external_object_attribute(
+    _interpreter: Interpreter, _node: cst.CSTNode, receiver: ExternalObject, name: str
+) -> Value:
+    return Seq("size", None, PythonValue("int", shape=True)) if name == "shape" else Method(receiver, name)
+
+
+def _torch_module_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: TorchModule, name: str) -> Value:
+    interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+    return module_attribute(receiver, name)
+
+
+def _sequence_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str) -> Value:
+    if receiver.kind == "tuple" and name in torch_tables.FIELDS:
         items, position = receiver.items, torch_tables.FIELDS[name]
         return receiver.element if items is None else items[position] if position < len(items) else UNKNOWN
+    return _plain_attribute(interpreter, node, receiver, name)
+
+
+def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
+    """An attribute of a Python object whose methods are known by name, or of what is not known."""
     if isinstance(receiver, PythonValue) and receiver.kind == "device" and name == "type":
         return PythonValue("str")
     operators.use(interpreter, node, receiver, name)
@@ -270,3 +279,19 @@ def _text(node: cst.BaseExpression) -> str:
     if type(node) is cst.Attribute:
         return f"{_text(node.value)}.{node.attr.value}"
     return node.value if type(node) is cst.Name else "?"
+
+
+#: How an attribute of a value is read, by its class; values without an entry are plain.
+_READERS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, str], Value]] = {
+    Tensor: tensor_attribute,
+    SkippedDefault: _skipped_attribute,
+    Instance: instance_attribute,
+    External: lambda interpreter, _node, receiver, name: external_attribute(interpreter, receiver, name),
+    Class: _class_attribute,
+    Super: lambda _interpreter, _node, receiver, name: _super_attribute(receiver, name),
+    Compiled: _compiled_attribute,
+    ExternalObject: _external_object_attribute,
+    TorchModule: _torch_module_attribute,
+    Seq: _sequence_attribute,
+    OneOf: _one_of_attribute,
+}

@@ -306,8 +306,8 @@ def _may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
         return False
     if node.returns is None:
         return True
-    promised = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
-    return any(not isinstance(part, (Const, PythonValue)) for part in options(promised))
+    declared = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
+    return any(not isinstance(part, (Const, PythonValue)) for part in options(declared))
 
 
 #: What is inside another function or class is not its own.
