@@ -17,7 +17,8 @@ from graphdoctor.recorder.torch_hooks import interned_names
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
-    "aot_backward_graph", "aotautograd_cache_bypass", "aotautograd_cache_hit", "aotautograd_cache_miss",
+    "aot_backward_graph", "aot_inference_graph", "aotautograd_cache_bypass", "aotautograd_cache_hit",
+    "aotautograd_cache_miss",
     "bwd_compilation_metrics", "compilation_metrics", "compiled_autograd_graph", "describe_tensor",
     "dynamo_graph_break_reason", "dynamo_output_graph", "dynamo_start", "fx_graph_cache_bypass", "fx_graph_cache_hit",
     "fx_graph_cache_miss", "optimize_ddp_split_child", "optimize_ddp_split_graph", "recompile_reasons", "str",
@@ -25,7 +26,8 @@ KEPT = frozenset({
 })  # fmt: skip
 #: Of these, what happened counts, not what the compiled code looks like.
 _WITHOUT_PAYLOAD = frozenset({
-    "aot_backward_graph", "compiled_autograd_graph", "dynamo_output_graph", "fx_graph_cache_hit", "fx_graph_cache_miss",
+    "aot_backward_graph", "aot_inference_graph", "compiled_autograd_graph", "dynamo_output_graph",
+    "fx_graph_cache_hit", "fx_graph_cache_miss",
     "aotautograd_cache_hit", "aotautograd_cache_miss", "optimize_ddp_split_child", "optimize_ddp_split_graph",
 })  # fmt: skip
 #: The end of a compilation.
