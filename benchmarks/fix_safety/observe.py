@@ -137,8 +137,8 @@ def _globals(module: types.ModuleType) -> dict[str, Any]:
 
 def _gradients(heap: Heap) -> tuple[dict[str, torch.Tensor | None], str]:
     """The gradient of every leaf, of a sum over all that has a history, each element with its own weight."""
-    leaves = {p: t for p, t in heap.tensors.items() if t.is_leaf and t.requires_grad}
-    made = {p: t for p, t in heap.tensors.items() if not t.is_leaf and t.requires_grad}
+    leaves = {p: t for p, t in heap.tensors.items() if _is_leaf(t) and t.requires_grad}
+    made = {p: t for p, t in heap.tensors.items() if _is_leaf(t) is False and t.requires_grad}
     for leaf in leaves.values():
         leaf.grad = None
     total = torch.zeros((), dtype=torch.float64)
@@ -248,3 +248,11 @@ def _quiet_process() -> Iterator[None]:
             del logging.root.manager.loggerDict[name]
         torch.compile = compiled
         torch.set_warn_always(always)
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool | None:
+    """None for a view of inference mode whose base was written to outside it: torch says nothing of it but an error."""
+    try:
+        return tensor.is_leaf
+    except RuntimeError:
+        return None

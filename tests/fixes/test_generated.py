@@ -305,3 +305,8 @@ def test_a_difference_is_shown_in_a_smaller_program() -> None:
     smaller = reduced(check_on(fixed, [Input(((X,),))]), wrong_fix)
     assert smaller.kinds == ("gradient", "value")
     assert smaller.fixed.program.text == "def f(x):\n    keep = x * 1\n    y = x + keep\n    return y\n"
+
+
+def test_a_view_of_inference_mode_that_was_written_to_outside_it_can_be_compared() -> None:
+    body = "y = x * 1\nwith torch.inference_mode():\n    z = y[0]\ny.add_(1)\nreturn z"
+    assert not compared(body, body, "import torch").found
