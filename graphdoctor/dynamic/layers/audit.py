@@ -97,7 +97,7 @@ class _Audit:
     def call(self, backend: Backend | None = None) -> _Call:
         """What a fresh sample leaves behind, compiled with ``backend``."""
         sample = self._target.sample(self._mode)
-        function = None if backend is None else torch.compile(sample.function, backend=backend)
+        function = None if backend is None else _compiled(sample, backend)
         try:
             return _Call(self._observed(sample, function))
         except Exception as error:
@@ -135,6 +135,20 @@ class _Audit:
             )
         exact = self._double[0]
         return bool(exact and reference.cleared({name: one}, {name: other}, exact))
+
+
+def _compiled(sample: Sample, backend: Backend) -> Callable[..., Any]:
+    """Compiled with ``backend``, which the module does not hold.
+
+    Lightning's ``torch.compile`` keeps its arguments there, and what a backend keeps is no state of the model.
+    """
+    module = sample.module
+    before = set(vars(module)) if module is not None else set()
+    function: Callable[..., Any] = torch.compile(sample.function, backend=backend)
+    if module is not None:
+        for name in set(vars(module)) - before:
+            delattr(module, name)
+    return function
 
 
 def _drawn(eager: Snapshot, compiled: Snapshot, noise: set[str]) -> list[str]:

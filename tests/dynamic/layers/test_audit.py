@@ -206,6 +206,19 @@ def test_what_a_compiler_sets_for_itself_is_no_difference(monkeypatch: pytest.Mo
     assert audited(Net, backend).deviations == ()
 
 
+def test_what_lightning_keeps_of_a_compile_in_the_module_is_no_difference() -> None:
+    # Its import replaces torch.compile.
+    pytest.importorskip("lightning.fabric.wrappers")
+
+    compiled: list[int] = []
+
+    def backend(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+        compiled.append(len(graph.graph.nodes))
+        return graph
+
+    assert audited(Net, backend).deviations == ()
+
+
 def test_a_result_that_is_closer_to_float64_than_eagers_is_no_difference() -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor]:
         return ((x / 3 * 1e6 + 1e-2 - x / 3 * 1e6).sum(),)
