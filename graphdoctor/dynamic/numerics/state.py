@@ -220,7 +220,7 @@ def _position(value: Any) -> Any:
     """How far an iterator or a random generator is, without moving it; None where ``value`` is neither."""
     numpy = sys.modules.get("numpy")
     if isinstance(value, torch.Generator):
-        return _digest(value.get_state().numpy().tobytes())
+        return _digest(_bytes(value.get_state()))
     if isinstance(value, random.Random):
         return _digest(repr(value.getstate()).encode())
     if numpy is not None and isinstance(value, numpy.random.Generator):
@@ -274,14 +274,19 @@ def _digest(data: bytes) -> str:
     return f"{len(data)} bytes, {hashlib.sha1(data, usedforsecurity=False).hexdigest()[:12]}"
 
 
+def _bytes(state: torch.Tensor) -> bytes:
+    """Of uint8. ``Tensor.numpy`` would need numpy, which torch works without."""
+    return bytes(state.tolist())
+
+
 def random_numbers() -> Snapshot:
     """The state of each random number generator."""
     found = {
-        "the state of torch's random numbers": _digest(torch.get_rng_state().numpy().tobytes()),
+        "the state of torch's random numbers": _digest(_bytes(torch.get_rng_state())),
         "the state of Python's random numbers": _digest(repr(random.getstate()).encode()),
     }
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        states = b"".join(state.numpy().tobytes() for state in torch.cuda.get_rng_state_all())
+        states = b"".join(_bytes(state) for state in torch.cuda.get_rng_state_all())
         found["the state of CUDA's random numbers"] = _digest(states)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

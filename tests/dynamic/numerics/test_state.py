@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -159,3 +160,14 @@ def test_objects_that_raise_are_passed_over() -> None:
 
     module = ModuleType("hostile_module")
     assert {"attribute last", "global last"} <= changes(write, [module]).keys()
+
+
+def test_random_numbers_are_told_without_numpy() -> None:
+    # With it, torch has it from its import on.
+    code = (
+        "import sys\nsys.modules['numpy'] = None\nimport torch\nfrom graphdoctor.dynamic.numerics import state\n"
+        "before = state.random_numbers()\nassert before == state.random_numbers()\ntorch.rand(1)\n"
+        "assert before != state.random_numbers()\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
