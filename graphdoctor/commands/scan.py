@@ -162,7 +162,7 @@ def scan(
         raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
     if statistics and output_format not in ("text", "json"):
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
-    check_depth(depth, vary)
+    check_depth(depth, vary, run)
     check_gate(fail_on, baseline, diff_base)
     check_reports(reports, html, output, depth.repro)
     stdin = _standard_input() if "-" in paths else None

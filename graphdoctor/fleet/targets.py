@@ -68,6 +68,8 @@ def _of_folder(folder: Path) -> tuple[Target, ...]:
 
 
 def _read(path: Path) -> Any:
+    if path.suffix == ".py":
+        raise NoTargets(f"{path}: one file is scanned with `graphdoctor scan {path}`; give a TOML list, or its folder")
     tomllib = toml_reader()
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -92,7 +92,7 @@ SCAN: dict[str, Case] = {
     "readiness": (READY, ("--readiness",)),
     "ladder": (READY, ("--ladder",)),
     "audit": (("scan", "modes.py", "--run", "--mode", "train", "--no-verify"), ("--audit",)),
-    "repro": (NO_RUN, ("--repro", "repro.py")),
+    "repro": (READY, ("--repro", "repro.py")),
     "optimizer": (TRAIN, ("--optimizer", "sgd")),
     "compiled_autograd": ((*TRAIN, "--optimizer", "sgd"), ("--compiled-autograd",)),
     "advise": (RUN, ("--advise",)),

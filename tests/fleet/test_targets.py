@@ -65,3 +65,9 @@ def test_what_is_no_list_is_said_in_one_line(folder: Path, text: str, message: s
 def test_what_is_not_there(folder: Path) -> None:
     with pytest.raises(NoTargets, match="no such file or folder"):
         targets("zoo")
+
+
+def test_one_file_is_for_scan(folder: Path) -> None:
+    (folder / "net.py").write_text(SAMPLE)
+    with pytest.raises(NoTargets, match=r"net\.py: one file is scanned with `graphdoctor scan net\.py`"):
+        targets("net.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -49,8 +50,8 @@ depth_options = option_group(
 )
 
 
-def check_depth(depth: DepthOptions, vary: tuple[str, ...]) -> None:
-    """Raises OneLine where ``--quick`` comes with what is done behind the verdict."""
+def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) -> None:
+    """Raises OneLine where ``--no-run`` comes with what needs a run, or ``--quick`` with what follows the verdict."""
     behind = {
         "deep": depth.deep,
         "readiness": depth.readiness,
@@ -60,9 +61,16 @@ def check_depth(depth: DepthOptions, vary: tuple[str, ...]) -> None:
         "advise": depth.advise,
         "vary": vary,
     }
-    more = next((name for name, value in behind.items() if value), None)
-    if depth.quick and more is not None:
-        raise OneLine(f"--quick stops at the verdict, and --{more} asks for what comes behind it: use one of the two")
+    needs_run = {**behind, "optimizer": depth.optimizer, "compiled-autograd": depth.compiled_autograd}
+    if run is False and (name := _first(needs_run)):
+        raise OneLine(f"--no-run runs nothing, and --{name} is about a run: use one of the two")
+    if depth.quick and (name := _first(behind)):
+        raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes behind it: use one of the two")
+
+
+def _first(options: Mapping[str, object]) -> str | None:
+    """The first option that was given."""
+    return next((name for name, value in options.items() if value), None)
 
 
 def write_repro(diagnosis: Diagnosis, file: str | None) -> None:

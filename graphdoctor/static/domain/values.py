@@ -98,7 +98,7 @@ class PythonValue(Value):
 
 @frozen
 class NameOf(PythonValue):
-    """The ``__name__`` of a class of the scanned code. What is asked of it is asked of the class."""
+    """The ``__name__`` of ``info``, a class of the scanned code: a table of names is looked up by that class."""
 
     info: ClassInfo | None = None
 

@@ -1,12 +1,14 @@
-"""Where the script of a ladder goes, and what is said where there is none."""
+"""Options about a run: which do not go together; where the script of a ladder goes, or why there is none."""
 
 from pathlib import Path
 
 import pytest
 
-from graphdoctor.commands.options.depth import write_repro
+from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.options.depth import check_depth, write_repro
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun, Ladder, Stage
+from graphdoctor.scan.options import DepthOptions
 
 SUMMARY = Summary("ready", "Ready", 0, 0, 0, 0, 1, 0, 1, 0)
 
@@ -38,3 +40,23 @@ def test_why_there_is_no_script(
     write_repro(diagnosis(*ladders), str(tmp_path / "repro.py"))
     assert reason in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("depth", "vary", "run", "start"),
+    [
+        (DepthOptions(audit=True), (), False, "--no-run runs nothing, and --audit "),
+        (DepthOptions(optimizer="sgd"), (), False, "--no-run runs nothing, and --optimizer "),
+        (DepthOptions(), ("x:0=3,4",), False, "--no-run runs nothing, and --vary "),
+        (DepthOptions(quick=True, ladder=True), (), None, "--quick stops at the verdict, and --ladder "),
+    ],
+)
+def test_what_does_not_go_together(depth: DepthOptions, vary: tuple[str, ...], run: bool | None, start: str) -> None:
+    with pytest.raises(OneLine) as caught:
+        check_depth(depth, vary, run)
+    assert str(caught.value).startswith(start)
+
+
+def test_what_goes_together() -> None:
+    check_depth(DepthOptions(quick=True), (), False)
+    check_depth(DepthOptions(deep=True, audit=True, optimizer="sgd"), ("x:0=3,4",), None)
