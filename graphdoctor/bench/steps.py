@@ -15,6 +15,7 @@ from graphdoctor.bench.blocks import repeated
 from graphdoctor.bench.place import compile_in_place
 from graphdoctor.bench.strategies import MODES
 from graphdoctor.dynamic.numerics import comparison
+from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.user_code.target import SEED, Sample, Target, call_arguments, seed
 from graphdoctor.dynamic.worker.experiment import default_loss
 from graphdoctor.model.benchmark import Mode
@@ -129,6 +130,6 @@ def _keywords(strategy: str) -> dict[str, Any]:
         return {"dynamic": True}
     if strategy not in MODES:
         return {}
-    if strategy not in torch._inductor.list_mode_options():
+    if strategy not in private_torch.inductor_modes():
         raise NotApplicable(f"torch {torch.__version__} has no such mode")
     return {"mode": strategy}

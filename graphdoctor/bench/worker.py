@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-import torch._dynamo
-from torch._dynamo.utils import counters
 
 from graphdoctor.bench import measure
 from graphdoctor.bench.opening import Opened, answer
 from graphdoctor.bench.steps import NotApplicable, Stepper, stepper
 from graphdoctor.dynamic.numerics import comparison
+from graphdoctor.dynamic.tracing import private_torch
+from graphdoctor.dynamic.tracing.private_torch import counters
 from graphdoctor.dynamic.user_code.target import SEED
 from graphdoctor.model.benchmark import Result
 
@@ -44,7 +43,7 @@ def _work(opened: Opened) -> None:
 
     if backend == "inductor":
         # Its own import is no part of a compile time.
-        importlib.import_module("torch._inductor.compile_fx")
+        private_torch.backend(backend)
     if strategy == "cache":
         torch.compiler.load_cache_artifacts((folder / _ARTIFACTS).read_bytes())
     try:

@@ -20,6 +20,7 @@ from graphdoctor.breaks.grouping import RawEvent, distinct, is_deliberate, user_
 from graphdoctor.breaks.job_locations import JobPlaces
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
+from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER, TorchDynamoException
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.in_process import session
 from graphdoctor.model.runs import Break
@@ -74,7 +75,7 @@ def compile_and_call(
             for args, kwargs in calls:
                 try:
                     function(*session.copied(args), **session.copied(kwargs))
-                except torch._dynamo.exc.TorchDynamoException as failure:
+                except TorchDynamoException as failure:
                     error = failure
                     break
                 except RuntimeError as failure:
@@ -119,7 +120,7 @@ class _Watching(CountingBackend):
         return noted
 
     def _note(self, frame: FrameType | None) -> None:
-        internals = str(Path(torch._dynamo.__file__).parent)
+        internals = str(DYNAMO_FOLDER)
         # Functions of Dynamo's lead from the compiled frame to the graph; what is above that frame was not compiled.
         while frame is not None and frame.f_code.co_filename.startswith(internals):
             frame = frame.f_back

@@ -24,7 +24,7 @@ FILE_LIMIT = 64 << 30
 
 _HEADER = re.compile(rb'[A-Z][A-Z0-9]*\d{4} [^\]\n]*\] \{"(\w+)": (?:\{"name": "([^"]*)")?')
 
-#: The kinds that torch 2.6 to 2.13 writes, beside ``artifact``: trace_structured() in torch's sources.
+#: The kinds that torch 2.6 to 2.13 writes: trace_structured() in torch's sources. Others that nobody reads are unknown.
 KINDS = frozenset({
     "aot_backward_graph", "aot_forward_graph", "aot_inference_graph", "aot_joint_graph", "artifact",
     "bwd_compilation_metrics", "chromium_event", "compilation_metrics", "compiled_autograd_graph", "create_symbol",
@@ -124,7 +124,7 @@ def _header(line: bytes, wanted: Collection[str], tally: Tally) -> _Pending | No
             _count_malformed(line, tally)
             return None
     tally.records += 1
-    if kind not in KINDS:
+    if kind not in KINDS and name not in wanted:
         tally.unknown[kind] += 1
     return _Pending(name, data) if name in wanted else None
 

@@ -13,7 +13,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
-from graphdoctor.in_process import session
+from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.testing import assert_fullgraph, assert_no_graph_breaks
 
 BOTH = pytest.mark.parametrize("check", [assert_fullgraph, assert_no_graph_breaks])
@@ -71,7 +71,7 @@ def test_before_torch_2_13_the_caches_are_cleared_on_the_way_out(
     check: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``torch._dynamo.reset()`` calls ``reset`` of each backend, and the graphs were counted there."""
-    monkeypatch.setattr(session, "_ISOLATES", False)
+    monkeypatch.setattr(private_torch, "ISOLATES", False)
     check(Cosine(), torch.rand(3))
     with pytest.raises(AssertionError, match="1 graph break"):
         check(Loud(), torch.rand(3))

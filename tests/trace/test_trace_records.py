@@ -41,6 +41,7 @@ def test_a_name_inside_another_kind_is_no_artifact(traces: Traces) -> None:
     found, tally = read(traces.record("optimize_ddp_split_child", {"name": "submod_0"}), "optimize_ddp_split_child")
     assert [record.name for record in found] == ["optimize_ddp_split_child"]
     assert not tally.unknown
+    assert not read(traces.record("sparkles", {"a": 1}), "sparkles")[1].unknown
 
 
 def test_the_end_of_a_killed_job_is_not_called_malformed(traces: Traces) -> None:

@@ -1,19 +1,17 @@
-"""The backends of the ladder, and what their errors mean: the one module that knows torch's compiler stack by name."""
+"""The backends of the ladder, and what their errors mean: what torch's compiler stack is made of."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import fx
+
+from graphdoctor.dynamic.tracing import private_torch
 
 #: In this order each adds one layer: Dynamo alone, AOTAutograd, its decompositions and partitioner, code generation.
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
@@ -24,8 +22,6 @@ LAYERS = {
     "aot_eager_decomp_partition": "AOTAutograd (decompositions, partitioner)",
     "inductor": "Inductor",
 }
-#: In torch._inductor.codecache; not every version has them.
-_HEADER_FOLDERS = ("_HEADER_DIR", "_HEADER_LOCK_DIR")
 _OPERATOR = re.compile(r"(?:target|Error in op): (?:torch\.ops\.)?(\w+\.\w+)")
 
 
@@ -33,7 +29,7 @@ class Kept:
     """A backend that keeps the graph it compiled or ran last, with its inputs."""
 
     def __init__(self, name: str) -> None:
-        self._backend = _backend(name)
+        self._backend = private_torch.backend(name)
         self.graph: fx.GraphModule | None = None
         self.inputs: tuple[Any, ...] = ()
 
@@ -48,22 +44,10 @@ class Kept:
         return run
 
 
-def _backend(name: str) -> Callable[..., Any]:
-    if name == "inductor":
-        # By its function: the worker puts another backend behind the name (graphdoctor/dynamic/tracing/backend.py).
-        from torch._inductor.compile_fx import compile_fx
-
-        return compile_fx
-    from torch._dynamo.backends.registry import lookup_backend
-
-    found: Callable[..., Any] = lookup_backend(name)
-    return found
-
-
 def missing(name: str) -> str:
     """Why the stage cannot be run with this torch; empty when it can."""
     try:
-        _backend(name)
+        private_torch.backend(name)
     except Exception as error:
         return f"torch {torch.__version__} has no backend {name} ({type(error).__name__})"
     return ""
@@ -73,27 +57,10 @@ def missing(name: str) -> str:
 def settings() -> Iterator[None]:
     """Random numbers as in eager, no compile workers, nothing outside the cache folder. Other settings stay."""
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_headers())
+        stack.enter_context(private_torch.headers_in_cache_folder())
         with contextlib.suppress(ImportError):
-            from torch._inductor import config
-
-            patched: AbstractContextManager[Any] = config.patch(fallback_random=True, compile_threads=1)
-            stack.enter_context(patched)
+            stack.enter_context(private_torch.inductor_config(fallback_random=True, compile_threads=1))
         yield
-
-
-@contextlib.contextmanager
-def _headers() -> Iterator[None]:
-    """Precompiled C++ headers go to the cache folder that is set; torch keeps them where all processes share them."""
-    codecache, folder = sys.modules.get("torch._inductor.codecache"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    before = {name: getattr(codecache, name) for name in _HEADER_FOLDERS if folder and hasattr(codecache, name)}
-    for name, shared in before.items():
-        setattr(codecache, name, os.path.join(str(folder), *Path(shared).parts[-2:]))
-    try:
-        yield
-    finally:
-        for name, shared in before.items():
-            setattr(codecache, name, shared)
 
 
 def layer(stage: str, error: BaseException) -> str:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-import torch
-
 from graphdoctor.dynamic.numerics import comparison, observed, perturbed_inputs
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotApplicable, Variation
+from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.user_code.target import Mode, Target
 from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
@@ -177,7 +176,7 @@ class Varying:
 
 def _settings() -> Snapshot:
     """The settings of Dynamo, as text."""
-    return {name: repr(value) for name, value in torch._dynamo.config.get_config_copy().items() if not callable(value)}
+    return {name: repr(value) for name, value in private_torch.config_copy().items() if not callable(value)}
 
 
 def _one_sided(seen: Seen) -> bool:

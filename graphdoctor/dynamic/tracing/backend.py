@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import fx, nn
 
+from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.compiled_share import Inside, Share
 
 _CALLS = ("call_function", "call_method", "call_module")
@@ -59,10 +59,5 @@ def replace_inductor(backend: CountingBackend) -> None:
 
     Breaks are found before a backend runs, so they stay the same; nothing waits for generated code, and graphs are
     counted wherever they are compiled. fullgraph, dynamic and backends other than inductor hold.
-    ``_TorchCompileInductorWrapper`` (torch/__init__.py) is what ``torch.compile`` makes of ``backend="inductor"``.
     """
-
-    def call(_self: object, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        return backend(graph, example_inputs)
-
-    torch._TorchCompileInductorWrapper.__call__ = call  # type: ignore[method-assign, assignment]
+    private_torch.set_inductor(backend)

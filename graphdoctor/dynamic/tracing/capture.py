@@ -22,10 +22,10 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal
 
 import torch
-import torch._dynamo
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
+from graphdoctor.dynamic.tracing.private_torch import DYNAMO_FOLDER
 
 _TRACE = "torch.__trace"
 #: Some failures of whole frames are traced only while this logger is on (torch/_dynamo/convert_frame.py).
@@ -33,7 +33,7 @@ _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
 _STACK_LINE = re.compile(r'^  File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 _TORCH = str(Path(torch.__file__).parent)
-_INTERNALS = str(Path(torch._dynamo.__file__).parent)
+_INTERNALS = str(DYNAMO_FOLDER)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from typing import Any
 
 from torch import fx, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from graphdoctor.dynamic.tracing.private_torch import TorchDispatchMode
 
 #: ``L['self'].blocks.0`` (torch 2.13), ``L['self'].blocks[0]``, ``L['self']._modules['blocks']``: the parts of a path.
 _ROOT = re.compile(r"L\['(\w+)'\]")

@@ -1,13 +1,122 @@
-"""Private parts of torch that the worker changes or switches on, each guarded: without it, something is left undone."""
+"""Private parts of torch that graphdoctor reads, changes or switches on: the one module that knows them by name.
+
+What not every version of torch has is guarded: without it, something is left undone. The recorder, which runs in the
+user's program and imports nothing of graphdoctor, reads two names itself (graphdoctor/recorder/torch_hooks.py).
+``torch._dynamo.reset`` and ``torch._dynamo.config`` are documented, and used anywhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import copy
+import inspect
+import os
+import sys
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch._dynamo.guards
+from torch import fx
+from torch._dynamo import convert_frame, eval_frame, pgo, utils
+from torch._dynamo.exc import TorchDynamoException
+from torch._dynamo.utils import counters
+from torch.utils._python_dispatch import TorchDispatchMode
+
+__all__ = [
+    "DYNAMO_FOLDER",
+    "ISOLATES",
+    "Backend",
+    "NoCompiledAutograd",
+    "TorchDispatchMode",
+    "TorchDynamoException",
+    "backend",
+    "compiled_autograd",
+    "config_copy",
+    "counters",
+    "headers_in_cache_folder",
+    "inductor_config",
+    "inductor_modes",
+    "same_code_caches",
+    "same_config",
+    "same_dynamic_sizes",
+    "same_records",
+    "set_inductor",
+    "skip_guard_timing",
+]
+
+#: Since torch 2.13, ``torch.compile(isolate_recompiles=True)`` keeps its compiled code apart from all other.
+ISOLATES = "isolate_recompiles" in inspect.signature(torch.compile).parameters
+#: The folder of Dynamo's own files.
+DYNAMO_FOLDER = Path(torch._dynamo.__file__).parent
+#: Collections of torch._dynamo.utils; some torch versions do not have all of them.
+_RECORDS = ("counters", "graph_break_reasons", "guard_failures", "warn_once_cache", "_compilation_metrics")
+#: In torch._inductor.codecache; not every version has them.
+_HEADER_FOLDERS = ("_HEADER_DIR", "_HEADER_LOCK_DIR")
+
+#: A backend, or what it compiles a graph to.
+Backend = Callable[..., Any]
+
+
+def config_copy() -> dict[str, Any]:
+    """The values of torch._dynamo.config by name."""
+    values: dict[str, Any] = torch._dynamo.config.get_config_copy()
+    return values
+
+
+def set_inductor(call: Callable[[fx.GraphModule, Sequence[Any]], Backend]) -> None:
+    """Let ``call`` compile the graphs of every ``torch.compile`` that would use inductor.
+
+    ``_TorchCompileInductorWrapper`` (torch/__init__.py) is what ``torch.compile`` makes of ``backend="inductor"``.
+    """
+
+    def called(_self: object, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Backend:
+        return call(graph, example_inputs)
+
+    torch._TorchCompileInductorWrapper.__call__ = called  # type: ignore[method-assign, assignment]
+
+
+def backend(name: str) -> Backend:
+    """The backend that torch registers as ``name``. Raises what importing it raises."""
+    if name == "inductor":
+        # By its function: the worker puts another backend behind the name (``set_inductor``).
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx
+    from torch._dynamo.backends.registry import lookup_backend
+
+    found: Backend = lookup_backend(name)
+    return found
+
+
+def inductor_modes() -> dict[str, Any]:
+    """The modes of ``torch.compile`` that this torch has, with their options."""
+    modes: dict[str, Any] = torch._inductor.list_mode_options()
+    return modes
+
+
+def inductor_config(**values: Any) -> AbstractContextManager[Any]:
+    """A context in which inductor has these settings. Raises ImportError where torch has no inductor."""
+    from torch._inductor import config
+
+    patched: AbstractContextManager[Any] = config.patch(**values)
+    return patched
+
+
+@contextmanager
+def headers_in_cache_folder() -> Iterator[None]:
+    """Precompiled C++ headers go to the cache folder that is set; torch keeps them where all processes share them."""
+    codecache, folder = sys.modules.get("torch._inductor.codecache"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    before = {name: getattr(codecache, name) for name in _HEADER_FOLDERS if folder and hasattr(codecache, name)}
+    for name, shared in before.items():
+        setattr(codecache, name, os.path.join(str(folder), *Path(shared).parts[-2:]))
+    try:
+        yield
+    finally:
+        for name, shared in before.items():
+            setattr(codecache, name, shared)
 
 
 class NoCompiledAutograd(Exception):
@@ -32,3 +141,78 @@ def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any
         raise NoCompiledAutograd(f"torch {torch.__version__} has no torch._dynamo.compiled_autograd") from None
     context: AbstractContextManager[Any] = _enable(torch.compile(backend=backend))
     return context
+
+
+@contextmanager
+def same_code_caches() -> Iterator[None]:
+    """Leave the compiled code of others as it was. Before torch 2.13 all compiled code is dropped, after it only ours.
+
+    It hangs on the code objects of functions, of which Dynamo keeps a list.
+    """
+    if not ISOLATES:
+        torch._dynamo.reset()
+        try:
+            yield
+        finally:
+            torch._dynamo.reset()
+        return
+    tracked = convert_frame.input_codes
+    known = [code for reference in tracked.seen if (code := reference()) is not None]
+    for code in known:
+        # Dynamo has given up on these, and would pass over them without a word.
+        if not eval_frame._get_total_cache_entry_count(code):
+            eval_frame.remove_from_cache(code)
+    before = {id(code) for code in known}
+    try:
+        yield
+    finally:
+        for reference in tracked.seen:
+            code = reference()
+            if code is not None and id(code) not in before:
+                eval_frame.remove_from_cache(code)
+
+
+@contextmanager
+def same_dynamic_sizes() -> Iterator[None]:
+    """Leave as it was which sizes varied so far, by function: Dynamo makes them dynamic at the next compilation."""
+    before, initial = pgo._CODE_STATE, pgo._INIT_CODE_STATE
+    pgo._CODE_STATE, pgo._INIT_CODE_STATE = defaultdict(pgo.CodeState), None
+    try:
+        with torch._dynamo.config.patch(automatic_dynamic_local_pgo=False, automatic_dynamic_remote_pgo=False):
+            yield
+    finally:
+        pgo._CODE_STATE, pgo._INIT_CODE_STATE = before, initial
+
+
+@contextmanager
+def same_config() -> Iterator[None]:
+    """Leave torch._dynamo.config as it was; meanwhile errors of compilation are raised."""
+    before = config_copy()
+    try:
+        # Errors that are suppressed are functions that silently run uncompiled.
+        with torch._dynamo.config.patch(suppress_errors=False):
+            yield
+    finally:
+        for name, value in config_copy().items():
+            # Setting what is deprecated warns, so only what was changed is set.
+            if name in before and value != before[name]:
+                setattr(torch._dynamo.config, name, before[name])
+
+
+@contextmanager
+def same_records() -> Iterator[None]:
+    """Leave as they were the counters and records of Dynamo, and which warnings it has shown and will not repeat."""
+    kept = [records for name in _RECORDS if (records := getattr(utils, name, None)) is not None]
+    before = [_copy(records) for records in kept]
+    try:
+        yield
+    finally:
+        for records, contents in zip(kept, before, strict=True):
+            # In place: other modules hold the same object.
+            records.clear()
+            (records.extend if isinstance(contents, (list, deque)) else records.update)(contents)
+
+
+def _copy(records: Any) -> Any:
+    """A copy, for a mapping with copies of its values."""
+    return {key: copy.copy(value) for key, value in records.items()} if isinstance(records, dict) else records.copy()

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from graphdoctor.dynamic.tracing.private_torch import TorchDispatchMode
 
 _SEED = 0
 

@@ -85,7 +85,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.recompiles import sweep
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
-    from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
+    from graphdoctor.dynamic.tracing.private_torch import config_copy, skip_guard_timing
     from graphdoctor.dynamic.user_code import load
     from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
     from graphdoctor.dynamic.user_code.user_errors import fault_of
@@ -106,7 +106,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     sys.argv = [str(request.file)]
     load.install_overlay(request.overlay)
     seen = record_tests(request.tests)
-    settings = torch._dynamo.config.get_config_copy()
+    settings = config_copy()
     if request.alone:
         draw_each_alone()
     stage = "at import"
@@ -191,7 +191,9 @@ def _device(wanted: str, torch: ModuleType) -> str:
 
 
 def _environment(torch: ModuleType, device: Any, before: dict[str, Any]) -> dict[str, str | None]:
-    after = torch._dynamo.config.get_config_copy()
+    from graphdoctor.dynamic.tracing.private_torch import config_copy
+
+    after = config_copy()
     flips = sorted(f"{name}={after[name]!r}" for name in after if name in before and after[name] != before[name])
     flips += sorted(
         f"{name}={value}" for name, value in os.environ.items() if name.startswith(("TORCHDYNAMO_", "TORCH_COMPILE_"))

@@ -48,11 +48,11 @@ class Plot:
 def render(bench: Bench) -> str:
     """The whole page: it makes no request, and is readable without JavaScript and by keyboard."""
     found = verdict(bench)
-    assets = {name: asset(name) for name in ("style.css", "bench.css", "theme.js", "bench.js")}
+    assets = {name: asset(name) for name in ("style.css", "bench/bench.css", "theme.js", "bench/bench.js")}
     tone = {True: "good", False: "neutral", None: "bad"}[found.worth]
     return (
         environment()
-        .get_template("bench.html")
+        .get_template("bench/bench.html")
         .render(
             bench=bench,
             sentence=found.sentence,
@@ -64,7 +64,9 @@ def render(bench: Bench) -> str:
             rows=rows(bench),
             plots=[plot for plot in (_steps(bench), _cold(bench)) if plot.bars],
             assets=assets,
-            policy=policy(assets["style.css"] + assets["bench.css"], assets["theme.js"], assets["bench.js"]),
+            policy=policy(
+                assets["style.css"] + assets["bench/bench.css"], assets["theme.js"], assets["bench/bench.js"]
+            ),
         )
     )
 

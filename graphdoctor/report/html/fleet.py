@@ -11,11 +11,11 @@ from graphdoctor.report.numbers import Tone
 def render(fleet: Fleet) -> str:
     """The whole page: it makes no request, and is readable without JavaScript."""
     lines = [fleet_rows.line(row) for row in fleet.rows]
-    assets = {name: asset(name) for name in ("style.css", "fleet.css", "theme.js", "fleet.js")}
+    assets = {name: asset(name) for name in ("style.css", "fleet/fleet.css", "theme.js", "fleet/fleet.js")}
     present = {line.state for line in lines}
     return (
         environment()
-        .get_template("fleet.html")
+        .get_template("fleet/fleet.html")
         .render(
             fleet=fleet,
             lines=lines,
@@ -26,7 +26,9 @@ def render(fleet: Fleet) -> str:
             tones=_TONES,
             tone=_tone(lines),
             assets=assets,
-            policy=policy(assets["style.css"] + assets["fleet.css"], assets["theme.js"], assets["fleet.js"]),
+            policy=policy(
+                assets["style.css"] + assets["fleet/fleet.css"], assets["theme.js"], assets["fleet/fleet.js"]
+            ),
         )
     )
 

@@ -10,6 +10,7 @@ import torch
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.layers import inductor, ladder, repro
 from graphdoctor.dynamic.numerics import comparison
+from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.user_code.target import Sample, Target
 from graphdoctor.model.runs import Stage
 
@@ -70,7 +71,7 @@ def test_an_error_behind_dynamo_is_that_of_aotautograd(monkeypatch: pytest.Monke
 
         return compiled
 
-    monkeypatch.setattr(inductor, "_backend", backend)
+    monkeypatch.setattr(private_torch, "backend", backend)
     fall = climb(lambda x: x + 1)
     assert [stage.outcome for stage in fall.stages] == ["ok", "failed"]
     assert fall.stages[1].layer == "AOTAutograd"
