@@ -21,7 +21,7 @@ _checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if os.path.isfile(os.path.join(_checkout, "setup.cfg")) and os.path.isdir(os.path.join(_checkout, "rules")):
     __path__.append(_checkout)
 
-#: Attributes that are imported when they are asked for, with what they need.
+#: Attributes that are imported on first use, with what they need.
 _LAZY = {
     "check": "graphdoctor.in_process.checking",
     "record": "graphdoctor.in_process.recording",

@@ -1,7 +1,7 @@
 """The command line: which commands there are, and how they end.
 
 Only click and the standard library are imported here, so that ``--help`` and ``--version`` are fast; a command's module
-is imported when the command is asked for, and the engine inside the command.
+is imported when the command is called, and the engine inside the command.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ COMMANDS = (
     "mcp",
 )  # fmt: skip
 
-#: What the system says of a device that takes no more.
+#: The errors of a device that is full or gone.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Commands(click.Group):
-    """Imports a command when it is asked for."""
+    """Imports a command when it is called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)

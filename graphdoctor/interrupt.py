@@ -82,7 +82,7 @@ class Ended(BaseException):
 def ending_cleanly() -> Iterator[None]:
     """Clean up before SIGTERM and SIGHUP end the process, which still ends by that signal.
 
-    A signal that is ignored, as by nohup, or that somebody else handles is left alone.
+    A signal that is ignored, as by nohup, or that has another handler is left alone.
     """
     taken = [number for number in _endings() if signal.getsignal(number) is signal.SIG_DFL]
 

@@ -50,12 +50,12 @@ def asks_training(test: cst.BaseExpression) -> bool:
     """True for ``self.training and ...`` and ``not self.training or ...``: in training the rest is asked."""
     if not isinstance(test, cst.BooleanOperation):
         return False
-    asked: cst.BaseExpression = test.left
+    operand: cst.BaseExpression = test.left
     if isinstance(test.operator, cst.Or):
-        if not isinstance(asked, cst.UnaryOperation) or not isinstance(asked.operator, cst.Not):
+        if not isinstance(operand, cst.UnaryOperation) or not isinstance(operand.operator, cst.Not):
             return False
-        asked = asked.expression
-    return isinstance(asked, cst.Attribute) and asked.attr.value == "training"
+        operand = operand.expression
+    return isinstance(operand, cst.Attribute) and operand.attr.value == "training"
 
 
 def in_assert(event: Event) -> bool:
@@ -91,11 +91,11 @@ def stays_eager(event: Event) -> bool:
     function = _function(module.tree, event.site.function.split("."))
     if function is None:
         return False
-    given = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
+    parameters = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
     bound = [node.target for node in walk(function.body) if isinstance(node, (cst.AssignTarget, cst.AugAssign))]
-    given -= {name.value for target in bound for name in walk(target) if isinstance(name, cst.Name)}
+    parameters -= {name.value for target in bound for name in walk(target) if isinstance(name, cst.Name)}
     returned = [node.value for node in walk(function.body) if isinstance(node, cst.Return) and node.value is not None]
-    return all(isinstance(value, cst.Name) and value.value in given for value in returned)
+    return all(isinstance(value, cst.Name) and value.value in parameters for value in returned)
 
 
 def _function(tree: cst.CSTNode, names: list[str]) -> cst.FunctionDef | None:

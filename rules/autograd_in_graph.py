@@ -437,10 +437,10 @@ def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None =
 
 def _same_twice(event: Call) -> Hit | None:
     """A name given twice, where some input is computed: of arguments it is not known whether they have a gradient."""
-    given = event.node.args if isinstance(event.node, cst.Call) else ()
+    arguments = event.node.args if isinstance(event.node, cst.Call) else ()
     named = [
         argument.value.value
-        for argument, value in zip(given, event.args, strict=False)
+        for argument, value in zip(arguments, event.args, strict=False)
         if isinstance(argument.value, cst.Name) and may_be_tensor(value)
     ]
     twice = next((name for name in named if named.count(name) > 1), None)
@@ -456,9 +456,11 @@ def _same_twice(event: Call) -> Hit | None:
 
 def _with_gradient(event: Call) -> Hit | None:
     """``requires_grad=True``; of ``requires_grad=self.training`` nobody knows in which mode the model is compiled."""
-    given = event.node.args if isinstance(event.node, cst.Call) else ()
-    asked = next((a.value for a in given if a.keyword is not None and a.keyword.value == "requires_grad"), None)
-    training = isinstance(asked, cst.Attribute) and asked.attr.value == "training"
+    arguments = event.node.args if isinstance(event.node, cst.Call) else ()
+    requires_grad = next(
+        (a.value for a in arguments if a.keyword is not None and a.keyword.value == "requires_grad"), None
+    )
+    training = isinstance(requires_grad, cst.Attribute) and requires_grad.attr.value == "training"
     if not training and event.kwargs.get("requires_grad") != Const(True):
         return None
     hit = _hit(event, "make it outside the compiled function, or without a gradient")

@@ -87,12 +87,14 @@ def f(x):
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
-    given = step.kwargs.get("backend")
-    if step.name not in COMPILE or given is None or not step.loops:
+    backend = step.kwargs.get("backend")
+    if step.name not in COMPILE or backend is None or not step.loops:
         return None
-    node = given.node
+    node = backend.node
     made = isinstance(node, cst.Lambda) or (
-        given.maker is not None and given.made_by == "functools.partial" and len(given.maker.loops) == len(step.loops)
+        backend.maker is not None
+        and backend.made_by == "functools.partial"
+        and len(backend.maker.loops) == len(step.loops)
     )
     defined = isinstance(node, cst.Name) and any(
         isinstance(n, cst.FunctionDef) and n.name.value == node.value for n in walk(step.loops[-1])

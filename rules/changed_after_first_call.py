@@ -186,7 +186,9 @@ def _changes(step: Operation, model: TrackedObject) -> bool:
     """Whether a method converts the model, or moves it to another device than the one that it is on."""
     if step.name in _CONVERSIONS:
         return True
-    if step.name == ".to" and any(given.name.startswith("torch.") for given in (*step.args, *step.kwargs.values())):
+    if step.name == ".to" and any(
+        argument.name.startswith("torch.") for argument in (*step.args, *step.kwargs.values())
+    ):
         return True
     device, before = _device(step), "cpu"
     for earlier in model.steps:
@@ -199,8 +201,8 @@ def _device(step: Operation) -> str:
     """The kind of device that a step moves to; empty where it is not known, or the step moves nothing."""
     if step.name in (".cuda", ".cpu"):
         return step.name[1:]
-    given = step.argument(0, "device") if step.name == ".to" else None
-    return given.value.partition(":")[0] if given is not None and isinstance(given.value, str) else ""
+    device = step.argument(0, "device") if step.name == ".to" else None
+    return device.value.partition(":")[0] if device is not None and isinstance(device.value, str) else ""
 
 
 def _is_compiled_call(step: Operation, thing: TrackedObject) -> bool:

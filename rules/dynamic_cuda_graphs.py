@@ -80,8 +80,10 @@ def check_use(event: Use) -> Hit | None:
     if step.name not in COMPILE or step.option("dynamic") is not True or backend(step) != "inductor":
         return None
     options = step.kwargs.get("options")
-    asked = options is not None and any(k.value == "triton.cudagraphs" and v.value is True for k, v in options.entries)
-    if not asked and step.option("mode") not in _RECORDING:
+    enabled = options is not None and any(
+        k.value == "triton.cudagraphs" and v.value is True for k, v in options.entries
+    )
+    if not enabled and step.option("mode") not in _RECORDING:
         return None
     words = f"{code(event)} records a CUDA graph for each size that occurs"
     return Hit(event, words, 'use `mode="max-autotune-no-cudagraphs"`, or fixed sizes')

@@ -150,6 +150,6 @@ def _touches(earlier: Operation, step: Operation) -> bool:
     if earlier.followed:
         return False
     number = step.receiver.number if step.receiver is not None else 0
-    given = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))
+    arguments = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))
     called = earlier.name == ".__call__" and earlier.receiver is not None and earlier.receiver.number == number
-    return called or any(thing.number == number for thing in given)
+    return called or any(thing.number == number for thing in arguments)

@@ -63,10 +63,10 @@ def f(x):
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
-    given = step.argument(0, "model") if step.name == "torch.compile" else None
-    if given is None or given.name != ".step" or given.owner is None or step.option("fullgraph") is not True:
+    compiled = step.argument(0, "model") if step.name == "torch.compile" else None
+    if compiled is None or compiled.name != ".step" or compiled.owner is None or step.option("fullgraph") is not True:
         return None
-    if given.owner.unsure or not given.owner.made_by.startswith("torch.optim."):
+    if compiled.owner.unsure or not compiled.owner.made_by.startswith("torch.optim."):
         return None
     return Hit(
         event,

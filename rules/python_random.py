@@ -268,8 +268,8 @@ def check_call(event: Call) -> Hit | None:
 
 def _branch(event: Call) -> Hit | None:
     """The branch that a traced draw decides: by itself, or through the one name that it is given."""
-    statement, asked = event.site.statement, event.node
-    test = next((t for t in _tests(statement) if asked in set(walk(t))), None)
+    statement, call = event.site.statement, event.node
+    test = next((t for t in _tests(statement) if call in set(walk(t))), None)
     if test is None:
         bound = _bound_name(statement, event.node)
         function = _function_around(event)

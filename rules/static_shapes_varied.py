@@ -171,8 +171,10 @@ def _pads_to_longest(event: Use, loader: Operation) -> bool:
     bounded = ("multiple", "max_length", "bucket", "F.pad(", "functional.pad(", " % ")
     if collate.made_by.startswith("transformers.DataCollator") and collate.maker is not None:
         # By default they pad to the longest, where the tokenizer has not padded yet.
-        given = collate.maker.kwargs
-        return not {"max_length", "pad_to_multiple_of"} & given.keys() and "max_length" not in event.site.module.text
+        arguments = collate.maker.kwargs
+        return (
+            not {"max_length", "pad_to_multiple_of"} & arguments.keys() and "max_length" not in event.site.module.text
+        )
     function = _function(collate)
     text = function.module.code(function.node) if function is not None else ""
     padded = ("pad_sequence(", "padding=True", 'padding="longest"', "padding='longest'")

@@ -325,7 +325,7 @@ def check_subscript(event: Subscript) -> Hit | None:
 
 
 def _computed(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 0 and value.dtype == "int" and not _given(value)
+    return isinstance(value, Tensor) and value.ndim == 0 and value.dtype == "int" and not _is_argument(value)
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:
@@ -333,10 +333,12 @@ def _list_of_tensors(value: Value, event: Subscript) -> bool:
     if not isinstance(value, Seq) or (value.kind == "tuple" and len(event.index) == 1):
         return False
     items = value.items if value.items is not None else (value.element,)
-    return any(isinstance(item, Tensor) and item.is_known and not item.numpy and not _given(item) for item in items)
+    return any(
+        isinstance(item, Tensor) and item.is_known and not item.numpy and not _is_argument(item) for item in items
+    )
 
 
-def _given(tensor: Tensor) -> bool:
+def _is_argument(tensor: Tensor) -> bool:
     """An input of the function, or made from Python numbers: as an index it is no break."""
     return tensor.argument or tensor.constant
 

@@ -490,10 +490,10 @@ def check_truth(event: Truth) -> Hit | None:
     if not may_be_tensor(event.value) or in_assert(event) or only_raises(event):
         return None
     # A pattern is what compares; what it is compared with is named.
-    asked = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
+    tested = event.branch.subject if isinstance(event.branch, cst.Match) else event.node
     return Hit(
         event,
-        f"{WORDING[event.context]} tensor data {code(event, asked)}: {consequence(event)}",
+        f"{WORDING[event.context]} tensor data {code(event, tested)}: {consequence(event)}",
         _suggestion(event),
         "possible" if _short_circuited(event) or _maybe_flag(event) else certainty(event, event.value),
     )

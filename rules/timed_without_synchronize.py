@@ -120,7 +120,7 @@ def _on_gpu(thing: TrackedObject) -> bool:
 def _moves(step: Operation) -> bool:
     if step.name == ".cuda":
         return True
-    given = step.argument(0, "device") if step.name == ".to" else None
-    if given is not None and given.maker is not None and given.made_by == "torch.device":
-        given = given.maker.argument(0)
-    return given is not None and isinstance(given.value, str) and given.value.startswith("cuda")
+    device = step.argument(0, "device") if step.name == ".to" else None
+    if device is not None and device.maker is not None and device.made_by == "torch.device":
+        device = device.maker.argument(0)
+    return device is not None and isinstance(device.value, str) and device.value.startswith("cuda")

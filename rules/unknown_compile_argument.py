@@ -183,12 +183,12 @@ def _argument(step: Operation) -> str | None:
 def _names(event: Use, word: str, name: object) -> Hit | None:
     """A backend that does not exist, else a mode."""
     known = bundled()
-    given: TrackedObject | None = event.step.kwargs.get(word)
+    value: TrackedObject | None = event.step.kwargs.get(word)
     if isinstance(name, str) and not is_known("backends", name.lower()):
         near = difflib.get_close_matches(name.lower(), known.backends, n=1, cutoff=0.8)
         registers = "register_backend" in event.site.module.text
         if name.lower() in REMOVED:
-            return Hit(event, f"{code(event, given.node if given else None)} is no backend any more", 'use "inductor"')
+            return Hit(event, f"{code(event, value.node if value else None)} is no backend any more", 'use "inductor"')
         if near and not registers:
             return Hit(event, f"there is no backend `{name}`: did you mean {near[0]!r}?", "use one that torch has")
     mode = event.step.option("mode")

@@ -129,23 +129,23 @@ def check_use(event: Use) -> Hit | None:
         return _variable(event, step.args[1]) if len(step.args) == 2 and step.args[0].value == "TORCH_LOGS" else None
     if step.name != "torch._logging.set_logs" or names is None:
         return None
-    for name, given in step.kwargs.items():
+    for name, value in step.kwargs.items():
         if name not in names.arguments and name not in ("**", "*"):
             meant = slip(name, names.arguments)
             words = f"`set_logs` has no argument `{name}` and raises TypeError"
             return Hit(event, words, f"did you mean `{meant}`?" if meant else "see `help(torch._logging.set_logs)`")
-        wrong = _wrong_kind(name, given, names)
+        wrong = _wrong_kind(name, value, names)
         if wrong:
             return Hit(event, f"{code(event)} raises ValueError: {wrong}", "give it that")
     return None
 
 
-def _variable(event: Store | Use, given: TrackedObject) -> Hit | None:
+def _variable(event: Store | Use, value: TrackedObject) -> Hit | None:
     names = installed_logs()
-    if names is None or not isinstance(given.value, str):
+    if names is None or not isinstance(value.value, str):
         return None
     known = names.components | names.artifacts | {"all", "help"}
-    for each in given.value.split(","):
+    for each in value.value.split(","):
         name = each.strip().lstrip("+-")
         meant = None if name in known or "." in name else slip(name, known)
         if meant:
@@ -153,9 +153,9 @@ def _variable(event: Store | Use, given: TrackedObject) -> Hit | None:
     return None
 
 
-def _wrong_kind(name: str, given: TrackedObject, names: LogNames) -> str:
+def _wrong_kind(name: str, value: TrackedObject, names: LogNames) -> str:
     """What is wrong with the value of an argument, if anything is known to be."""
-    if name in names.components and given.value is True:
+    if name in names.components and value.value is True:
         return f"`{name}` takes a level, such as `logging.DEBUG`"
-    level = given.name.startswith("logging.") or (given.value is not MISSING and type(given.value) is int)
+    level = value.name.startswith("logging.") or (value.value is not MISSING and type(value.value) is int)
     return f"`{name}` takes a bool" if name in names.artifacts and level else ""

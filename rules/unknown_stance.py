@@ -63,9 +63,9 @@ def f(x):
 
 
 def check_use(event: Use) -> Hit | None:
-    given = event.step.argument(0, "stance") if event.step.name == "torch.compiler.set_stance" else None
+    stance = event.step.argument(0, "stance") if event.step.name == "torch.compiler.set_stance" else None
     known = bundled().stances
-    if given is None or not isinstance(given.value, str) or is_known("stances", given.value):
+    if stance is None or not isinstance(stance.value, str) or is_known("stances", stance.value):
         return None
-    words = f"there is no stance `{given.value}`: {hint(given.value, known, 'the next compiled call raises')}"
+    words = f"there is no stance `{stance.value}`: {hint(stance.value, known, 'the next compiled call raises')}"
     return Hit(event, words, f"the stances are {', '.join(known)}")

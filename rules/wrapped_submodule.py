@@ -138,16 +138,16 @@ def check_use(event: Use) -> Hit | None:
 
 def check_store(event: Store) -> Hit | None:
     made = compiled(event.thing)
-    given = made.argument(0, "model") if made is not None else None
-    if not isinstance(event.target, cst.Subscript) or given is None:
+    wrapped = made.argument(0, "model") if made is not None else None
+    if not isinstance(event.target, cst.Subscript) or wrapped is None:
         return None
     container = event.container
     if container is None or container.items or container.entries:
         # A list or dict of the program's own is no part of a model.
         return None
     # What is compiled is the element itself, so the container is one of modules.
-    same = given.owner is not None and given.owner.number == container.number != 0
-    return _hit(event) if same or event.target.deep_equals(given.node) else None
+    same = wrapped.owner is not None and wrapped.owner.number == container.number != 0
+    return _hit(event) if same or event.target.deep_equals(wrapped.node) else None
 
 
 def _hit(event: Use | Store) -> Hit:

@@ -16,7 +16,7 @@ def section(
 ) -> tuple[Advice | None, str]:
     """The advice on what ``request`` ran, or None and a note with the reason.
 
-    It is for eval mode unless train mode alone was asked for: each mode takes runs of its own.
+    It is for eval mode unless only train mode is run: each mode takes runs of its own.
     """
     if not any(run.outcome == "ok" for run in runs):
         return None, "no advice on where to compile: the code did not run to its end"

@@ -32,7 +32,7 @@ def build() -> Any:
 
 
 def _answering(tool: Callable[..., str]) -> Callable[..., str]:
-    """``tool``, which says to the assistant what it cannot do."""
+    """``tool``, whose refusals become errors that the assistant reads."""
 
     @functools.wraps(tool)
     def answer(*args: Any, **kwargs: Any) -> str:

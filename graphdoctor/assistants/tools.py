@@ -1,4 +1,4 @@
-"""What an assistant can ask, as plain functions: short answers, with ids for which ``finding`` has all.
+"""The tools of an assistant, as plain functions: short answers, with ids for which ``finding`` has all.
 
 The documentation of each method is what the assistant reads of the tool.
 """
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 #: Findings of one answer.
 _MOST = 30
-#: Diagnoses whose findings can be asked for by id.
+#: Diagnoses that are kept, so that a later request can name their findings by id.
 _KEPT = 20
 
 _RUNS = "this runs the code of the file: ask again with run=true if that is allowed"
 
 
 class Refused(Exception):
-    """What was asked cannot be done; the text says why and what to do."""
+    """The request cannot be carried out; the text has the reason and what to do."""
 
 
 class Tools:

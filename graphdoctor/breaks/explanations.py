@@ -13,7 +13,7 @@ from graphdoctor.breaks.messages import Message, one_line
 
 @dataclass(frozen=True)
 class Words:
-    """What to say of a break whose text matches ``pattern``.
+    """The words for a break whose text matches ``pattern``.
 
     ``{0}`` in ``reason`` is the pattern's first group; ``{explanation}`` is Dynamo's own text, for the ids whose text
     in the registry is made at run time.

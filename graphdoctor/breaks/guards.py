@@ -80,7 +80,7 @@ def read(reason: str) -> Guard:
     # What is longer was written by no guard, and the patterns take time that grows with its square.
     first = whole.partition("\n")[0].strip()[:_MOST]
     user = _USER_CODE.search(first)
-    # Addresses differ from run to run, and say nothing.
+    # Addresses differ from run to run, and have no meaning.
     text = _ADDRESS.sub(r"\1...)", _LOCAL.sub(r"\1", _USER_CODE.split(first)[0].strip() if user else first))
     path, line = (user["path"], int(user["line"])) if user else (None, None)
     stack = tuple((file, int(number)) for file, number in _STACK.findall(whole))

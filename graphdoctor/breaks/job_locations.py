@@ -38,7 +38,7 @@ class JobPlaces(Places):
 
 
 def job_places(root: Path, torch: str) -> JobPlaces:
-    """``torch`` is the folder that the job had torch in; empty where its trace does not tell."""
+    """``torch`` is the folder that the job had torch in; empty where its trace has none."""
     return JobPlaces(root=str(root), own=(), torch=torch)
 
 

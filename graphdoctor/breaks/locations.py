@@ -15,7 +15,7 @@ Kind = Literal["own", "third-party", "torch", "library"]
 _SITE = ("site-packages", "dist-packages")
 
 #: How the names of code without a file begin: what torch and Python's import system make, and what is made from
-#: strings (dataclasses, attrs, decorators), which stands for the code that asked for it.
+#: strings (dataclasses, attrs, decorators), which stands for the code that requested it.
 _TORCH_MADE = ("<eval_with_key>", "<frozen ", "<unknown>")
 _GENERATED = ("<string>", "<attrs generated", "<decorator-gen", "<makefun", "<@beartype", "<__array_function__")
 

@@ -47,6 +47,6 @@ def parse(text: str) -> Message:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """The first line of ``text`` that says something, cut at ``limit`` characters."""
+    """The first line of ``text`` with content, cut at ``limit`` characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -22,7 +22,7 @@ from graphdoctor.source.files import read_bytes
 
 TABLE = Path(__file__).with_name("graph_breaks.json")
 
-#: torch/_dynamo/graph_break_hints.py: the sentences that say of what kind a break is, by how they begin.
+#: torch/_dynamo/graph_break_hints.py: how the sentences begin that name the kind of a break.
 _KINDS = {
     "Your code may result in an error": "user-error",
     "This is likely to be a Dynamo bug": "dynamo-bug",

@@ -1,4 +1,4 @@
-"""What breaks show that the source alone may not tell: which expressions are tensors, what was compiled. Pure."""
+"""What breaks show that the source alone may not: which expressions are tensors, what was compiled. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphdoctor.source.text import split_lines
 if TYPE_CHECKING:
     from graphdoctor.model.runs import Break
 
-#: Dynamo's ids of "the truth of tensor data is asked" and of "tensor data becomes a Python number".
+#: Dynamo's ids of a branch on tensor data, and of tensor data that becomes a Python number.
 _BRANCH = frozenset({"GB0170"})
 _NUMBER = frozenset({"GB0124"})
 _METHODS = ("item", "tolist")
@@ -53,8 +53,8 @@ def facts_of(
 
 def tensor_places(text: str, breaks: Iterable[Break]) -> frozenset[Span]:
     """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors."""
-    asked = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in _BRANCH | _NUMBER and b.column is not None}
-    if not asked:
+    gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in _BRANCH | _NUMBER and b.column is not None}
+    if not gb_ids:
         return frozenset()
     try:
         tree = ast.parse(text)
@@ -64,7 +64,7 @@ def tensor_places(text: str, breaks: Iterable[Break]) -> frozenset[Span]:
     found = set()
     for node in ast.walk(tree):
         for at, tensor, ids in (*_branches(node), *_numbers(node)):
-            if asked.get(_span(at, lines)[:2]) in ids:
+            if gb_ids.get(_span(at, lines)[:2]) in ids:
                 found.add(_span(tensor, lines))
     return frozenset(found)
 
@@ -74,22 +74,22 @@ def _lines(place: Location) -> range:
 
 
 def _branches(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr, frozenset[str]]]:
-    """Each condition that ``node`` asks, and the places that Dynamo gives for it: its own, or that of ``node``."""
+    """Each condition that ``node`` tests, and the places that Dynamo gives for it: its own, or that of ``node``."""
     if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.Assert)):
-        conditions = tuple(_asked(node.test))
+        conditions = tuple(_operands(node.test))
         for condition in conditions:
             yield condition, condition, _BRANCH
         if len(conditions) == 1:
             yield node, conditions[0], _BRANCH
 
 
-def _asked(test: ast.expr) -> Iterator[ast.expr]:
+def _operands(test: ast.expr) -> Iterator[ast.expr]:
     """The conditions that ``test`` puts together."""
     if isinstance(test, ast.BoolOp):
         for value in test.values:
-            yield from _asked(value)
+            yield from _operands(value)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _asked(test.operand)
+        yield from _operands(test.operand)
     else:
         yield test
 

@@ -104,7 +104,7 @@ def _differing(texts: Mapping[Path, tuple[str, str]]) -> Change:
 def as_findings(shown: Mapping[Path, str], change: Change) -> tuple[Finding, ...]:
     """The change as fixes, one for each group of changed lines, so that all that proves fixes can prove it.
 
-    ``shown`` says how a file is shown.
+    ``shown`` returns the path under which a file is shown.
     """
     return tuple(
         finding for file, before in change.before.items() for finding in _hunks(shown[file], before, change.after[file])

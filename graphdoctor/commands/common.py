@@ -26,7 +26,7 @@ class OneLine(click.ClickException):
 
 
 def complain(message: str) -> int:
-    """Say ``message`` on stderr, in one line and without control characters. Gives the exit code of a failure."""
+    """Write ``message`` to stderr, in one line and without control characters. Returns the exit code of a failure."""
     from graphdoctor.report.escaping import one_line, visible
 
     click.echo(f"graphdoctor: {one_line(visible(message))}", err=True)

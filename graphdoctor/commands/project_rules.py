@@ -27,7 +27,7 @@ def project_rules(project: ProjectOptions) -> RuleSet:
 
 
 def complain_of_rules(diagnosis: Diagnosis) -> None:
-    """Say which rules were not run, for output that does not show the notes of a scan."""
+    """Write to stderr which rules were not run, for output that does not show the notes of a scan."""
     from graphdoctor.config.permission import NOT_RUN
 
     for note in diagnosis.notes:

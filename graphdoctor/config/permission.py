@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Folders, separated as in PATH, whose settings may name rules.
 VARIABLE = "GRAPHDOCTOR_TRUSTED_PROJECTS"
 
-#: How the line begins that says which rules were not run.
+#: How the message about rules that were not run begins.
 NOT_RUN = "rules of the project were not run"
 
 

@@ -90,7 +90,7 @@ def _toml(file: Path) -> Mapping[str, Any] | None:
     text = _text(file)
     try:
         tool = toml_reader().loads(text).get("tool", {})
-    # A TOMLDecodeError is a ValueError; so is what Python says of a number with too many digits.
+    # A TOMLDecodeError is a ValueError; so is Python's error for a number with too many digits.
     except (ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"{file}: cannot be read: {_first_line(error)}") from None
     table = tool.get("graphdoctor") if isinstance(tool, Mapping) else None

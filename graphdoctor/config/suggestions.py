@@ -23,7 +23,7 @@ def hint(wanted: str, known: Iterable[str], otherwise: str) -> str:
 def slip(wanted: str, known: Iterable[str]) -> str | None:
     """The one known name that ``wanted`` is with a slip of the keyboard: a letter wrong, missing, too many or swapped.
 
-    Where only a whole word differs (``enable_caches``, ``disable_caches``), another thing may be meant.
+    Where only a whole word differs (``enable_caches``, ``disable_caches``), another option may be meant.
     """
     plain = wanted.lower().replace("-", "_")
     found = {name for name in known if name != wanted and _is_slip(plain, name.lower().replace("-", "_"))}

@@ -88,7 +88,7 @@ class _Placing:
         names = dict.fromkeys(edit.path for edit in edits)
         diffs = (of_edits(name, texts[name], [e for e in edits if e.path == name]) for name in names)
         cells = self.modules[fix.edits[0].path]
-        # What verification says of lines, it says of those that the fix changes.
+        # Lines in the verdict of a verification are lines that the fix changes.
         detail = _LINES.sub(lambda match: _NUMBER.sub(lambda n: str(cells.at(int(n[0]))[1]), match[0]), fix.detail)
         return replace(fix, edits=edits, diff="".join(diffs), detail=self._text(detail))
 

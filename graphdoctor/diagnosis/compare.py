@@ -80,7 +80,7 @@ def _is_open(finding: Finding) -> bool:
 
 
 def _is_only_possible(finding: Finding) -> bool:
-    """Reported on request alone, so that its absence says nothing."""
+    """Reported on request alone, so that its absence has no meaning."""
     return finding.confidence == "possible" and finding.status != "confirmed"
 
 
@@ -90,7 +90,7 @@ def _renamed(finding: Finding, renames: Mapping[str, str]) -> Finding:
 
 
 def _pairs(before: Sequence[Finding], after: Sequence[Finding]) -> list[tuple[Finding, Finding]]:
-    """Findings that are the same thing in both, the surest matches first; each is in one pair at most."""
+    """Findings that are the same in both, the surest matches first; each is in one pair at most."""
     pairs: list[tuple[Finding, Finding]] = []
     for key in _KEYS:
         taken = {id(finding) for pair in pairs for finding in pair}
@@ -137,7 +137,7 @@ def _function(finding: Finding) -> str:
     return finding.function
 
 
-#: What two findings agree on to be the same thing: the same place; a renamed file; a function that moved to another
+#: What two findings agree on to be the same: the same place; a renamed file; a function that moved to another
 #: file; a line that moved to another function; a line that moved to another file and function.
 _KEYS: tuple[_Key, ...] = (
     lambda finding: finding.fingerprint or None,

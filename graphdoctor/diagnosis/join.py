@@ -126,7 +126,7 @@ def is_about_recompiles(finding: Finding) -> bool:
 
 
 def _may_break(finding: Finding, brk: Break) -> bool:
-    """Rules without graph-break ids are about other things, unless Dynamo gave the break no id either."""
+    """Rules without graph-break ids are not about breaks, unless Dynamo gave the break no id either."""
     return bool(finding.gb_ids) or brk.gb_id is None
 
 

@@ -1,7 +1,7 @@
 """Comments that silence nothing: a finding GD002 for each. Pure.
 
 Such a comment hides the next finding of its line. It is reported only where the scan can know: the rules saw the
-statement, every rule that the comment names was asked, and no run that was left out could find something there. What
+statement, every rule that the comment names was active, and no run that was left out could find something there. What
 silences everything is never reported, and neither are the codes of other tools.
 """
 

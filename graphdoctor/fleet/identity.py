@@ -20,8 +20,8 @@ def key(target: Target, options: Sequence[str]) -> str:
     Of a name (``hf:BertModel``) the file counts that defines it. Files that a given file imports are not looked at.
     """
     parts = [*target.arguments, "", *options, graphdoctor.__version__, torch_available() or ""]
-    given = [stamp for argument in target.arguments for stamp in _stamps(_path(target.folder, argument))]
-    return hashlib.sha256(json.dumps([parts, given]).encode()).hexdigest()
+    stamps = [stamp for argument in target.arguments for stamp in _stamps(_path(target.folder, argument))]
+    return hashlib.sha256(json.dumps([parts, stamps]).encode()).hexdigest()
 
 
 def _path(folder: Path, argument: str) -> Path:

@@ -14,7 +14,7 @@ from graphdoctor.model.fleet import Result
 
 NAME = "fleet.sqlite"
 
-#: "GDFL": what tells the file from those of other programs (https://www.sqlite.org/pragma.html#pragma_application_id).
+#: "GDFL": which distinguishes the file from those of other programs (https://www.sqlite.org/pragma.html#pragma_application_id).
 _APPLICATION = 0x4744464C
 _VERSION = 1
 _SUMMARY = tuple(field.name for field in fields(Summary))

@@ -35,22 +35,22 @@ class NoTargets(Exception):
     """There is nothing to scan, or the list cannot be read; the text is one line."""
 
 
-def targets(given: str) -> tuple[Target, ...]:
-    """The targets of ``given``: a TOML file, a folder, or ``package.module:function``. Raises NoTargets."""
-    path = Path(given)
+def targets(source: str) -> tuple[Target, ...]:
+    """The targets of ``source``: a TOML file, a folder, or ``package.module:function``. Raises NoTargets."""
+    path = Path(source)
     if path.is_dir():
         found = _of_folder(path)
     elif path.is_file():
         found = _of_list(_read(path), path.resolve().parent)
-    elif _FUNCTION.fullmatch(given):
-        found = _of_list(_called(given), Path.cwd())
+    elif _FUNCTION.fullmatch(source):
+        found = _of_list(_called(source), Path.cwd())
     else:
-        raise NoTargets(f"{given}: no such file or folder; give a TOML list, a folder of samples, or module:function")
+        raise NoTargets(f"{source}: no such file or folder; give a TOML list, a folder of samples, or module:function")
     if not found:
-        raise NoTargets(f"{given}: there is no target in it")
+        raise NoTargets(f"{source}: there is no target in it")
     names = [target.name for target in found]
     if double := next((name for name in names if names.count(name) > 1), None):
-        raise NoTargets(f"{given}: two targets are called {double!r}: give each a name of its own")
+        raise NoTargets(f"{source}: two targets are called {double!r}: give each a name of its own")
     return found
 
 

@@ -74,7 +74,7 @@ def _mode(model: Callable[..., Any]) -> Literal["eval", "train"]:
 
 
 def _device(model: Callable[..., Any], arguments: Any) -> str:
-    """Where the model is; what it is given, where it has no tensors."""
+    """The device of the model, or of its arguments where it has no tensors."""
     from graphdoctor.dynamic.user_code.pytree import tensors
 
     module = _module_of(model)

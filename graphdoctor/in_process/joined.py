@@ -31,7 +31,7 @@ Lines = Callable[[Sequence[str]], Mapping[str, set[int]]]
 
 @dataclass(frozen=True)
 class Traced:
-    """What compiling in this process showed. ``lines`` is None where the code cannot be run once more.
+    """The result of compiling in this process. ``lines`` is None where the code cannot be run once more.
 
     ``target`` is the name that the code was defined under where that is a name of its file, else None.
     """

@@ -38,7 +38,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Compiled:
-    """What calls of a compiled model came to. ``error`` is what ``torch.compile`` raised, if anything.
+    """The result of calls of a compiled model. ``error`` is what ``torch.compile`` raised, if anything.
 
     ``graphs`` and their ``operators`` are those of the first call.
 
@@ -132,7 +132,7 @@ class _Watching(CountingBackend):
                 name = getattr(code, "co_qualname", code.co_name)
                 found[f"{self._places.show(code.co_filename)}:{code.co_firstlineno} in {name}"] = None
             frame = frame.f_back
-        # In a thread of the model's no frame is ours, and nobody knows where the call began.
+        # In a thread that the model started no frame is ours: where the call began is unknown.
         if frame is not None:
             self.callers |= found
 

@@ -43,9 +43,9 @@ class _Magic:
             return None
         names = self._shell.user_ns
         # The call without the call: what gives function and arguments is evaluated as Python would.
-        given = ast.Call(ast.Name("__given", ast.Load()), call.args, call.keywords)
+        bound = ast.Call(ast.Name("__given", ast.Load()), call.args, call.keywords)
         function = eval(compile(ast.Expression(call.func), "<graphdoctor>", "eval"), names)
-        expression = compile(ast.fix_missing_locations(ast.Expression(given)), "<graphdoctor>", "eval")
+        expression = compile(ast.fix_missing_locations(ast.Expression(bound)), "<graphdoctor>", "eval")
         args, kwargs = eval(expression, names, {"__given": lambda *args, **kwargs: (args, kwargs)})
         return check(function, *args, **kwargs)
 

@@ -11,7 +11,7 @@ from graphdoctor.model.runs import Recompile
 
 
 class Answers(ABC):
-    """What is mostly asked of a diagnosis."""
+    """The answers of a diagnosis that tests and notebooks need most."""
 
     @property
     @abstractmethod

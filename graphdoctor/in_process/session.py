@@ -123,5 +123,5 @@ def trace_handlers() -> Iterator[None]:
     try:
         yield
     finally:
-        # Those that somebody added meanwhile stay.
+        # Handlers that were added meanwhile stay.
         logger.handlers[:] = [*before, *(handler for handler in logger.handlers if handler not in before)]

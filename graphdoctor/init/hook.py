@@ -17,7 +17,7 @@ _FROM_GIT = """\
   hooks:
     - id: graphdoctor
 """
-#: Where nobody knows the repository: the graphdoctor that is installed.
+#: Where the repository is unknown: the graphdoctor that is installed.
 _LOCAL = """\
 - repo: local
   hooks:

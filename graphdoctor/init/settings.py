@@ -58,7 +58,7 @@ def _tables(file: Path, text: str) -> dict[str, Any]:
     tomllib = toml_reader()
     try:
         tables: dict[str, Any] = tomllib.loads(text)
-    # A TOMLDecodeError is a ValueError; so is what Python says of a number with too many digits.
+    # A TOMLDecodeError is a ValueError; so is Python's error for a number with too many digits.
     except (ValueError, RecursionError, MemoryError) as error:
         raise InitError(f"{file} is not valid TOML: {error}") from None
     return tables

@@ -28,7 +28,7 @@ class FirstSteps:
         self._recording = True
 
     def step(self, tells: bool) -> None:
-        """A step is done. Only the process that ``tells`` reports."""
+        """A step is done. Only the process for which ``tells`` is true reports."""
         self._done += 1
         if self._done >= self._wanted:
             self.finish(tells)

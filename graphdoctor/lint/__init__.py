@@ -1,4 +1,4 @@
-"""Rules over events: which there are, how they are asked, and the findings of a file.
+"""Rules over events: which there are, how they are called, and the findings of a file.
 
 May import ``static``, ``fixes``, ``breaks``, ``config``, ``model``, ``source``, ``syntax`` and ``target_torch``.
 """

@@ -1,4 +1,4 @@
-"""The rules that ship with graphdoctor, every module of ``graphdoctor.rules``, and which of them a scan asks."""
+"""The rules that ship with graphdoctor, every module of ``graphdoctor.rules``, and which of them a scan uses."""
 
 from __future__ import annotations
 

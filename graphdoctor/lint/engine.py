@@ -39,7 +39,7 @@ SEVERITIES = get_args(Severity)
 
 _TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
-#: Events that say something of code outside compiled regions.
+#: Events about code outside compiled regions.
 _OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
 
 #: Lines shown around a finding.
@@ -62,7 +62,7 @@ def analyse(
     unsaved: Mapping[Path, str] | None = None,
     followed: Mapping[str, Path] | None = None,
 ) -> StaticResult:
-    """Analyse ``files``, see ``Analysis``; by default all rules are asked."""
+    """Analyse ``files``, see ``Analysis``; by default with all rules."""
     active = tuple(wanted) if wanted is not None else rules()
     analysis = Analysis(files, active, helper, target, unsaved, followed)
     return merged(analysis.file(file, path) for file, path in files)
@@ -162,7 +162,7 @@ class Analysis:
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
     ) -> tuple[list[_Place], set[cst.CSTNode], bool]:
-        """What the rules say of one file, the statements that they saw, and whether anything in it is compiled.
+        """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
 
         ``recorder`` gets the values of its expressions.
         """
@@ -223,7 +223,7 @@ class _Checks:
             name = kind.__name__.lower()
             found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
             if kind is Call:
-                found = [(rule, asked) for rule, check in found if (asked := _watching(rule, check, qualname))]
+                found = [(rule, listener) for rule, check in found if (listener := _watching(rule, check, qualname))]
             self._known[key] = found
         return found
 
@@ -236,12 +236,12 @@ def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[A
     try:
         return check if watches(name) else None
     except (Exception, SystemExit):
-        # Asked again for each event, it fails where failures of rules are reported.
+        # Called again for each event, it fails where failures of rules are reported.
         return lambda event: watches(event.qualname)
 
 
 class _Audience(EventSink):
-    """The rules, asked about each event of one file."""
+    """Passes the events of one file to the rules that subscribe to them."""
 
     def __init__(self, checks: _Checks, trouble: list[str]) -> None:
         super().__init__()

@@ -43,13 +43,13 @@ class FixedExample:
 def fixed_example(rule: Rule) -> FixedExample | None:
     """The first example of ``rule`` whose findings all have a fix; None where it has none."""
     # A rule of a project is not among those that ship.
-    asked = (*(other for other in rules() if other.code != rule.code), rule)
+    ruleset = (*(other for other in rules() if other.code != rule.code), rule)
     for source in rule.breaks if rule.fix is not None else ():
         before = source.strip("\n") + "\n"
         file = Path("example.py").resolve()
         declared = "def graphdoctor_target" in before
         sample = "" if declared else _SAMPLE.format(target="Net().eval()" if "class Net" in before else "f")
-        found = analyse([(file, file.name)], asked, unsaved={file: before + sample}).findings
+        found = analyse([(file, file.name)], ruleset, unsaved={file: before + sample}).findings
         if not any(finding.rule == rule.code for finding in found) or not all(
             finding.fix is not None and finding.fix.edits for finding in found
         ):

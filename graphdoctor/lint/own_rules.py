@@ -67,8 +67,8 @@ def load_folders(folders: Sequence[Path], shipped: Iterable[Rule]) -> OwnRules:
 
 
 def _package(name: str, folder: Path) -> str:
-    """A package for the files of ``folder``, so that one can say ``from ._shared import ...``. Gives its name."""
-    # What an earlier load left would hide what the files say now.
+    """A package for the files of ``folder``, so that ``from ._shared import ...`` works. Returns its name."""
+    # Modules of an earlier load would hide what the files have now.
     for known in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[known]
     module = ModuleType(name)

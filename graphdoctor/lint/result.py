@@ -1,4 +1,4 @@
-"""What the static pass says of files. Nothing here needs libcst, so that results that are kept are read quickly."""
+"""The results of the static pass. Nothing here needs libcst, so that cached results are read quickly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FileResult:
 
 @dataclass(frozen=True)
 class StaticResult:
-    """What the static pass says of some files."""
+    """The results of the static pass for some files."""
 
     files: tuple[ScannedFile, ...]
     findings: tuple[Finding, ...]

@@ -26,7 +26,7 @@ def analyse(file: Path, unsaved: Mapping[Path, str], root: Path) -> Analysis | N
     """Analyse ``file``, whose text ``unsaved`` holds, with the settings of its project.
 
     Files that it imports are read from ``unsaved`` where an editor has them open, else from disk. Paths are shown
-    relative to ``root``. None when the text cannot be parsed, as happens while somebody types. Raises
+    relative to ``root``. None when the text cannot be parsed, as happens while the user types. Raises
     config.ConfigError.
     """
     file = file.resolve()

@@ -1,4 +1,4 @@
-"""What is being done, for a line that says so."""
+"""The current activity, for the line of progress."""
 
 from __future__ import annotations
 

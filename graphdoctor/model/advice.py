@@ -70,7 +70,7 @@ class Advice:
     bench: Bench | None = None
 
 
-# What the worker says.
+# Messages of the worker.
 
 
 @dataclass(frozen=True)

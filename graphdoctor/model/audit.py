@@ -11,7 +11,7 @@ Oracle = Literal["outputs", "gradients", "aliasing", "metadata", "state", "excep
 
 @dataclass(frozen=True)
 class Deviation:
-    """Where compiled code does something else than eager; ``detail`` is a clause that says how."""
+    """Where compiled code does something else than eager; ``detail`` is a clause with the difference."""
 
     oracle: Oracle
     detail: str

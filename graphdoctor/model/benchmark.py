@@ -16,7 +16,7 @@ TIME_LIMIT = 540.0
 
 @dataclass(frozen=True)
 class Question:
-    """What a worker that runs the user's file is asked: the target of ``file``, and what to do with it.
+    """The request to a worker that runs the user's file: the target of ``file``, and what to do with it.
 
     ``target``, ``inputs`` and ``device`` are as in ``graphdoctor scan``. ``extra`` is for the worker's module.
     """

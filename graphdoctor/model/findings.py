@@ -82,7 +82,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to change in the code, as the reports show it."""
+    """One place to change in the code, as the reports show it."""
 
     rule: str
     name: str
@@ -168,12 +168,12 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     dynamic: tuple[DynamicRun, ...] | None
     verification: Verification | None
-    #: One line each: what the user should know and no finding says ("not run: torch is not installed; ...").
+    #: One line each: what the user should know beside the findings ("not run: torch is not installed; ...").
     notes: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     #: Set where the scan was compared with a base.
     comparison: Comparison | None = None
-    #: Set where the scan was asked where to put torch.compile.
+    #: Set by ``--advise``: where to put torch.compile.
     advice: Advice | None = None
     #: The folder that relative paths start from, absolute. Not part of the JSON contract.
     root: str = ""

@@ -71,7 +71,7 @@ class FullGraph:
 
 @dataclass(frozen=True)
 class Explain:
-    """What ``torch._dynamo.explain`` says. ``disagrees`` is a sentence, or None when it agrees with the trace."""
+    """The result of ``torch._dynamo.explain``. ``disagrees`` is a sentence, or None when it agrees with the trace."""
 
     graphs: int
     breaks: int
@@ -228,7 +228,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Training:
-    """One training step under the compiler: forward, backward by compiled autograd where asked, optimizer step.
+    """One training step under the compiler: forward, backward by compiled autograd on request, optimizer step.
 
     ``graphs`` counts by phase; ``numerics`` compares the parameters after the step with those of eager.
     """
@@ -243,7 +243,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Hint:
-    """What torch says about speed, with what to do about it."""
+    """A message of torch about performance, with what to do about it."""
 
     text: str
     action: str
@@ -285,7 +285,7 @@ class Numerics:
 
 @dataclass(frozen=True)
 class DynamicRun:
-    """One run of one target in one mode under Dynamo; a trace does not always tell the mode."""
+    """One run of one target in one mode under Dynamo; a trace does not always have the mode."""
 
     target: str
     mode: Literal["eval", "train", "unknown"]

@@ -1,7 +1,7 @@
-"""Dataclasses from parsed JSON that nobody has checked: each value must be of the kind that its field says.
+"""Dataclasses from parsed JSON that is not trusted: each value must be of the kind that its field says.
 
-What a worker says, an entry of the cache and a report that is read back come this way, so that a wrong value is refused
-where it comes in, and does not fail somewhere else.
+Messages of a worker, entries of the cache and reports that are read back are checked here, so that a wrong value is
+refused where it comes in, and does not fail somewhere else.
 """
 
 from __future__ import annotations

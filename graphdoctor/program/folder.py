@@ -76,7 +76,7 @@ def _made(folder: Path) -> Path:
 
 
 def mark_ended(folder: Path, place: Rank, ended: Ended) -> None:
-    """Tell the rank that reports that this one has ended."""
+    """Note for the rank that reports that this one has ended."""
     content = json.dumps({"code": ended.code, "signal": ended.signal})
     (folder / f"ended_{place.number}.json").write_text(content, encoding="utf-8")
 

@@ -58,7 +58,7 @@ def _check_script(name: str) -> None:
         raise CannotRun(f"{name} cannot be read: {error.strerror}") from None
     try:
         with warnings.catch_warnings():
-            # Python says them when it runs the script.
+            # Python shows them when it runs the script.
             warnings.simplefilter("ignore")
             compile(text, name, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -17,7 +17,7 @@ from graphdoctor.source.files import text_of
 
 
 def verified(diagnosis: Diagnosis, saved: Saved | None, timeout: float, progress: runner.Progress) -> Diagnosis:
-    """``diagnosis`` with the grades of its fixes, or with the note that says why there are none."""
+    """``diagnosis`` with the grades of its fixes, or with a note with the reason."""
     if saved is None:
         return _noted(diagnosis, "fixes not verified: no call was saved")
     if not any(finding.fix and finding.fix.edits for finding in diagnosis.findings):

@@ -1,6 +1,6 @@
 """What is done at the calls of compiled functions: their number is counted, and the first arguments are saved.
 
-Nothing of this is in place unless it was asked for.
+Only on request: by default, calls are not wrapped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphdoctor.recorder.trace_file import TraceFile
 
 
 class StepsDone(SystemExit):
-    """Ends the program as ``sys.exit()`` does, after the steps that were asked for."""
+    """Ends the program as ``sys.exit()`` does, after the requested number of steps."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -63,7 +63,7 @@ def watch_calls(settings: Settings, trace_file: TraceFile) -> None:
         watch = Watch(settings, trace_file, samples, original)
         if not isinstance(compiled, torch.nn.Module):
             return _watched_function(compiled, watch)
-        # A compiled module stays what it is; its attribute ``forward`` holds the compiled call.
+        # A compiled module stays the same object; its attribute ``forward`` holds the compiled call.
         compiled.forward = _watched_function(compiled.forward, watch)
         return compiled
 

@@ -1,4 +1,4 @@
-"""What is asked of the recorder: JSON in an environment variable, so that the processes of a job inherit it."""
+"""The settings of the recorder: JSON in an environment variable, so that the processes of a job inherit it."""
 
 from __future__ import annotations
 

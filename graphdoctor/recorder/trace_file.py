@@ -46,7 +46,7 @@ class TraceFile(logging.Handler):
         self.traced: dict[str, set[int]] = {}
         self.last: dict[str, int] = {}
         self._folder = folder
-        self._told: dict[str, set[int]] = {}
+        self._written: dict[str, set[int]] = {}
         self._handle = -1
         self._process = 0
 
@@ -84,7 +84,7 @@ class TraceFile(logging.Handler):
         logging.getLogger("torch.__trace").removeHandler(self)
 
     def _write_failure(self, metrics: dict[str, Any]) -> None:
-        """The line of the compiled function that its compilation ended at: torch tells that of what it was inside."""
+        """The line of the compiled function at which its compilation ended: torch names the innermost function only."""
         line = self.last.get(metrics.get("co_filename") or "")
         if metrics.get("fail_type") and line:
             self._write({"artifact": {"name": "graphdoctor_failed_at", "encoding": "json"}}, json.dumps({"line": line}))
@@ -92,9 +92,9 @@ class TraceFile(logging.Handler):
     def _write_lines(self) -> None:
         fresh = {}
         for path, lines in list(self.traced.items()):
-            new = lines - self._told.get(path, set())
+            new = lines - self._written.get(path, set())
             if new:
-                self._told.setdefault(path, set()).update(new)
+                self._written.setdefault(path, set()).update(new)
                 fresh[path] = sorted(new)
         if fresh:
             self._write(
@@ -112,7 +112,7 @@ class TraceFile(logging.Handler):
         middle = f"rank_{rank}_" if rank.isdigit() else ""
         name = f"dedicated_log_torch_trace_{middle}{self._process}_{time.time_ns():x}.log"
         self._handle = os.open(Path(self._folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._told.clear()
+        self._written.clear()
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         program = {"arguments": sys.argv, "main": os.path.abspath(main) if main else None, "folder": os.getcwd()}
         self._write({"artifact": {"name": "graphdoctor_program", "encoding": "json"}}, json.dumps(program, default=str))

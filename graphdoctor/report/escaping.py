@@ -1,6 +1,6 @@
 """Text from scanned code and from messages, made safe to show.
 
-Reports show strings that nobody has checked: source lines, exception texts, file names. ``printable`` is the one place
+Reports show strings that are not trusted: source lines, exception texts, file names. ``printable`` is the one place
 where characters that would steer a terminal, reorder a line or not encode are turned into visible escapes; renderers
 work on its result and then escape for their own format only.
 """

@@ -1,4 +1,4 @@
-"""The formats of a report, by the names that the command line takes. Each is imported when it is asked for."""
+"""The formats of a report, by the names that the command line takes. Each is imported when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a text report is to look: what the command line and the terminal say about it."""
+"""How a text report looks: by the options and by the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLUMNS = 100
 @dataclass(frozen=True)
 class Look:
     """``columns`` is the width of the terminal; None where the text goes elsewhere. ``tree`` asks for the whole tree of
-    the model, ``verbose`` for all that is known: diffs, submodules, and what the tool says of itself."""
+    the model, ``verbose`` for all that is known: diffs, submodules, and messages about the tool itself."""
 
     color: bool = False
     columns: int | None = None

@@ -15,7 +15,7 @@ Tone = Literal["good", "bad", "neutral"]
 
 @dataclass(frozen=True)
 class Number:
-    """``value`` under its ``label``; ``detail`` says what is counted; ``tone`` whether that is what one wants."""
+    """``value`` under its ``label``; ``detail`` names what is counted; ``tone`` whether it is good or bad."""
 
     label: str
     value: str

@@ -26,7 +26,7 @@ _NAMED = 5
 
 
 def lines(run: DynamicRun, first: bool = True) -> list[str]:
-    """Sentences about one run, in the order of the fields; what could not be checked is said for the ``first``."""
+    """Sentences about one run, in the order of the fields; what could not be checked is listed for the ``first``."""
     found = [_blocks(group) for group in run.blocks if group.compilations or group.alone is not None]
     found += _readiness(run.readiness) if run.readiness else []
     found += _ladder(run.ladder) if run.ladder else []
@@ -62,7 +62,7 @@ def _readiness(result: Readiness) -> list[str]:
     found = []
     if result.ready:
         found.append(f"compiles alone with fullgraph=True: {_largest(result.ready)}")
-    # Where the model itself fails, the line on fullgraph=True says it.
+    # Where the model itself fails, the line on fullgraph=True has it.
     culprits = [verdict for verdict in result.culprits if verdict.name]
     for verdict in culprits[:_NAMED]:
         where = f" at {verdict.path}:{verdict.line}" if verdict.path else ""
@@ -105,10 +105,12 @@ def audit(made: Audit) -> list[str]:
     found = [f"audit: the same as without compiling: {backends}"] if same else []
     for backend in made.backends:
         if backend.outcome == "differs":
-            said = "; ".join(f"{deviation.oracle}: {deviation.detail}" for deviation in backend.deviations[:_NAMED])
+            deviations = "; ".join(
+                f"{deviation.oracle}: {deviation.detail}" for deviation in backend.deviations[:_NAMED]
+            )
             more = len(backend.deviations) - _NAMED
             found.append(
-                f"audit: {backend.name} ({backend.layer}) changes the answer: {said}"
+                f"audit: {backend.name} ({backend.layer}) changes the answer: {deviations}"
                 + (f"; and {more} more" if more > 0 else "")
                 + (f"; the first submodule whose outputs differ is {made.submodule}" if made.submodule else "")
             )

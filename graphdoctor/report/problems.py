@@ -17,7 +17,7 @@ from graphdoctor.report import wording
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that could not be looked at (``stopped``), or that is wrong although no line is named.
+    """Something that could not be checked (``stopped``), or that is wrong without a line to name.
 
     ``path`` is the file, as findings name it; None where it is not known. ``kind`` is a short name for programs.
     """

@@ -10,7 +10,7 @@ from graphdoctor.model.labels import is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
-#: Options of ``graphdoctor scan`` that say where reports go and how they look: with a value, and without.
+#: Options of ``graphdoctor scan`` about where reports go and how they look: with a value, and without.
 _WITH_VALUE = (
     "--html",
     "--report",
@@ -36,7 +36,7 @@ _ALONE = (
 
 @dataclass(frozen=True)
 class Proof:
-    """``title`` says how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
+    """``title`` is a sentence on how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
 
     Where they change nothing that counts, ``after`` and ``command`` are empty.
     """

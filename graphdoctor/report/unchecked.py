@@ -53,7 +53,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
-    """Modes and devices that no run had; what was not checked of the devices in ``covered`` has been said."""
+    """Modes and devices that no run had; for the devices in ``covered`` it was already listed."""
     modes = {run.mode for run in runs}
     if modes == {"eval"}:
         yield "Train mode was not run."

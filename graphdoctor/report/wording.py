@@ -95,7 +95,7 @@ def status(finding: Finding) -> str:
 
 
 def not_judged(finding: Finding, ran: bool) -> str:
-    """Why a run does not say whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
+    """Why no run shows whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
     if finding.status == "not-reached":
         return " (not reached by the run)"
     # Usage and recompiles are not what a run judges by breaks.

@@ -1,7 +1,8 @@
 """Results of the static pass, kept between scans: a file that stayed as it was, with all that it imports, is not read.
 
-One entry is one small file, named by what was asked. It says which files the result depends on and what they held, so
-it can be stale, but not wrong. Entries are written as a whole and never locked; one that cannot be read does not count.
+One entry is one small file, named by a digest of the request. It lists the files that the result depends on, with
+digests of their texts, so it can be stale, but not wrong. Entries are written as a whole and never
+locked; one that cannot be read does not count.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Copies:
     """Runs copies of the code on the same inputs, compared with the eager outputs that ``request`` saved.
 
-    ``files`` says where the shown paths are on disk. See ``graphdoctor.fixes.verification.trials.Copies``.
+    ``files`` has the files on disk of the shown paths. See ``graphdoctor.fixes.verification.trials.Copies``.
     """
 
     def __init__(

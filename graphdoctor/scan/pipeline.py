@@ -1,4 +1,4 @@
-"""One scan: the steps of a plan in order. Nothing is written unless the plan says so."""
+"""One scan: the steps of a plan in order. Files are written only where the plan has a part for it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def diagnose(plan: Plan, callbacks: Callbacks | None = None) -> Diagnosis:
     """The diagnosis that ``plan`` leads to.
 
     Whatever the scanned code does, the static findings are complete. Where Ctrl-C ends what is under way, the diagnosis
-    has what is known by then. Raises UsageError where a run was asked for and cannot be made.
+    has what is known by then. Raises UsageError where a run was requested and is impossible.
     """
     with ExitStack() as cleanup:
         session = started(plan, callbacks or Callbacks(), cleanup)

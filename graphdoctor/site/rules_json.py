@@ -15,7 +15,7 @@ SCHEMA = "graphdoctor-rules/1"
 
 
 def render(rules: Sequence[Rule]) -> str:
-    """All that the rule files say, in the order of their codes."""
+    """All of the rules' documentation, in the order of their codes."""
     data = {
         "schema": SCHEMA,
         "tool": {"name": "graphdoctor", "version": __version__},

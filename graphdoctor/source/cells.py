@@ -1,7 +1,7 @@
 """Cells that run in one namespace, read as the one module that they make together: notebooks, and what is typed.
 
 The analysis sees the module; people see cells. Lines are 1-based in both. A comment line stands above each cell in the
-module, so that cells can be told apart in a copy that was changed.
+module, so that cells can be distinguished in a copy that was changed.
 """
 
 from __future__ import annotations

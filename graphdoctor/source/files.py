@@ -1,4 +1,4 @@
-"""Reading files that nobody has checked: only regular ones, and not more than a stated number of bytes.
+"""Reading files that are not trusted: only regular ones, and not more than a stated number of bytes.
 
 All readers of files that the user names or that lie in a scanned project come here: a pipe or a device would be waited
 for, or read, for ever.
@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from graphdoctor.source.errors import SourceError
 
-#: Bytes of a file that somebody wrote: source text, settings, lists.
+#: Bytes of a file that people write: source text, settings, lists.
 SOURCE_LIMIT = 10 << 20
 #: Bytes of a file that graphdoctor wrote: a JSON report, an entry of the cache.
 REPORT_LIMIT = 256 << 20

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-#: What git sets for its hooks: with these it would not look for the repository around the folder that is asked for.
+#: What git sets for its hooks: with these it would not look for the repository around the folder in question.
 #: And what would name a program or print between the lines that are read here.
 _LEFT_OUT = frozenset(
     {
@@ -30,12 +30,12 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    # What git says is read here.
+    # The messages of git are read here.
     "LC_ALL": "C",
 }
 #: For one command. A repository may have a pipe where git reads a file, and it would wait for ever.
 _SECONDS = 300
-#: These go before what the repository says. A folder that only looks like a repository is not taken for one.
+#: These override the settings of the repository. A folder that only looks like a repository is not taken for one.
 _SETTINGS = (
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -47,7 +47,7 @@ _SETTINGS = (
 
 
 class GitError(Exception):
-    """Git cannot give what was asked for; the text is one line for the user."""
+    """A git command failed; the text is one line for the user."""
 
 
 @dataclass(frozen=True)

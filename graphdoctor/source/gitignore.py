@@ -25,7 +25,7 @@ class _Line:
 
 
 class GitIgnore:
-    """The .gitignore files between the root of the repository and the files asked for.
+    """The .gitignore files between the root of the repository and the files in question.
 
     Without a repository around ``top``, those at and below ``top``. A ``top`` that is itself ignored was named on
     purpose: the files above it have no say.
@@ -52,7 +52,7 @@ class GitIgnore:
 
 
 def _verdict(lines: tuple[_Line, ...], path: str, is_folder: bool) -> bool | None:
-    """What the lines of a file say of ``path``, relative to it; None when they say nothing. The last match counts."""
+    """Whether the lines of a file ignore ``path``, relative to it; None when no line matches. The last match counts."""
     for line in reversed(lines):
         if (is_folder or not line.folders_only) and line.regex.fullmatch(path):
             return not line.negated

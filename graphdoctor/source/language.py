@@ -28,7 +28,7 @@ def check(name: str, text: str) -> None:
         raise SourceError(
             "is not a Python file by its name; if it holds Python, give its text: graphdoctor scan - < FILE"
         )
-    # Dict and list displays of Python are valid too, so the parser says nothing about JSON.
+    # Dict and list displays of Python are valid too, so the parser does not recognise JSON.
     if text.lstrip()[:1] in ("{", "["):
         _check_json(text)
 

@@ -30,7 +30,7 @@ class Plain:
 
 
 def plain(text: str) -> Plain:
-    """The cell ``text`` as Python; of a cell that is none, its lines as comments."""
+    """The cell ``text`` as Python; the lines of a cell in another language as comments."""
     lines = text.split("\n")
     whole = Plain("\n".join(map(_comment, lines)), {_comment(line): line for line in lines})
     made, first = list(lines), next((number for number, line in enumerate(lines) if line.strip()), 0)

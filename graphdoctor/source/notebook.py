@@ -34,7 +34,7 @@ def cell_of(path: str) -> tuple[str, int] | None:
 
 
 def opened(file: Path) -> Notebook:
-    """The notebook on disk. Raises SourceError where it cannot be read; its cells are looked at when they are asked."""
+    """The notebook on disk. Raises SourceError where it cannot be read; its cells are read on first use."""
     try:
         return Notebook(decode(read_bytes(file, REPORT_LIMIT))[0])
     except OSError as error:
@@ -53,7 +53,7 @@ def text_of_cell(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a code cell: its number among all cells, from 1, where its JSON stands, and what it says."""
+    """The source of a code cell: its number among all cells, from 1, where its JSON stands, and its text."""
 
     number: int
     start: int
@@ -63,7 +63,7 @@ class _Source:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A notebook as it is on disk. Raises SourceError, one line for the user, where it is none that can be read."""
+    """A notebook as it is on disk. Raises SourceError, one line for the user, where it cannot be read."""
 
     raw: str
 
@@ -125,7 +125,7 @@ class Notebook:
 
 
 def _language(metadata: Any) -> str:
-    """The language of the kernel; Python where the notebook does not tell."""
+    """The language of the kernel; Python where the notebook names none."""
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         info = metadata.get(key) if isinstance(metadata, dict) else None
         found = info.get(name) if isinstance(info, dict) else None

@@ -1,7 +1,7 @@
 """libcst nodes made from Python's own syntax tree: what carries meaning, and plain whitespace.
 
 ``ast.parse`` costs a tenth of libcst's parser, and the analysis reads neither whitespace nor comments. So what is only
-read gets libcst's node classes from here, function bodies when they are asked for, and every node keeps the syntax
+read gets libcst's node classes from here, function bodies on first use, and every node keeps the syntax
 node that it was made of, which knows where it stands. Rewrites use the tree of libcst's own parser (``written.py``).
 Two nodes differ from the parser's: adjacent strings are one ``SimpleString`` or ``FormattedString``, and constants are
 written as Python prints them.
@@ -93,7 +93,7 @@ class Builder:
 
     def _follows_colon(self, node: ast.stmt) -> bool:
         """Whether ``node`` stands on the line of the colon before it, which a backslash may break."""
-        # The column counts bytes. A character of several before it is none of the indentation.
+        # The column counts bytes; characters of several bytes before it are not indentation.
         before = self._lines[node.lineno - 1][: node.col_offset]
         return bool(before.strip()) or (node.lineno > 1 and self._lines[node.lineno - 2].endswith("\\"))
 
@@ -171,10 +171,10 @@ class Builder:
 
     def arguments(self, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> list[Any]:
         """Arguments of a call or bases of a class, in the order they stand in."""
-        given: list[Any] = [*args, *keywords]
+        arguments: list[Any] = [*args, *keywords]
         if args and keywords and _start(keywords[0]) < _start(args[-1]):
-            given.sort(key=_start)
-        return [self._argument(node) for node in given]
+            arguments.sort(key=_start)
+        return [self._argument(node) for node in arguments]
 
     def _argument(self, node: ast.expr | ast.keyword) -> Any:
         if isinstance(node, ast.keyword):

@@ -1,4 +1,4 @@
-"""The libcst node of each kind of pattern in a ``match`` statement; ``from_ast`` says what for."""
+"""The libcst node of each kind of pattern in a ``match`` statement; see ``from_ast``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The libcst node of each kind of statement in Python's syntax tree; ``from_ast`` says what for."""
+"""The libcst node of each kind of statement in Python's syntax tree; see ``from_ast``."""
 
 from __future__ import annotations
 

@@ -12,16 +12,16 @@ from typing import Any
 import libcst as cst
 
 
-def maker(kind: type[cst.CSTNode], *given: str) -> Callable[..., Any]:
-    """A function that takes the fields ``given`` by position and makes a ``kind``; the others have their defaults.
+def maker(kind: type[cst.CSTNode], *positional: str) -> Callable[..., Any]:
+    """A function that takes the fields ``positional`` by position and makes a ``kind``; the others have their defaults.
 
     Written as source and compiled, as ``dataclasses`` does it: a loop over the fields would take twice as long.
     """
     names: dict[str, Any] = {"new": object.__new__, "kind": kind}
-    lines = [f"def make({', '.join(given)}):", " node = new(kind)"]
+    lines = [f"def make({', '.join(positional)}):", " node = new(kind)"]
     for field in fields(kind):
         names[f"set_{field.name}"] = getattr(kind, field.name).__set__
-        if field.name in given:
+        if field.name in positional:
             lines.append(f" set_{field.name}(node, {field.name})")
         else:
             # Whitespace and punctuation are never changed in place, so all nodes share them.

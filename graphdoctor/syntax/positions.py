@@ -1,4 +1,4 @@
-"""From where ``ast`` says that a node stands to lines and columns in characters, as libcst counts them."""
+"""Positions of ``ast`` nodes as lines and columns in characters, as libcst counts them."""
 
 from __future__ import annotations
 

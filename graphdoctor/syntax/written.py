@@ -80,7 +80,7 @@ class Written:
 
     @cached_property
     def tree(self) -> cst.Module:
-        """The module: as it is written where that was asked for, else as it was read."""
+        """The module: with whitespace and comments where they were needed before, else as it was first parsed."""
         return cst.Module(self._top.now, default_indent=self.indent, default_newline=self.newline)
 
     @cached_property

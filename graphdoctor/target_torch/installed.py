@@ -9,12 +9,12 @@ from pathlib import Path
 
 _VERSION = re.compile(r"""^__version__ = ['"]([^'"]+)['"]""", re.MULTILINE)
 
-#: The files below torch's folder that say which names torch.compile takes; ``source_files`` reads them.
+#: The files below torch's folder with the names that torch.compile takes; ``source_files`` reads them.
 NAME_FILES = (
     "__init__.py", "_dynamo/config.py", "_inductor/config.py", "_inductor/__init__.py", "_dynamo/eval_frame.py",
 )  # fmt: skip
 
-#: Those that say which logs there are (graphdoctor.target_torch.log_names reads them).
+#: Those with the names of logs (graphdoctor.target_torch.log_names reads them).
 LOG_FILES = ("_logging/_registrations.py", "_logging/_internal.py")
 
 
@@ -40,7 +40,7 @@ def torch_folder() -> Path | None:
 
 
 def torch_stamps() -> Iterator[str]:
-    """What tells whether the installed torch takes the names that it took, without reading its files."""
+    """A stamp of the installed torch, which changes with the names that it takes; its files are not read."""
     folder = torch_folder()
     if folder is None:
         return

@@ -57,8 +57,8 @@ def _compile(tree: ast.Module) -> ast.FunctionDef:
 
 
 def _arguments(tree: ast.Module) -> tuple[str, ...]:
-    given = _compile(tree).args
-    return tuple(argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+    parameters = _compile(tree).args
+    return tuple(argument.arg for argument in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs))
 
 
 def _handled(tree: ast.Module) -> tuple[str, ...]:
@@ -130,7 +130,10 @@ def _settings(
 
 def _parents(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
     """What the fields of a section come from: its bases, and the classes in ``@inherit_fields_from(cutlass)``."""
-    named = [*node.bases, *(given for each in node.decorator_list if isinstance(each, ast.Call) for given in each.args)]
+    named = [
+        *node.bases,
+        *(argument for each in node.decorator_list if isinstance(each, ast.Call) for argument in each.args),
+    ]
     return [classes[base.id] for base in named if isinstance(base, ast.Name) and base.id in classes]
 
 
@@ -153,7 +156,7 @@ def _kind(value: ast.expr) -> Kind:
 
 
 def _compared(value: ast.Compare) -> bool | None:
-    """``os.environ.get("NAME", "0") == "1"`` where the environment says nothing."""
+    """``os.environ.get("NAME", "0") == "1"`` where the environment does not set it."""
     read, other = value.left, value.comparators[0]
     is_read = isinstance(read, ast.Call) and ast.unparse(read.func) in ("os.environ.get", "os.getenv")
     if not is_read or not isinstance(read, ast.Call) or not isinstance(other, ast.Constant):

@@ -35,7 +35,7 @@ def diagnose(path: Path, command: str = "", options: ScanOptions | None = None) 
     if not processes:
         raise NoTrace(f"{path} has {files[0].path}, but no record can be read: {files[0].reason}")
     busy = [process for process in processes if not process.is_idle]
-    # Processes that only loaded data or compiled kernels for others say nothing; where none compiled, all are told.
+    # Processes that only loaded data or compiled kernels for others are left out; where none compiled, all are listed.
     diagnosis = diagnosed(busy or processes, files, options or ScanOptions((), command=command), tell_files=True)
     summary = replace(diagnosis.summary, files=len(files), failed=sum(file.status == "failed" for file in files))
     return replace(diagnosis, files=files, summary=summary)
@@ -64,7 +64,7 @@ def diagnosed(
         on_disk = {path: Path(places.root, path) for path in texts}
         breaks = (brk for run in runs for brk in run.breaks)
         if facts := facts_of(breaks, static.diagnosis.findings, texts, on_disk):
-            # A break says what the source alone does not: of what a library gives back, that it is a tensor.
+            # A break shows what the source alone does not: that the result of a library call is a tensor.
             static = static_scan(own, replace(options, facts=facts))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
     findings = _findings(found, every, places, sources)
@@ -86,7 +86,7 @@ def diagnosed(
 
 
 def read_processes(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[ScannedFile, ...]]:
-    """What each file tells, by rank, and which files could be read."""
+    """The process of each file, by rank, and which files could be read."""
     # What the traced torch calls a break that its message has no link for.
     ids = {entry.gb_type: gb_id for gb_id, entry in registry.load().items()}
     processes, scanned = [], []
@@ -104,7 +104,7 @@ def read_processes(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[Sca
         else:
             reason = tally.damaged or ("it is empty" if not tally.lines else "it holds no trace record")
             scanned.append(ScannedFile(name, tally.lines, "failed", reason))
-    # Ranks that only the records tell come after those that file names told.
+    # Ranks known from the records only come after those in file names.
     return sorted(processes, key=lambda p: (p.rank is None, p.rank or 0)), tuple(scanned)
 
 

@@ -65,7 +65,7 @@ def without_source(runs: Sequence[DynamicRun], options: ScanOptions) -> tuple[Fi
 
 
 def _concerns(finding: Finding, compiled: set[tuple[str, str]]) -> bool:
-    """What happened, what is said of the program around the models, and what is in a function that was compiled."""
+    """Breaks that happened, findings about the program around the models, and findings in compiled functions."""
     if finding.status in ("confirmed", "dynamic-only") or is_usage(finding) or not finding.gb_ids:
         return True
     return (finding.location.path, finding.function) in compiled

@@ -1,4 +1,4 @@
-"""What a trace tells beside breaks and recompiles, one line each. Pure."""
+"""What a trace has beside breaks and recompiles, one line each. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphdoctor.breaks.locations import Places, without_site
 from graphdoctor.report.wording import plural
 from graphdoctor.trace.ranks import Ran, ranked, together, uneven_breaks, uneven_recompiles
 
-#: Functions of which the compile time is told; ``timings`` in the JSON has all of them.
+#: Functions whose compile time is listed; ``timings`` in the JSON has all of them.
 SLOWEST = 5
 #: Seconds that are not worth a line.
 _BRIEF = 0.05
@@ -30,7 +30,7 @@ class FrameTime:
 
 
 def frame_times(every: Sequence[Ran], places: Places, names: Mapping[tuple[str, int], str]) -> tuple[FrameTime, ...]:
-    """The functions by compile time, the slowest first; ``names`` has those that the source tells better."""
+    """The functions by compile time, the slowest first; ``names`` has those with a better name in the source."""
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     compilations: Counter[tuple[str, str]] = Counter()
     met: dict[tuple[str, str], dict[str, None]] = {}

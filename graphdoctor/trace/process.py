@@ -25,7 +25,7 @@ _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
     "graphdoctor_compile_given_up", "graphdoctor_sample",
 )  # fmt: skip
-#: How Dynamo says that it cannot capture something; all else is a failure.
+#: Dynamo's error for what it cannot capture; all others are failures.
 _NO_ERROR = "Unsupported"
 #: Notes that are kept of one name.
 _NOTE_LIMIT = 1000
@@ -84,15 +84,15 @@ class Process:
     split_graphs: int = 0
     split_parts: int = 0
     caches: Counter[str] = field(default_factory=Counter)
-    #: Why caches were passed by, and why CUDA graphs were not used.
+    #: Why caches were bypassed, and why CUDA graphs were not used.
     bypasses: Counter[str] = field(default_factory=Counter)
     cudagraph_skips: Counter[str] = field(default_factory=Counter)
-    #: Whether graphs for a backward pass were compiled, and graphs without one. Some backends tell neither.
+    #: Whether graphs for a backward pass were compiled, and graphs without one. Some backends record neither.
     trains: bool = False
     infers: bool = False
     #: All files on the way from the start of the program to what was compiled.
     paths: set[str] = field(default_factory=set)
-    #: The lines that Dynamo traced, by file; None where the trace does not tell (only ``graphdoctor run`` does).
+    #: The lines that Dynamo traced, by file; None where the trace has none (only that of ``graphdoctor run`` has).
     traced: dict[str, set[int]] | None = None
     #: What the recorder of ``graphdoctor run`` noted, by name.
     notes: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def read(file: TraceFile, ids: Mapping[str, str]) -> Process:
 
 
 class _Reader:
-    """Takes the records in order. Frame ids begin anew after ``torch._dynamo.reset()``: a start replaces the last."""
+    """Takes the records in order. Frame ids start again after ``torch._dynamo.reset()``: a start replaces the last."""
 
     def __init__(self, process: Process, ids: Mapping[str, str]) -> None:
         self.process = process
@@ -321,7 +321,7 @@ def _seconds(raw: Any) -> float:
 
 
 def _bypass(payload: str) -> str:
-    """Why a cache was passed by; empty where the record does not tell."""
+    """Why a cache was bypassed; empty where the record has no reason."""
     record = json.loads(payload) if payload else {}
     return _text(record.get("cache_bypass_reason") or "") if isinstance(record, dict) else ""
 

@@ -36,7 +36,7 @@ def ran(processes: Sequence[Process], places: JobPlaces, sources: Sources) -> tu
 
 
 def _names(processes: Sequence[Process]) -> list[str]:
-    """A program of one process is called what its file is, where the trace tells; others are numbered."""
+    """A program of one process has the name of its file, where the trace has it; others are numbered."""
     programs = processes[0].notes.get("graphdoctor_program", ()) if len(processes) == 1 else ()
     main = next((program.get("main") for program in programs), None)
     if isinstance(main, str) and processes[0].rank is None:
@@ -75,7 +75,7 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
 
 
 def _traced(process: Process, places: JobPlaces, known: set[str]) -> dict[str, frozenset[int]]:
-    """The lines of the ``known`` files that Dynamo traced; empty where the trace does not tell."""
+    """The lines of the ``known`` files that Dynamo traced; empty where the trace does not have them."""
     if process.traced is None:
         return {}
     lines = {places.show(path): frozenset(found) for path, found in process.traced.items()}

@@ -33,7 +33,7 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     """The distinct causes in the order met.
 
     A call that recompiles fails the same guard in every frame it comes through: torch's wrappers around a model, and
-    each part that a graph break cut off. A cause is told at the user's function where it was met there too.
+    each part that a graph break cut off. A cause is reported at the user's function where it was met there too.
     """
     found: dict[_Key, tuple[Code, guards.Guard]] = {}
     limits: set[_Key] = set()

@@ -2,7 +2,7 @@
 
 A record is a line ``V1120 08:01:33.923000 31001 torch/_dynamo/utils.py:2350] {...}`` and the lines of its payload, each
 after a tab (torch/_logging/_internal.py, TorchLogsFormatter). The first key of the JSON is the kind of the record; of
-an ``artifact`` its name is. Payloads make up most of a trace and are passed over unless they are asked for.
+an ``artifact`` its name is. Payloads make up most of a trace and are skipped unless they are needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILE_LIMIT = 64 << 30
 
 _HEADER = re.compile(rb'[A-Z][A-Z0-9]*\d{4} [^\]\n]*\] \{"(\w+)": (?:\{"name": "([^"]*)")?')
 
-#: The kinds that torch 2.6 to 2.13 writes: trace_structured() in torch's sources. Others that nobody reads are unknown.
+#: The kinds that torch 2.6 to 2.13 writes: trace_structured() in torch's sources. Others without a reader are unknown.
 KINDS = frozenset({
     "aot_backward_graph", "aot_forward_graph", "aot_inference_graph", "aot_joint_graph", "artifact",
     "bwd_compilation_metrics", "chromium_event", "compilation_metrics", "compiled_autograd_graph", "create_symbol",
@@ -130,6 +130,6 @@ def _header(line: bytes, wanted: Collection[str], tally: Tally) -> _Pending | No
 
 
 def _count_malformed(line: bytes, tally: Tally) -> None:
-    # The last line of a job that was killed is no fault of the file; ``Tally.cut`` tells of it.
+    # The last line of a job that was killed is no fault of the file; ``Tally.cut`` marks it.
     if line.endswith(b"\n") and line.strip():
         tally.malformed += 1

@@ -16,13 +16,13 @@ _MOST = 20_000
 _MARK = re.compile(r"[~^]")
 _REASON = re.compile(r"^(?:Graph Break )?Reason: ", re.MULTILINE)
 _RAISED = re.compile(r"^torch\._dynamo\.exc\.\w+: (.*)", re.MULTILINE | re.DOTALL)
-#: torch/_dynamo/symbolic_convert.py and convert_frame.py: how a break that drops the whole frame is told.
+#: torch/_dynamo/symbolic_convert.py and convert_frame.py: how a break that drops the whole frame is reported.
 _SKIPPED = ("Failed to handle graph break gracefully", "which results in a skip", "Skipping the function")
 
 
 @dataclass(frozen=True)
 class TracedBreak:
-    """A break as its record tells it; ``code`` holds the source lines of its stack, by path and line."""
+    """A break as its record has it; ``code`` holds the source lines of its stack, by path and line."""
 
     event: RawEvent
     code: Mapping[tuple[str, int], str]
@@ -41,8 +41,8 @@ def traced_break(payload: str, ids: Mapping[str, str]) -> TracedBreak | None:
     head, _, internals = payload.partition("\nTraceback (most recent call last):")
     reason = _REASON.search(head)
     raised = _RAISED.search(internals)
-    said = head[reason.end() :].partition("\nUser code traceback:")[0].strip() if reason else None
-    message = (raised[1] if raised else head) if said is None else said
+    explanation = head[reason.end() :].partition("\nUser code traceback:")[0].strip() if reason else None
+    message = (raised[1] if raised else head) if explanation is None else explanation
     kind: Literal["resume", "skip"] = "skip" if any(text in head for text in _SKIPPED) else "resume"
     frames, code = _stack(head)
     event = RawEvent(message[:_MOST], kind, (), frames, gb_id=ids.get(parse(message[:_MOST]).gb_type or ""))

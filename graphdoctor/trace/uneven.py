@@ -10,7 +10,7 @@ from graphdoctor.model.runs import Recompile
 from graphdoctor.report.wording import plural
 from graphdoctor.trace.ranks import Ran, ranked, together, uneven_breaks, uneven_recompiles
 
-#: Seconds, and share of its own compile time, that a rank must compile longer to be told of.
+#: Seconds, and share of its own compile time, that a rank must compile longer to be mentioned.
 _LONGER = 5.0
 _SHARE = 0.5
 _WAIT = "the other ranks wait for it at the next collective"

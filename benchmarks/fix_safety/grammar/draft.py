@@ -100,11 +100,11 @@ class Draft:
             if f"{name}(" in text:
                 self.use(name)
 
-    def fill(self, template: str, **given: str) -> str:
-        """``template`` with its holes filled; ``given`` are fixed, the others are drawn."""
+    def fill(self, template: str, **fixed: str) -> str:
+        """``template`` with its holes filled; ``fixed`` are fixed, the others are drawn."""
 
         def draw(match: re.Match[str]) -> str:
-            return given[match[1]] if match[1] in given else self._hole(match[1])
+            return fixed[match[1]] if match[1] in fixed else self._hole(match[1])
 
         text = _HOLE.sub(draw, template)
         self.need_for(text)

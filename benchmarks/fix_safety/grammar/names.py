@@ -122,9 +122,13 @@ def power(draft: Draft) -> tuple[list[str], str]:
 def ask_callable(draft: Draft) -> tuple[list[str], str]:
     """callable of an attribute."""
     draft.features.add("callable")
-    asked = draft.fill(draft.pick(_CALLABLE))
+    condition = draft.fill(draft.pick(_CALLABLE))
     lines = draft.pick(
-        ([f"y = (x, {asked})"], [f"if {asked}:", "    x = x * 2", "y = x"], [f"y = x * 2 if {asked} else x"])
+        (
+            [f"y = (x, {condition})"],
+            [f"if {condition}:", "    x = x * 2", "y = x"],
+            [f"y = x * 2 if {condition} else x"],
+        )
     )
     if draft.chance(0.1):
         lines = ["callable = lambda value: 7", *lines]

@@ -74,8 +74,8 @@ def program(seed: int, name: str = "", with_sample: bool = False) -> Program:
 
 
 def _runs(made: Program) -> bool:
-    for given in inputs_for(made.arguments, 0, 6):
-        seen = observe(made, made.text, given)
+    for inputs in inputs_for(made.arguments, 0, 6):
+        seen = observe(made, made.text, inputs)
         if not seen.failed and not seen.calls[0].exception:
             return True
     return False
@@ -121,9 +121,9 @@ def _body(draft: Draft) -> list[str]:
 
 def _ordered(draft: Draft) -> list[tuple[str, str]]:
     """Roles and definitions of the arguments: those without a default first."""
-    given = [(role, name, default) for name, (role, default) in draft.arguments.items()]
-    given.sort(key=lambda argument: bool(argument[2]))
-    return [(role, f"{name}={default}" if default else name) for role, name, default in given]
+    parameters = [(role, name, default) for name, (role, default) in draft.arguments.items()]
+    parameters.sort(key=lambda argument: bool(argument[2]))
+    return [(role, f"{name}={default}" if default else name) for role, name, default in parameters]
 
 
 def _module(draft: Draft, lines: list[str], with_sample: bool) -> str:
@@ -231,6 +231,6 @@ def _target(draft: Draft) -> str:
         "list": "[1, 2]",
         "either": draft.pick(("2", "torch.ones(3)")),
     }
-    draft.sample = given = [samples[role] for role, _ in _ordered(draft)]
+    draft.sample = values = [samples[role] for role, _ in _ordered(draft)]
     called = "Net()" if draft.is_net else "f"
-    return f"\n\ndef graphdoctor_target():\n    return {called}, ({', '.join(given)},)\n"
+    return f"\n\ndef graphdoctor_target():\n    return {called}, ({', '.join(values)},)\n"

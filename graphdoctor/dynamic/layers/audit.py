@@ -27,7 +27,7 @@ _SIDES = ("eager", "the compiled code")
 _LAYOUT = "the strides of "
 _KEY = re.compile(r"\[.*?\]")
 _COMPILERS = (f"{observed.STATE}environment variable ", "the setting ")
-#: What can be told where compiled code draws other random numbers than eager, as it may.
+#: What can be compared where compiled code draws other random numbers than eager, as it may.
 _WITHOUT_VALUES = ("aliasing", "metadata", "exceptions")
 #: What a leaf is about, by how its name begins; the rest is state.
 _BY_NAME: tuple[tuple[str, Oracle], ...] = (
@@ -104,7 +104,7 @@ class _Audit:
             return _Call({}, error)
 
     def deviations(self, eager: _Call, compiled: _Call, noise: set[str]) -> Iterator[Deviation]:
-        """Each difference that is none of rounding."""
+        """Each difference that is more than rounding."""
         if eager.error is not None or compiled.error is not None:
             yield from _raised(eager.error, compiled.error)
             return
@@ -115,15 +115,15 @@ class _Audit:
                 yield Deviation(_oracle(name, text), text)
 
     def _observed(self, sample: Sample, function: Callable[..., Any] | None) -> Snapshot:
-        given: list[Any] = []
+        results: list[Any] = []
 
         def call(called: Sample) -> tuple[Any, torch.Tensor | None]:
             outputs, loss = self._answer(called, function)
-            given.append(outputs)
+            results.append(outputs)
             return outputs, loss
 
         found = observed.observe(sample, call, self._modules)
-        return {**found, **_layouts(given[0])}
+        return {**found, **_layouts(results[0])}
 
     def _is_rounding(self, name: str, eager: Snapshot, compiled: Snapshot) -> bool:
         one, other = eager.get(name), compiled.get(name)
@@ -165,8 +165,8 @@ def _is_left_open(name: str, eager: Any, compiled: Any) -> bool:
     """
     if name.startswith(_COMPILERS):
         return True
-    given = ("shared with input", "shared with parameter", "shared with buffer")
-    return name.startswith(observed.MEMORY) and compiled == observed.OWN and not str(eager).startswith(given)
+    shared = ("shared with input", "shared with parameter", "shared with buffer")
+    return name.startswith(observed.MEMORY) and compiled == observed.OWN and not str(eager).startswith(shared)
 
 
 def _layouts(outputs: Any) -> Snapshot:

@@ -14,7 +14,7 @@ def pieces(
     order: Sequence[tuple[Compilation, int | None]], sizes: Sequence[int], breaks: Mapping[int, int]
 ) -> tuple[Piece, ...]:
     """``order`` as ``Recording.order`` has it; ``sizes`` are the operators of the graphs, and ``breaks`` the number of
-    the break site of each event that has one. Empty where the graphs cannot be told apart.
+    the break site of each event that has one. Empty where the graphs cannot be distinguished.
 
     Dynamo records a break before the graph that ends at it, and a function's last graph ends at no break. Functions are
     compiled when they are reached, so beside this the order is that of execution.

@@ -1,6 +1,6 @@
 """Small versions of transformers configurations: fewer layers, experts and words, and narrower where that works.
 
-Attributes are told apart by the patterns of their names, never by the model they belong to.
+Attributes are recognised by the patterns of their names, never by the model they belong to.
 """
 
 from __future__ import annotations

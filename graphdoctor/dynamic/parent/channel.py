@@ -16,7 +16,7 @@ from typing import Any
 
 from graphdoctor.dynamic.parent.protocol import TEXT_LIMIT, Kind
 
-#: A descriptor that files which the user's code opens do not come to by themselves.
+#: A high number, which files that the user's code opens do not get by themselves.
 _HIGH = 200
 
 #: The name of the crash file, which lies beside the file of the request.
@@ -56,7 +56,7 @@ class Channel:
                 self._lose()
 
     def progress(self, text: str) -> None:
-        """Say what is done next."""
+        """Report what is done next."""
         self.send("progress", text=text)
 
     def close(self) -> None:

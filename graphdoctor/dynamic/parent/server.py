@@ -94,7 +94,7 @@ class Job:
         return Job(process, process.results)
 
     def close(self) -> None:
-        """Hear no more of it: what the code left behind has nobody to write to."""
+        """Stop reading from it: processes that the code left behind can write to nobody."""
         if self.control is not None:
             os.close(self.results)
 

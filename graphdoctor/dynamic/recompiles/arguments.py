@@ -14,7 +14,7 @@ from graphdoctor.dynamic.user_code import pytree
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-#: Asked of every part of the arguments, outermost first; what it returns takes the part's place.
+#: Called with every part of the arguments, outermost first; the result replaces the part.
 Change = Callable[[str, Any], Any]
 
 _DEPTH = 8

@@ -146,7 +146,7 @@ def _snapshot(outputs: Any) -> Snapshot:
 
 
 def compilations(calls: Sequence[Call]) -> dict[Code, int]:
-    """How often each function was compiled. (Dynamo numbers frames anew in each sequence, so the place is the key.)"""
+    """How often each function was compiled. (Dynamo numbers frames again in each sequence, so the place is the key.)"""
     starts = [start for call in calls for start in call.recording.starts]
     counts: dict[Code, int] = {}
     for (_, code), count in Counter((start.frame, (start.path, start.line)) for start in starts).items():

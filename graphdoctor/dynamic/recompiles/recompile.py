@@ -93,7 +93,7 @@ class Probe:
             # What the other calls showed without the last one is known.
             run = compiled_calls.run
             after = calls[:-1] if remedy.shorter else run(self.target, self.mode, self.backend, plan.steps, [remedy])
-        except Exception as error:  # a remedy under which the user's code raises is none
+        except Exception as error:  # where the user's code raises, it is no suggested fix
             return _Trial(remedy, None, self._refusal(error))
         if compiled_calls.breaks(after) - compiled_calls.breaks(calls):
             return _Trial(remedy, None, "it breaks the graph")

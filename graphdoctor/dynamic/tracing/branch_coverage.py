@@ -1,6 +1,6 @@
 """Which way the tests of a file went: ``if``, ``while``, ``assert`` and conditional expressions, and which loops ran.
 
-A test is wrapped when its file is compiled, because the lines that run do not tell the sides of ``a if t else b``.
+A test is wrapped when its file is compiled, since both sides of ``a if t else b`` are on one line.
 """
 
 from __future__ import annotations

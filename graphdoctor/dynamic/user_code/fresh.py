@@ -52,7 +52,7 @@ def seed() -> None:
 
 
 class Samples:
-    """Gives copies of ``first``; what cannot be copied is made anew by ``build``."""
+    """Gives copies of ``first``; samples that cannot be copied are built again."""
 
     def __init__(self, first: Sample, build: Callable[[], Sample]) -> None:
         self._first = first

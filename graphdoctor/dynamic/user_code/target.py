@@ -28,7 +28,7 @@ class NoTarget(Exception):
 class Target:
     """``build`` makes the sample anew (seeded); ``variants`` are argument tuples to call in order.
 
-    ``fresh`` gives copies of a sample that is built once, with parameters of their own where it is told so.
+    ``fresh`` gives copies of a sample that is built once, with parameters of their own on request.
     """
 
     name: str

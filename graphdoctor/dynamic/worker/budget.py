@@ -22,7 +22,7 @@ class Budget:
         self.compile = 0.0
 
     def know(self, eager: float, compiled: float) -> None:
-        """What one eager run and one compile took where somebody measured them."""
+        """What one eager run and one compile took, where they were measured."""
         self.eager, self.compile = eager, compiled
 
     @contextlib.contextmanager

@@ -23,7 +23,7 @@ def draw_each_alone() -> None:
 class _EachAlone(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While it is active, each operator of torch that draws starts from the same state of its generator.
 
-    Afterwards the generator stands where one more number of it was drawn, so how often was drawn can still be told.
+    Afterwards the generator has advanced by one number, so its state still shows how often numbers were drawn.
     """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

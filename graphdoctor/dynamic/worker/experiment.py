@@ -305,14 +305,14 @@ class Experiment:
         backward: bool = False,
     ) -> tuple[Any, T, torch.Tensor | None]:
         """The outputs, what ``around`` the forward gives, and the loss where one was computed and went backward."""
-        with around as given:
+        with around as entered:
             # Not `function or ...`: a compiled module has no truth value of its own.
             outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
         loss = self.loss(outputs) if backward or self.mode == "train" else None
         if loss is not None:
             with gradients.thinned(sample):
                 torch.autograd.backward(loss)
-        return outputs, given, loss
+        return outputs, entered, loss
 
     def loss(self, outputs: Any) -> torch.Tensor | None:
         """What goes backward; None where no output has a gradient."""

@@ -1,4 +1,4 @@
-"""From a condition that Python asks for its truth to one that stays a tensor."""
+"""Conditions that Python evaluates, rewritten as conditions that stay tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONVERSIONS = frozenset({"bool", "float", "item"})
 
 @dataclass(frozen=True)
 class Condition:
-    """``python`` is asked first and may be empty; ``tensor`` is an expression of one bool tensor."""
+    """``python`` is evaluated first and may be empty; ``tensor`` is an expression of one bool tensor."""
 
     python: str
     tensor: str
@@ -163,7 +163,7 @@ def tight(text: str) -> str:
 
 
 def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The operands of ``and``, in the order in which Python comes to them; one where there is none."""
+    """The operands of ``and``, in the order of evaluation; the test itself where there is no ``and``."""
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
         return [*conjuncts(test.left), *conjuncts(test.right)]
     return [test]

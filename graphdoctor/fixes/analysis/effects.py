@@ -1,6 +1,6 @@
 """Whether computing the arguments of a call leaves a trace, so that leaving the call out would lose something.
 
-Asked when a call is left out under compile: ``print(x.mean())`` may go, ``print(next(batches))`` takes an item away.
+Needed where a call is left out under compile: ``print(x.mean())`` may go, ``print(next(batches))`` takes an item away.
 What a call inside the arguments runs is what the interpreter found it to be; what it does not know counts as a trace.
 """
 

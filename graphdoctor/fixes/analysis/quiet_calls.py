@@ -171,12 +171,12 @@ def _is_lasting(value: Value) -> bool:
 
 
 def _is_generator(value: Value) -> bool:
-    """A generator that is written where it is used: what it goes through is asked by itself."""
+    """A generator that is written where it is used: what it iterates is checked by itself."""
     return isinstance(value, Seq) and value.kind == "generator"
 
 
 def is_new(node: cst.CSTNode) -> bool:
-    """A call that makes what it gives; whether making it leaves a trace is asked of the call itself."""
+    """A call that returns a new object; whether making it leaves a trace is checked for the call itself."""
     return isinstance(node, cst.Call) and called(node) not in ("copy", "get", "getattr", "max", "min")
 
 

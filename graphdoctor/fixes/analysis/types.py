@@ -29,7 +29,7 @@ _PYTHON_CALLS = words("all any callable hasattr isinstance issubclass len")
 
 
 class Types:
-    """Answers for the expressions of one file; of the node that ``hit`` is about, what its event says counts too."""
+    """Answers for the expressions of one file; for the node of ``hit``, the values of its event count too."""
 
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
@@ -182,7 +182,7 @@ def _values_of(name: cst.Name, editor: Editor) -> list[cst.BaseExpression]:
 
 
 def _known(event: events.Event) -> dict[cst.CSTNode, Value]:
-    """What the event says of nodes."""
+    """The values of nodes in the event."""
     if isinstance(event, events.Truth):
         return {event.node: event.value}
     if isinstance(event, events.Assert) and isinstance(event.node, cst.Assert):

@@ -14,7 +14,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
 def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """Rewrite the statement or expression that asks for the truth of the hit's place."""
+    """Rewrite the statement or expression that branches on the value at the hit."""
     branch = branch_of(hit.place, editor)
     if isinstance(branch, cst.If):
         raises = isinstance(only_statement(branch.body), cst.Raise)

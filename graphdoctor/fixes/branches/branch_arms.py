@@ -120,7 +120,7 @@ def check(value: cst.BaseExpression, editor: Editor) -> None:
 
 
 def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
-    """Refuse an expression that does more than compute a value, where Python might not come to it."""
+    """Refuse an expression that does more than compute a value, where Python might not evaluate it."""
     code = editor.code(value)
     for node in walk(value):
         if isinstance(node, (cst.Await, cst.Yield, cst.NamedExpr)):

@@ -107,7 +107,7 @@ def _plain(branch: cst.If, name: str, condition: Condition, editor: Editor) -> E
 
 
 def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
-    """The branch behind ``outer``, in the same block, that asks for ``name``."""
+    """The branch behind ``outer``, in the same block, that tests ``name``."""
     block = editor.parent(outer)
     lines = list(block.body) if isinstance(block, cst.IndentedBlock) else []
     found = [n for n in lines[lines.index(outer) + 1 :] if name in names(n)] if outer in lines else []
@@ -148,7 +148,7 @@ def _comments(line: cst.TrailingWhitespace | cst.EmptyLine) -> list[str]:
 
 
 def _when_skipped(test: cst.BaseExpression, loop: cst.For, conditions: Conditions) -> tuple[str, str]:
-    """The flag without which nothing is skipped (may be empty), and the tensor that says so."""
+    """The flag without which nothing is skipped (may be empty), and the tensor that decides."""
     editor = conditions.editor
     is_or = isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)
     either = [test.left, test.right] if isinstance(test, cst.BooleanOperation) and is_or else []

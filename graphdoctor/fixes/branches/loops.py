@@ -51,7 +51,7 @@ def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def flag_around(branch: cst.If, editor: Editor) -> cst.If | None:
-    """``if self.training:`` around ``branch``, which is the last thing in it; the flag is asked again later."""
+    """``if self.training:`` around ``branch``, which is the last statement in it; the flag is tested again later."""
     block = editor.parent(branch)
     outer = editor.parent(block) if isinstance(block, cst.IndentedBlock) else None
     if not isinstance(outer, cst.If) or not isinstance(block, cst.IndentedBlock):

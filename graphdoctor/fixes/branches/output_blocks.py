@@ -18,7 +18,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def guard_branch(branch: cst.CSTNode | None, editor: Editor) -> FixPlan | Refusal:
-    """``if t.isnan().any(): print("nan")`` asks ``not torch.compiler.is_compiling()`` first."""
+    """``if t.isnan().any(): print("nan")`` tests ``not torch.compiler.is_compiling()`` first."""
     if not isinstance(branch, cst.If) or editor.code(branch).startswith("elif"):
         return Refusal("This is no branch of its own.")
     lost = _lost(branch, editor)

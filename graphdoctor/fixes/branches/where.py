@@ -137,7 +137,7 @@ class _Chooser:
     def _bound_tests(
         self, cases: Sequence[_Case], targets: Sequence[str], indent: str, lines: list[str]
     ) -> dict[_Case, str]:
-        """Names for the conditions, in ``lines`` before the choices, where each is asked more than once."""
+        """Names for the conditions, in ``lines`` before the choices, where each is tested more than once."""
         if len(targets) == 1:
             return dict.fromkeys(cases, "")
         bound = {}

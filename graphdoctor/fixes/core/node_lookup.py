@@ -1,4 +1,4 @@
-"""What the fixes of one file ask again and again: each answer is found in one walk and kept."""
+"""Lookups that the fixes of one file repeat: each result is found in one walk and kept."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Lookup:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        """What the text holds of words: much faster than a walk, and most names that are asked for are not there."""
+        """The words of the text: much faster than a walk, and most names that are looked for are not there."""
         return frozenset(_WORD.findall(self.module.text))
 
     @cached_property

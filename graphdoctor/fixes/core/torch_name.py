@@ -96,7 +96,7 @@ def _bindings(body: Sequence[cst.CSTNode]) -> Iterator[bool]:
         yield from _bindings_of(node)
 
 
-#: What neither binds a name nor holds what does: half of all nodes, and quickly told.
+#: What neither binds a name nor holds what does: half of all nodes, and quickly recognised.
 _PLAIN = frozenset((cst.Name, cst.SimpleString, cst.Integer, cst.Float))
 #: What binds names, keeps its names to itself (lambdas and comprehensions), or decides whether they are bound.
 _SPECIAL = frozenset((

@@ -113,7 +113,7 @@ def _gradients(taken: Term, other: Term, known: Domain) -> list[str]:
 
 
 def _hidden(target: str, base: str, branch: cst.CSTNode, editor: Editor) -> bool:
-    """Whether nothing can tell the result from the tensor that it was."""
+    """Whether no code can distinguish the result from the original tensor."""
     if isinstance(branch, cst.IfExp) and isinstance(editor.parent(branch), cst.BinaryOperation):
         return True
     if isinstance(branch, cst.IfExp) or not (target.isidentifier() and base.isidentifier()):

@@ -1,4 +1,4 @@
-"""Whether a condition on tensor data is one bool, and may be computed where Python might not have come to it."""
+"""Whether a condition on tensor data is one bool, and may be computed where Python might not have evaluated it."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _unconverted(node: cst.BaseExpression, editor: Editor) -> tuple[Term | None,
 
 
 def _is_python_number(node: cst.BaseExpression, editor: Editor) -> bool:
-    """A Python number: literal, or by what the interpreter knows of it. What callers pass, an annotation must say."""
+    """A Python number: literal, or by what the interpreter knows of it. For arguments, an annotation must say so."""
     if number(node) is not None:
         return True
     function = editor.function_of(node)

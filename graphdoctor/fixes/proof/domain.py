@@ -18,7 +18,7 @@ from graphdoctor.syntax.walk import walk
 
 _ALL = frozenset(KINDS)
 _FLOATING = frozenset({"float", "complex"})
-#: Where the source says none of these, the weights of layers are real.
+#: Where the source names none of these, the weights of layers are real.
 _COMPLEX = re.compile("complex|cfloat|cdouble")
 #: Layers that take no other inputs than floating ones: others raise, and results are floating.
 _WITH_WEIGHTS = layers("""

@@ -56,7 +56,7 @@ class Term:
     keeps_history: bool = True
     #: Raises where the base has no elements.
     raises_on_empty: bool = False
-    #: Autocast computes it in float32, so that half precision does not stay what it is.
+    #: Autocast computes it in float32, so that half precision does not stay half precision.
     float32_in_autocast: bool = False
 
     def supports(self, kind: str) -> bool:
@@ -110,7 +110,7 @@ def is_plain_tensor(node: cst.BaseExpression, editor: Editor) -> bool:
 
 
 def number(node: cst.BaseExpression) -> int | float | None:
-    """The number that ``node`` is literally; None where it is none that all floating dtypes can compute with."""
+    """The number that ``node`` is literally; None where not all floating dtypes can represent it."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = number(node.expression)
         return None if inner is None else -inner

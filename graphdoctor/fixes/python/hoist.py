@@ -64,9 +64,9 @@ def _unchanged(value: cst.CSTNode, editor: Editor) -> None:
         for node in editor.mentions(function, name):
             outer = editor.parent(node)
             call = editor.parent(outer) if isinstance(outer, cst.Attribute) and outer.value is node else None
-            is_told = isinstance(call, cst.Call) and isinstance(editor.parent(call), cst.Expr)
+            is_statement = isinstance(call, cst.Call) and isinstance(editor.parent(call), cst.Expr)
             is_stored = isinstance(outer, (cst.Attribute, cst.Subscript)) and not is_read(outer, editor)
-            if is_told or is_stored or isinstance(outer, cst.AugAssign):
+            if is_statement or is_stored or isinstance(outer, cst.AugAssign):
                 raise Refuse(f"`{name}` is changed in line {editor.location(node).line}, and all calls would share it")
 
 

@@ -47,7 +47,7 @@ def _base(node: cst.BaseExpression, hit: Hit, editor: Editor, depth: int = 0) ->
     if isinstance(node, cst.Name):
         value = assigned(node, editor)
         inner = _base(value, hit, editor, depth + 1) if value is not None else ""
-        return inner or _once(node, editor)
+        return inner or _evaluated_once(node, editor)
     if isinstance(node, cst.UnaryOperation):
         return _base(node.expression, hit, editor, depth + 1)
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
@@ -72,7 +72,7 @@ def _literal(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.expression if isinstance(node, cst.UnaryOperation) else node
 
 
-def _once(name: cst.Name, editor: Editor) -> str:
+def _evaluated_once(name: cst.Name, editor: Editor) -> str:
     """A name that its function binds at most once keeps its shape."""
     function = editor.function_of(name)
     bound = editor.assignments(function, name.value) if function is not None else []

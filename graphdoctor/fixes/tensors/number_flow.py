@@ -37,7 +37,7 @@ _BOUNDS = words("clamp clamp_max clamp_min clip")
 
 
 class Flow:
-    """Collects the edits of one rewrite; ``base`` tells what the hit knows."""
+    """Collects the edits of one rewrite; ``base`` has what the hit knows."""
 
     def __init__(self, hit: Hit, editor: Editor) -> None:
         self.hit = hit

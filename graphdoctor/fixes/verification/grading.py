@@ -1,4 +1,4 @@
-"""What verification says of one fix: its grade, whether it is verified and for what, and in sentences what was seen."""
+"""The result of verification for one fix: its grade, whether it is verified and for what, and sentences on both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def finding(
 ) -> Finding:
     """``found`` with what is known of its fix.
 
-    ``trial`` has all fixes that stood the proof, ``dropped`` says why others did not.
+    ``trial`` has all fixes that stood the proof, ``dropped`` has the reasons for the others.
     """
     fix = found.fix
     if fix is None or fix.safety == "manual":
@@ -115,7 +115,7 @@ def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> 
 
 
 def _alone(found: Finding, trials: Trials, before: Sequence[DynamicRun], together: int) -> Iterable[str]:
-    """The count with this fix alone, where that says more than the count with all."""
+    """The count with this fix alone, where it differs from the count with all."""
     if trials.each and together > 1 and found.status == "confirmed" and trials.has_time():
         last = before[-1]
         after = len(trials.attempt([found], last.mode).breaks)

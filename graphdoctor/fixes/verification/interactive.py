@@ -1,4 +1,4 @@
-"""Choosing fixes one by one: what is asked, and what the answers mean. No terminal here."""
+"""Choosing fixes one by one: the questions, and what the answers mean. No terminal here."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Copies(Protocol):
         """
 
     def vary(self, texts: Mapping[str, str], known: Sequence[Known] = ()) -> Sequence[Varied]:
-        """Run in eager on varied inputs, one ``Varied`` for each mode that came to its end."""
+        """Run in eager on varied inputs, one ``Varied`` for each mode that finished."""
 
     def repeat(self) -> Sequence[Varied]:
         """Run the original once more: what differs from its first run is not compared from now on."""
@@ -83,9 +83,9 @@ class Trial:
 
 
 class Trials:
-    """Tries sets of fixes on ``copies``, each once, within ``seconds`` for what is asked with ``has_time``.
+    """Tries sets of fixes on ``copies``, each once, for at most ``seconds`` (see ``has_time``).
 
-    ``each`` asks for more than whether the fixes are right together.
+    With ``each``, single fixes are tried too, not only all together.
     """
 
     def __init__(self, texts: Mapping[str, str], copies: Copies, each: bool, seconds: float) -> None:
@@ -98,7 +98,7 @@ class Trials:
         self.seen: Seen = {}
         #: The original on varied inputs, one for each mode.
         self.recorded: Sequence[Varied] = ()
-        #: What differs between two runs of the original; None until somebody asked.
+        #: What differs between two runs of the original; None until it is needed.
         self.noise: tuple[str, ...] | None = None
 
     def has_time(self) -> bool:
@@ -141,7 +141,7 @@ class Trials:
         return self.varied(applied)[1] or self.attempt(applied, self._before[-1].mode).changes
 
     def varied_in_all_modes(self) -> bool:
-        """Whether the original ran on varied inputs in each mode, so that a comparison says something."""
+        """Whether the original ran on varied inputs in each mode, so that a comparison means something."""
         return {v.mode for v in self.recorded if v.calls} >= {run.mode for run in self._before}
 
     def varied(self, applied: Sequence[Finding]) -> tuple[str, str]:

@@ -124,7 +124,7 @@ def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
 
 
 def _together(proved: tuple[Finding, ...], trials: Trials) -> tuple[Finding, ...]:
-    """``proved``, where those that are written without being asked for also hold together and without the others."""
+    """``proved``, where those that are written by default also hold together without the others."""
     written, _ = select_fixes(proved, unsafe=False, owner=None)
     verified = [f for f in written if f.fix is not None and label(f.fix) == "verified"]
     if not verified:

@@ -1,6 +1,6 @@
 """Python imports this at its start, because ``graphdoctor run`` puts its folder on PYTHONPATH; the user's own follows.
 
-A sitecustomize is the only way into a process that somebody else starts with ``python script.py``: the script, its
+A sitecustomize is the only way into a process that others start with ``python script.py``: the script, its
 arguments, ``__main__`` and ``sys.path`` stay as they are without graphdoctor.
 """
 

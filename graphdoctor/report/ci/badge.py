@@ -46,7 +46,7 @@ def as_svg(summary: Summary) -> str:
 
 
 def _message(summary: Summary) -> tuple[str, str]:
-    """What the badge says, and its colour; without a run it does not say that there are none."""
+    """The text of the badge, and its colour; without a run it does not claim that there are no breaks."""
     if summary.verdict == "nothing-compiled":
         return "nothing compiled", _BAD
     if summary.verdict == "not-run":

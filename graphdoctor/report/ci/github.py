@@ -23,7 +23,7 @@ _KINDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def render(diagnosis: Diagnosis) -> str:
-    """At most 10 commands of each kind, what could not be looked at first, and one line that is none."""
+    """At most 10 commands of each kind, problems first, and one line that is no command."""
     shown = printable(new_first(from_repository(diagnosis)))
     findings = [finding for finding in shown.findings if finding.status != "refuted"]
     commands = [("error", _problem(problem)) for problem in problems(shown)]

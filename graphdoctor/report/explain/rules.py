@@ -66,7 +66,7 @@ def table(rules: Sequence[Rule]) -> str:
 
 
 def page(rule: Rule, registry: Registry) -> str:
-    """Everything that a rule's file says about it, and the types of its graph breaks."""
+    """All of a rule's documentation, and the types of its graph breaks."""
     pair = fixed_example(rule)
     others = [example for example in rule.breaks if pair is None or example.strip("\n") != pair.before.strip("\n")]
     sections = [

@@ -39,7 +39,7 @@ class File:
 
 
 def files(diagnosis: Diagnosis) -> tuple[File, ...]:
-    """The files with findings of which a run says which lines it reached."""
+    """The files with findings for which a run has the lines that it reached."""
     runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
     shown = [finding for finding in diagnosis.findings if finding.status != "refuted"]
     found = (_file(path, text, runs, shown) for path, text in diagnosis.texts.items())

@@ -1,4 +1,4 @@
-"""The part of the JSON contract that says where to put torch.compile."""
+"""The part of the JSON contract on where to put torch.compile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a run in the JSON contract that say which parts and layers are at fault."""
+"""The fields of a run in the JSON contract on the parts and layers that are at fault."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LIMIT = 60_000
 #: Bytes that a finding takes at the very least: its row and its details without any text.
 _LEAST = 100
 
-#: Findings whose table says by itself what to do first.
+#: Findings whose table shows by itself what to do first.
 _SCREEN = 10
 
 #: Characters of an explanation; elsewhere a string has 300.

@@ -50,7 +50,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def _problems(shown: Diagnosis) -> Iterator[str]:
-    """What could not be looked at, as far as the headline does not say it."""
+    """Problems that the headline does not name."""
     found = problems(shown)
     for problem in found[:LIMIT]:
         text = one_line(f"{problem.title}: {problem.path + ': ' if problem.path else ''}{problem.text}")

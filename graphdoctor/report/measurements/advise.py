@@ -25,7 +25,7 @@ _WHERE: dict[Kind, str] = {
     "loss": "loss",
     "optimizer": "optimizer step",
 }
-#: Of ``rows``; the last column says what else there is to say.
+#: Of ``rows``; the last column is for remarks.
 HEADINGS = ("where", "compilations", "later calls", "breaks", "in graphs", "traced in", "")
 
 _SIZES = "Changing sizes, on the file's variants:"

@@ -27,7 +27,7 @@ _STATUS = {"ok": "", "interrupted": "", "failed": "failed: ", "skipped": "not ru
 
 @dataclass(frozen=True)
 class Row:
-    """One strategy: ``cells`` under HEADINGS, and in ``note`` why cells are empty or what else there is to say."""
+    """One strategy: ``cells`` under HEADINGS, and in ``note`` why cells are empty, and other remarks."""
 
     cells: tuple[str, ...]
     note: str

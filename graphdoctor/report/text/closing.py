@@ -54,7 +54,7 @@ def hidden(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _counted(found: Sequence[Finding]) -> str:
-    """``5 errors, 1 warning and 2 notes``; what there is none of is not named."""
+    """``5 errors, 1 warning and 2 notes``; counts of zero are left out."""
     numbers = Counter(finding.severity for finding in found)
     names = {"error": "error", "warning": "warning", "info": "note"}
     parts = [plural(numbers[severity], noun) for severity, noun in names.items() if numbers[severity]]  # type: ignore[index]

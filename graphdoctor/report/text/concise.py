@@ -41,7 +41,7 @@ def _report(shown: Diagnosis, groups: list[Iterator[str]], look: Look) -> str:
         *(f"{wording.run_title(run)}: {one_line(wording.run_counts(run))}" for run in failed),
         *terminal.ends(shown, look),
     )
-    # A headline that only counts what the last line counts says nothing.
+    # A headline that only counts what the last line counts is left out.
     return blocks((*groups, terminal.files(shown, look), terminal.notes(shown, look), terminal.comparison(shown), ends))
 
 

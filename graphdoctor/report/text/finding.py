@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
 
 
 class Findings:
-    """Shows one finding after the other. What a rule says of all its findings is said at the first of them."""
+    """Shows one finding after the other. What holds for all findings of a rule is shown at the first of them."""
 
     def __init__(self, look: Look, ran: bool = False) -> None:
         self._look = look

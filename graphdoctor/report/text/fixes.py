@@ -1,4 +1,4 @@
-"""What ``graphdoctor fix`` says: each finding by what became of it, written, offered or refused, and the proof."""
+"""The output of ``graphdoctor fix``: each finding by what became of it, written, offered or refused, and the proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line on stderr that says what graphdoctor is doing and for how long. Only on a terminal."""
+"""The line of progress on stderr: what graphdoctor is doing and for how long. Only on a terminal."""
 
 from __future__ import annotations
 

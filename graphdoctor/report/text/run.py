@@ -25,7 +25,7 @@ def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]]) -> Iterator[str]:
-    """What each run counted. Runs that say the same share their lines."""
+    """What each run counted. Runs with the same results share their lines."""
     from graphdoctor.report import optional_checks
 
     paint = Paint(look.color)
@@ -63,7 +63,7 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
     if run.outcome != "ok":
         return optional_checks.audit(run.audit) if run.audit is not None else []
     found = []
-    # Where it fails at a finding, the finding and the headline say so.
+    # Where it fails at a finding, the finding and the headline have it.
     at = (run.fullgraph.path or "", run.fullgraph.line or 0)
     if run.fullgraph.passes is not None and at not in listed:
         found.append(f"fullgraph=True {wording.fullgraph(run.fullgraph)}")

@@ -99,7 +99,7 @@ def _advice(shown: Diagnosis, look: Look) -> Iterator[str]:
 
 
 def notes(shown: Diagnosis, look: Look) -> Iterator[str]:
-    """What the user should know and no finding says."""
+    """What the user should know beside the findings."""
     paint = Paint(look.color)
     for note in shown.notes:
         yield from wrapped(note, f"{paint('note', 'bold')}: ", 6, look.width)

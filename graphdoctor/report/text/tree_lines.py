@@ -11,7 +11,7 @@ from graphdoctor.report.wording import plural, share
 if TYPE_CHECKING:
     from graphdoctor.model.runs import DynamicRun, ModuleNode
 
-#: Lines up to which the tree is shown without being asked for.
+#: Lines up to which the tree is shown without --tree.
 FEW = 12
 #: What has no operators to compile.
 _EMPTY = {"no-operators": "no operators", "not-called": "not called"}

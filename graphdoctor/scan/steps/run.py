@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ran:
-    """What was run. ``request`` is None where it was not run here; ``runs`` is None where nothing was run at all."""
+    """The runs of a scan. ``request`` is None where it was not run here, ``runs`` where nothing was run at all."""
 
     request: runner.RunRequest | None = None
     runs: tuple[DynamicRun, ...] | None = None

@@ -37,10 +37,10 @@ class Effect:
     def defaults(self, text: str) -> list[str]:
         """What runs only where a lookup finds nothing else, if the file that is decorated holds ``text``.
 
-        A file that names what is asked for, ``_kind``, also in ``kind=`` or ``choose_kind``, makes its own choice.
+        A file that names that attribute, ``_kind``, also in ``kind=`` or ``choose_kind``, makes its own choice.
         """
         elsewhere = text.replace(self.name, "") if self.lookups else ""
-        return [name for name, asked in self.lookups.items() if not _names(elsewhere, asked.strip("_"))]
+        return [name for name, attribute in self.lookups.items() if not _names(elsewhere, attribute.strip("_"))]
 
 
 NOTHING = Effect("", False, {})
@@ -73,10 +73,10 @@ def _lookups(decorator: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> dict[s
         lookup = made.get(callee.value) if type(callee) is cst.Name else callee
         if type(lookup) is not cst.Call or len(lookup.args) < 2 or not _gets(lookup.func):
             continue
-        asked, default = lookup.args[0].value, lookup.args[-1].value
+        lookup_name, default = lookup.args[0].value, lookup.args[-1].value
         name = default.value if type(default) is cst.Name else ""
-        if type(asked) is cst.Attribute and name in originals and name not in called:
-            found[originals[name]] = asked.attr.value
+        if type(lookup_name) is cst.Attribute and name in originals and name not in called:
+            found[originals[name]] = lookup_name.attr.value
     return found
 
 
@@ -91,7 +91,7 @@ def _makes_function(node: cst.FunctionDef) -> bool:
 
 
 def _gets(func: cst.BaseExpression) -> bool:
-    """Whether a call of ``func`` looks something up, as far as its name tells: ``table.get``, ``get_kernel``."""
+    """Whether a call of ``func`` looks something up, judging by its name: ``table.get``, ``get_kernel``."""
     name = func.attr if type(func) is cst.Attribute else func
     return type(name) is cst.Name and name.value.startswith("get")
 

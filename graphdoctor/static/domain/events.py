@@ -79,7 +79,7 @@ class Call(Event):
 
 @frozen
 class Truth(Event):
-    """Python asks a value whether it is true. ``node`` is the expression that is asked, ``value`` what it is."""
+    """The truth of a value is tested. ``node`` is the expression, ``value`` what is known of it."""
 
     value: Value
     context: Literal["if", "while", "ternary", "and", "or", "not", "comprehension", "assert", "in", "call", "match"]
@@ -197,14 +197,14 @@ class Specialise(Event):
 
 @frozen
 class Decide(Event):
-    """What is traced depends on a number that was read from tensor data. ``how`` names what asks for it."""
+    """What is traced depends on a number that was read from tensor data; ``how`` names the construct."""
 
     how: Literal["if", "range", "set", "repeat", "size"]
 
 
 @frozen
 class Iterate(Event):
-    """A tensor is iterated of which data says how many rows it has."""
+    """A tensor with a data-dependent number of rows is iterated."""
 
     value: Value
 
@@ -218,7 +218,7 @@ class Grow(Event):
 
 @frozen
 class ReadGlobal(Event):
-    """A number bound at module level is read, which another function or a loop binds anew."""
+    """A number bound at module level is read, and a function or a loop rebinds it."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Packages that load their modules when a name is first asked for: the names that they promise.
+"""Packages that import their modules on first use of a name: the names that they export.
 
 Such an ``__init__.py`` makes its names at run time, in ways of its own, and imports them for type checkers under
 ``if TYPE_CHECKING:``. That is where they are read here; the files are not executed.

@@ -60,7 +60,7 @@ class Scope:
         (scope or self).names[name] = value
 
     def forget(self, dotted: str) -> None:
-        """Drop what is known of ``dotted`` and its attributes by narrowing, now that it is bound anew."""
+        """Drop what is known of ``dotted`` and its attributes by narrowing, now that it is rebound."""
         if dotted.partition(".")[0] in self.narrowed:
             for name in [n for n in self.names if "." in n and (n == dotted or n.startswith(dotted + "."))]:
                 del self.names[name]
@@ -89,7 +89,7 @@ class ModuleInfo:
 
     @cached_property
     def key(self) -> str:
-        """What tells it from other modules, of which several may have one name."""
+        """Identifies it among modules, of which several may have the same name."""
         return str(self.source.file)
 
     @cached_property
@@ -103,9 +103,9 @@ class ModuleInfo:
         return package_of(self.source.file.resolve())[1]
 
     def break_reference_cycles(self) -> None:
-        """Cut the circles in which functions and classes refer to the module, when all is said of it.
+        """Break the reference cycles of functions and classes with their module, when its analysis is done.
 
-        The memory is given back at once then: that a collector finds them costs a tenth of a scan.
+        The memory is freed at once then: a pass of the garbage collector costs a tenth of a scan.
         """
         for value in self.scope.names.values():
             if isinstance(value, Class) and value.info.module is self:
@@ -128,7 +128,7 @@ class FunctionInfo:
     #: ``staticmethod``, ``classmethod``, ``property``, ``disable``, ``contextmanager``, ... by resolved name.
     markers: frozenset[str]
     defaults: dict[str, Value]
-    #: What annotations say, by their ids, as far as it was asked.
+    #: The values that annotations stand for, by the ids of their nodes, as far as they were needed.
     promises: dict[int, Value] = field(default_factory=dict)
 
     @cached_property
@@ -238,7 +238,7 @@ class ClassInfo:
 
     @cached_property
     def is_module(self) -> bool:
-        """True when it derives from nn.Module, as far as the names of its bases tell."""
+        """True when it derives from nn.Module, judging by the names of its bases."""
         for name in self.externals:
             last = name.rpartition(".")[2]
             if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
@@ -264,7 +264,7 @@ class Project:
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
-        #: What listens to what is asked of their classes.
+        #: Records the attributes that are looked up in their classes.
         self.lookups = LookupLog()
 
     def read(self, file: Path) -> tuple[str, str]:

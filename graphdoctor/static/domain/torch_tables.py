@@ -225,7 +225,7 @@ NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] 
 #: Modules whose call gives a tuple whose first element is a tensor.
 TUPLE_MODULES = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss"})
 
-#: Functions that say that a size of a tensor varies.
+#: Functions that mark a size of a tensor as varying.
 MARKS_DYNAMIC = frozenset((
     "torch._dynamo.mark_dynamic", "torch._dynamo.maybe_mark_dynamic", "torch._dynamo.mark_unbacked",
     "torch._dynamo.decorators.mark_dynamic", "torch._dynamo.decorators.mark_unbacked",

@@ -1,6 +1,6 @@
 """Abstract values: what the static pass knows of an expression without running it.
 
-The question asked of every value is the one Dynamo asks: is it *tensor data* (its contents are unknown while tracing),
+For every value the question is the one of Dynamo: is it *tensor data* (its contents are unknown while tracing),
 or something a trace may look at (shapes, dtypes, flags, None, Python numbers, configuration)?
 Unknown stays ``Unknown``, and rules are silent about it.
 """
@@ -29,7 +29,7 @@ class Unknown(Value):
 
 @frozen
 class Tensor(Value):
-    """Tensor data. ``sure`` is False where tensor-ness is assumed (an unannotated argument of ``forward``)."""
+    """Tensor data. ``is_known`` is False where that is only assumed (an unannotated argument of ``forward``)."""
 
     #: "bool", "int", "float" or "complex".
     dtype: str | None = None
@@ -44,7 +44,7 @@ class Tensor(Value):
     sparse: bool = False
     #: 0-d and made from Python numbers alone (``torch.tensor(3)``, ``torch.div(n, 2)``): usable as a size.
     constant: bool = False
-    #: The sizes, where a literal says them: ``torch.rand(4, 8)``.
+    #: The sizes, where they are literals: ``torch.rand(4, 8)``.
     sizes: tuple[int, ...] | None = None
     #: How many rows it has depends on data, as with what ``nonzero`` gives in compiled code: an unbacked size.
     unbacked: bool = False
@@ -67,7 +67,7 @@ class Const(Value):
 class SkippedDefault(Const):
     """None that eager code would have replaced: ``if mask is None and not is_compiling(): mask = ...``.
 
-    ``origin`` tells the tests apart: what stands behind the first use of such a None is never reached.
+    ``origin`` identifies the test: code behind the first use of such a None is never reached.
     """
 
     origin: int = 0

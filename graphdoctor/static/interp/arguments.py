@@ -53,20 +53,20 @@ def _is_plain(node: cst.BaseExpression) -> bool:
 
 
 def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...], kwargs: Kwargs) -> dict[str, Value]:
-    """Parameter values of a call, by Python's rules; what an argument does not say its annotation may."""
+    """Parameter values of a call, by Python's rules; unknown arguments have the value of their annotation."""
     params = info.node.params
     names: dict[str, Value] = {}
     positional = [*params.posonly_params, *params.params]
-    given = list(args)
+    positional_args = list(args)
     spread: Value | None = None
-    for position, arg in enumerate(given):
+    for position, arg in enumerate(positional_args):
         if isinstance(arg, Seq) and arg.kind == "star":
-            spread, given = arg.element, given[:position]
+            spread, positional_args = arg.element, positional_args[:position]
             break
     for position, param in enumerate(positional):
         name = param.name.value
-        if position < len(given):
-            names[name] = given[position]
+        if position < len(positional_args):
+            names[name] = positional_args[position]
         elif name in kwargs:
             names[name] = kwargs[name]
         elif spread is not None:
@@ -79,7 +79,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
         name = param.name.value
         names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
     if type(params.star_arg) is cst.Param:
-        extra = given[len(positional) :]
+        extra = positional_args[len(positional) :]
         known = spread is None
         names[params.star_arg.name.value] = (
             Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
@@ -104,21 +104,21 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
 
 
 def _rather_declared(value: Value, declared: Value) -> bool:
-    """Whether a callee that asks for a container knows better than a caller whose value may be a tensor.
+    """Whether a callee annotated with a container overrules a caller whose value may be a tensor.
 
     What was surely computed as a tensor serves as a list too, but not as a dict.
     """
-    asked = kinds(declared)
-    if Tensor in asked or not asked & {Seq, Mapping}:
+    classes = kinds(declared)
+    if Tensor in classes or not classes & {Seq, Mapping}:
         return False
-    return Mapping in asked or not any(is_sure_tensor(option) for option in options(value))
+    return Mapping in classes or not any(is_sure_tensor(option) for option in options(value))
 
 
 def _asks_for_number(declared: Value) -> bool:
     """Whether an annotation promises a Python number, or None."""
     numbers = ("int", "float", "bool")
-    asked = [option for option in options(declared) if option != NONE]
-    return bool(asked) and all(isinstance(option, PythonValue) and option.kind in numbers for option in asked)
+    types = [option for option in options(declared) if option != NONE]
+    return bool(types) and all(isinstance(option, PythonValue) and option.kind in numbers for option in types)
 
 
 def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.BaseExpression) -> Value:

@@ -127,7 +127,7 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
 
 
 def rows_of(tensor: Tensor) -> PythonValue:
-    """How many rows ``tensor`` has. Where data says it, that is a number read from data."""
+    """How many rows ``tensor`` has; a data-dependent number where that depends on data."""
     sample = tensor.sizes[0] if tensor.sizes else None
     return PythonValue("int", shape=True, sample=sample, data_dependent=tensor.unbacked)
 

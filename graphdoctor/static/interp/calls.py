@@ -1,13 +1,15 @@
-"""Calls: resolve the callee, follow it into scanned code as Dynamo inlines it, or ask what is known of libraries."""
+"""Calls: resolve the callee, follow it into scanned code as Dynamo inlines it, or use the models of libraries."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
 from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
-from graphdoctor.static.domain.events import ArgumentCall, Build, Call, CompiledCall
+from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import holds_tensor, join, options
 from graphdoctor.static.domain.values import (
@@ -31,11 +33,10 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import arguments, definitions, expressions, objects, predicates, statements
+from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
 from graphdoctor.static.memo.summaries import call_key
-from graphdoctor.syntax.walk import walk
 
 Kwargs = dict[str, Value]
 
@@ -67,7 +68,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         scanned = any(isinstance(option, (Function, Compiled)) for option in callee.options)
         results: list[Value] = []
         for option in callee.options:
-            # Which of several is called the settings say; one that a library made of the others is not taken for it.
+            # Settings decide which of several is called; an object that a library made is not assumed to be the one.
             with interpreter.path(untaken=scanned and isinstance(option, ExternalObject)):
                 results.append(apply(interpreter, node, option, args, kwargs, used))
         result = join(*results)
@@ -81,7 +82,7 @@ def _call_unknown(interpreter: Interpreter, node: cst.Call, func: cst.Attribute,
     args, kwargs = arguments.passed(interpreter, node)
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
-        # Only modules are asked for their parameters.
+        # Only modules have parameters.
         return Seq("iterator", None, Tensor("float", owned=True))
     return UNKNOWN
 
@@ -108,33 +109,35 @@ def apply(
     used: bool = True,
 ) -> Value:
     """Call ``callee``, one alternative, with values."""
-    if isinstance(callee, Function):
-        return call_function(interpreter, node, callee, args, kwargs)
-    if isinstance(callee, Class):
-        return objects.instantiate(interpreter, node, callee, args, kwargs)
-    if isinstance(callee, Instance):
-        return call_instance(interpreter, node, callee, args, kwargs)
-    if isinstance(callee, Compiled):
-        return call_compiled(interpreter, node, callee, args, kwargs)
-    if isinstance(callee, TorchModule):
-        interpreter.emit(
-            Call, node, qualname=f"{callee.qualname}.forward", args=args, kwargs=kwargs, receiver=callee, used=used
-        )
-        result = torch_functions.call_module(interpreter, node, callee, args, kwargs)
-        return _hooked(interpreter, node, callee, callee.hooks, args, result)
-    if isinstance(callee, External):
-        interpreter.callees[id(node)] = callee.qualname
-        return dispatch.call_external(interpreter, node, callee.qualname, args, kwargs, used)
-    if isinstance(callee, Method):
-        return methods.call_method(interpreter, node, callee.receiver, callee.name, args, kwargs, used)
-    if isinstance(callee, Partial):
-        return apply(interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used)
-    if isinstance(callee, ExternalObject):
-        interpreter.emit(
-            Call, node, qualname=f"{callee.qualname}.__call__", args=args, kwargs=kwargs, receiver=callee, used=used
-        )
-        return dispatch.call_returned(interpreter, node, callee, args, kwargs)
-    return UNKNOWN
+    call = _CALLS.get(type(callee))
+    return UNKNOWN if call is None else call(interpreter, node, callee, args, kwargs, used)
+
+
+def _call_module(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    callee: TorchModule,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    qualname = f"{callee.qualname}.forward"
+    interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=callee, used=used)
+    result = torch_functions.call_module(interpreter, node, callee, args, kwargs)
+    return _hooked(interpreter, node, callee, callee.hooks, args, result)
+
+
+def _call_external_object(
+    interpreter: Interpreter,
+    node: cst.CSTNode,
+    callee: ExternalObject,
+    args: tuple[Value, ...],
+    kwargs: Kwargs,
+    used: bool,
+) -> Value:
+    qualname = f"{callee.qualname}.__call__"
+    interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=callee, used=used)
+    return dispatch.call_returned(interpreter, node, callee, args, kwargs)
 
 
 def call_instance(
@@ -164,10 +167,10 @@ def _hooked(
     args: tuple[Value, ...],
     result: Value,
 ) -> Value:
-    """What a module gives once its forward hooks ran; what a hook returns replaces the result."""
+    """The result of a module after its forward hooks; what a hook returns replaces the result."""
     for hook in hooks:
-        given = module, Seq("tuple", args), result
-        returned = join(*(apply(interpreter, node, option, given, {}) for option in options(hook)))
+        hook_args = module, Seq("tuple", args), result
+        returned = join(*(apply(interpreter, node, option, hook_args, {}) for option in options(hook)))
         result = result if returned == NONE else returned
     return result
 
@@ -185,7 +188,7 @@ def call_compiled(
             args=args,
             kwargs=kwargs,
             loops=frame.loops,
-            loaders=_loaders(interpreter, frame.loops),
+            loaders=iteration.loaders(interpreter, frame.loops),
             dynamic=interpreter.dynamic,
         )
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
@@ -196,24 +199,6 @@ def call_compiled(
         return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
     finally:
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
-
-
-def _loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) -> tuple[Build, ...]:
-    """The data loaders that ``loops`` iterate, directly or through ``enumerate`` and the like."""
-    found: list[Build] = []
-    for loop in loops:
-        if type(loop) is cst.For:
-            with interpreter.path(muted=True):
-                values = [expressions.evaluate(interpreter, n) for n in walk(loop.iter) if type(n) is cst.Name]
-            built = [interpreter.built(option) for value in values for option in options(value)]
-            found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
-    return tuple(replace(b, args=tuple(_data(interpreter, a) for a in b.args)) for b in found)
-
-
-def _data(interpreter: Interpreter, value: Value) -> Value:
-    """The tensor in a ``TensorDataset``, else ``value``."""
-    made = interpreter.built(value)
-    return made.args[0] if made is not None and made.args and made.qualname.endswith(".TensorDataset") else value
 
 
 def call_method(
@@ -265,7 +250,7 @@ def call_function(
         return ExternalObject(f"{info.module.name}.{info.qualname}")
     inside = frame.compiled and frame.function is not None
     if inside and any(map(_holds_sparse, names.values())):
-        # The graph ended where it was made sparse, which is said there: others may give the function a dense tensor.
+        # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
         names = {k: join(*map(_dense, options(v))) for k, v in names.items()}
     if info in interpreter.active:
         # A counter that changes with each level of a recursion would be a new call each time.
@@ -366,7 +351,7 @@ def _worth_following(interpreter: Interpreter, info: FunctionInfo) -> bool:
     return info.module is interpreter.main or info.name in CONSTRUCTORS
 
 
-#: Methods that make an object what it is.
+#: Methods that initialise an object.
 CONSTRUCTORS = ("__init__", "__post_init__")
 
 
@@ -388,3 +373,25 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     if isinstance(result, Unknown) and info.node.returns is not None:
         return definitions.annotation(interpreter, info.node.returns.annotation)
     return result
+
+
+#: How a value is called, by its class; of what has no entry, nothing is known.
+_CALLS: dict[type[Value], Callable[[Interpreter, cst.CSTNode, Any, tuple[Value, ...], Kwargs, bool], Value]] = {
+    Function: lambda interpreter, node, callee, args, kwargs, _: call_function(interpreter, node, callee, args, kwargs),
+    Class: lambda interpreter, node, callee, args, kwargs, _: objects.instantiate(
+        interpreter, node, callee, args, kwargs
+    ),
+    Instance: lambda interpreter, node, callee, args, kwargs, _: call_instance(interpreter, node, callee, args, kwargs),
+    Compiled: lambda interpreter, node, callee, args, kwargs, _: call_compiled(interpreter, node, callee, args, kwargs),
+    TorchModule: _call_module,
+    External: lambda interpreter, node, callee, args, kwargs, used: dispatch.call_external(
+        interpreter, node, callee.qualname, args, kwargs, used
+    ),
+    Method: lambda interpreter, node, callee, args, kwargs, used: methods.call_method(
+        interpreter, node, callee.receiver, callee.name, args, kwargs, used
+    ),
+    Partial: lambda interpreter, node, callee, args, kwargs, used: apply(
+        interpreter, node, callee.function, (*callee.args, *args), {**dict(callee.kwargs), **kwargs}, used
+    ),
+    ExternalObject: _call_external_object,
+}

@@ -223,7 +223,7 @@ def _match(interpreter: Interpreter, node: cst.Match) -> bool:
 
 
 def _know(interpreter: Interpreter, name: str | None, narrowed: Value, subject: Value) -> None:
-    """Note what a pattern says of the subject, where that is a name or an attribute."""
+    """Note what a matched pattern implies for the subject, where that is a name or an attribute."""
     if name is not None and narrowed is not subject:
         conditions.note(interpreter, name, narrowed)
 

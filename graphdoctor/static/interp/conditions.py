@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -18,6 +18,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     Mapping,
+    NameOf,
     OneOf,
     PythonValue,
     Seq,
@@ -46,7 +47,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     """Whether ``test`` is true. Emits ``Truth``."""
     if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         return Answer(
-            *(None if said is None else not said for said in ask(interpreter, test.expression, context, branch))
+            *(None if answer is None else not answer for answer in ask(interpreter, test.expression, context, branch))
         )
     if type(test) is cst.BooleanOperation:
         is_and = type(test.operator) is cst.And
@@ -84,7 +85,7 @@ def _sampled(value: Value) -> bool | None:
 
 
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
-    """Refine names (and dotted attributes) by what ``test`` being ``positive`` says of them."""
+    """Narrow names (and dotted attributes) to the values for which ``test`` is ``positive``."""
     # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
     if type(test) in (cst.Name, cst.Attribute):
         if positive:
@@ -113,18 +114,18 @@ def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> No
     if not test.args or any(dotted(arg.value) is None or arg.star or arg.keyword for arg in test.args[:1]):
         return
     with interpreter.path(muted=True):
-        asked = expressions.evaluate(interpreter, test.func)
+        predicate = expressions.evaluate(interpreter, test.func)
     first = test.args[0].value
-    if asked == External("builtins.isinstance") and len(test.args) == 2:
+    if predicate == External("builtins.isinstance") and len(test.args) == 2:
         _refine_class(interpreter, first, expressions.evaluate(interpreter, test.args[1].value), positive)
-    elif asked == External("torch.is_tensor"):
+    elif predicate == External("torch.is_tensor"):
         _refine_class(interpreter, first, External("torch.Tensor"), positive)
-    elif isinstance(asked, Function) and len(test.args) == 1:
-        predicates.narrow(interpreter, asked, first, positive)
+    elif isinstance(predicate, Function) and len(test.args) == 1:
+        predicates.narrow(interpreter, predicate, first, positive)
 
 
 def _refine_class(interpreter: Interpreter, node: cst.BaseExpression, wanted: Value, positive: bool) -> None:
-    """Refine ``node`` by whether it is an instance of ``wanted``. What was only assumed to be a tensor is none then."""
+    """Narrow ``node`` by whether it is an instance of ``wanted``; an assumed tensor may then turn out to be none."""
     name = dotted(node)
     if name is None:
         return
@@ -148,7 +149,7 @@ def _known(value: Value) -> Value:
 
 
 def keep_missing(interpreter: Interpreter, test: cst.BaseExpression) -> None:
-    """Behind ``if x is None and not is_compiling(): ...``, a trace goes on with the None that eager code replaces."""
+    """Behind ``if x is None and not is_compiling(): ...``, a trace continues with the None that eager code replaces."""
     if type(test) is not cst.BooleanOperation or type(test.operator) is not cst.And:
         return
     for side, other in ((test.left, test.right), (test.right, test.left)):
@@ -209,76 +210,125 @@ def dotted(node: cst.BaseExpression) -> str | None:
 
 
 def fits(value: Value, wanted: Value) -> bool | None:
-    """``isinstance(value, wanted)`` as far as it is known."""
-    if isinstance(wanted, Seq) and wanted.items is not None:
-        verdicts = [fits(value, w) for w in wanted.items]
-        return True if True in verdicts else None if None in verdicts else False
-    if isinstance(value, Unknown) or isinstance(wanted, Unknown):
-        return None
-    if isinstance(wanted, OneOf):
-        agreed = {fits(value, option) for option in wanted.options}
-        return agreed.pop() if len(agreed) == 1 else None
-    if isinstance(wanted, External):
-        return _fits_external(value, wanted.qualname)
-    if isinstance(wanted, Class):
-        if isinstance(value, Instance):
-            return value.info.is_a(wanted.info)
-        if isinstance(value, Tensor):
-            return None if not value.is_known or wanted.info.derives("torch.Tensor") else False
-        return False if isinstance(value, (Const, Seq, Mapping)) else None
-    return None
+    """``isinstance(value, wanted)``; None where that is not known."""
+    check = _CHECKS.get(type(wanted))
+    return None if check is None else check(value, wanted)
 
+
+def _fits_any(value: Value, wanted: Seq) -> bool | None:
+    if wanted.items is None:
+        return None
+    verdicts = [fits(value, item) for item in wanted.items]
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def _fits_whichever(value: Value, wanted: OneOf) -> bool | None:
+    verdicts = {fits(value, option) for option in wanted.options}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _fits_class(value: Value, wanted: Class) -> bool | None:
+    if isinstance(value, Instance):
+        return value.info.is_a(wanted.info)
+    if isinstance(value, Tensor):
+        return None if not value.is_known or wanted.info.derives("torch.Tensor") else False
+    return False if isinstance(value, (Const, Seq, Mapping)) else None
+
+
+def _fits_external(value: Value, wanted: External) -> bool | None:
+    check = _EXTERNAL_CHECKS.get(type(value))
+    return None if check is None else check(value, wanted.qualname, wanted.qualname.rpartition(".")[2])
+
+
+#: Whether a value is an instance of what ``isinstance`` names, by the class of the latter.
+_CHECKS: dict[type[Value], Callable[[Value, Any], bool | None]] = {
+    Seq: _fits_any,
+    OneOf: _fits_whichever,
+    External: _fits_external,
+    Class: _fits_class,
+}
 
 #: builtin types by the Python kinds they accept
 _KINDS = {
     "int": {"int", "bool"}, "float": {"float"}, "bool": {"bool"}, "str": {"str"}, "bytes": {"bytes"},
     "complex": {"complex"}, "NoneType": {"NoneType"},
 }  # fmt: skip
+_CONTAINERS = {"list", "tuple", "set", "dict", "frozenset"}
 
 #: Kinds of Python values that no tensor is.
 _NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}
+_TENSORS = {"Tensor", "Parameter"}
+_MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
 
 
-def _fits_external(value: Value, qualname: str) -> bool | None:
-    name = qualname.rpartition(".")[2]
-    if isinstance(value, Const) and value.value is None:
+def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
+    if name in ("ndarray", "generic"):
+        return value.numpy if value.is_known else None
+    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
+        return True if value.is_known and name == "Tensor" else None
+    return False if qualname.startswith("builtins.") and value.is_known else None
+
+
+def _constant_fits(value: Const, qualname: str, name: str) -> bool | None:
+    if value.value is None:
         return name in ("NoneType", "object")
-    if isinstance(value, Tensor):
-        if name in ("ndarray", "generic"):
-            return value.numpy if value.is_known else None
-        if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
-            return True if value.is_known and name == "Tensor" else None
-        if qualname.startswith("builtins.") and value.is_known:
-            return False
-        return None
     if qualname.startswith("builtins."):
-        kind = (
-            type(value.value).__name__
-            if isinstance(value, Const)
-            else value.kind
-            if isinstance(value, PythonValue)
-            else None
-        )
-        if name in _KINDS and kind is not None:
-            return None if kind == "object" else kind in _KINDS[name]
-        if name in ("list", "tuple", "set", "dict", "frozenset"):
-            if isinstance(value, Seq):
-                return value.kind == name or (name == "tuple" and value.kind == "size")
-            if isinstance(value, Mapping):
-                return name == "dict"
-            if isinstance(value, (Const, Instance, Function, TorchModule)) or kind not in (None, "object"):
-                return False
+        return _kind_fits(type(value.value).__name__, name)
+    if name in _TENSORS:
+        return False
+    return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None
+
+
+def _python_value_fits(value: PythonValue, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        return _kind_fits(value.kind, name)
+    return False if name in _TENSORS and value.kind in _NO_TENSORS else None
+
+
+def _kind_fits(kind: str, name: str) -> bool | None:
+    """Whether a Python value of ``kind`` is an instance of the builtin type ``name``."""
+    if kind == "object":
         return None
-    if name in ("Tensor", "Parameter"):
-        if isinstance(value, PythonValue) and value.kind in _NO_TENSORS:
-            return False
-        return False if isinstance(value, (Const, Seq, Mapping, Instance, TorchModule, Function)) else None
-    if qualname == "torch.nn.Module" or qualname == "torch.nn.modules.module.Module":
-        if isinstance(value, Instance):
-            return value.info.is_module
-        return isinstance(value, TorchModule) or None
-    if isinstance(value, TorchModule):
-        return True if value.qualname == qualname else value.qualname.rpartition(".")[2] == name
-    if isinstance(value, Const):
-        return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None
-    return None
+    return kind in _KINDS[name] if name in _KINDS else False if name in _CONTAINERS else None
+
+
+def _sequence_fits(value: Seq, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        is_tuple = name == "tuple" and value.kind == "size"
+        return value.kind == name or is_tuple if name in _CONTAINERS else None
+    return False if name in _TENSORS else None
+
+
+def _mapping_fits(_value: Mapping, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        return name == "dict" if name in _CONTAINERS else None
+    return False if name in _TENSORS else None
+
+
+def _instance_fits(value: Instance, qualname: str, name: str) -> bool | None:
+    return value.info.is_module if qualname in _MODULES else _function_fits(value, qualname, name)
+
+
+def _function_fits(_value: Value, qualname: str, name: str) -> bool | None:
+    return False if name in (_CONTAINERS if qualname.startswith("builtins.") else _TENSORS) else None
+
+
+def _module_fits(value: TorchModule, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins.") or name in _TENSORS:
+        return _function_fits(value, qualname, name)
+    return qualname in _MODULES or value.qualname == qualname or value.qualname.rpartition(".")[2] == name
+
+
+#: Whether a value is an instance of a library's class ``qualname``, whose last part is ``name``, by the value's class.
+_EXTERNAL_CHECKS: dict[type[Value], Callable[[Any, str, str], bool | None]] = {
+    Tensor: _tensor_fits,
+    Const: _constant_fits,
+    SkippedDefault: _constant_fits,
+    PythonValue: _python_value_fits,
+    NameOf: _python_value_fits,
+    Seq: _sequence_fits,
+    Mapping: _mapping_fits,
+    Instance: _instance_fits,
+    Function: _function_fits,
+    TorchModule: _module_fits,
+}

@@ -230,7 +230,7 @@ def parameters(params: cst.Parameters) -> Sequence[cst.Param]:
 
 
 def annotation(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
-    """The value an annotation promises; Unknown where it says nothing of tensor data."""
+    """The value that an annotation stands for; Unknown where that does not show whether it is tensor data."""
     if type(node) is cst.Name:
         return NONE if node.value == "None" else _plain(_peek(interpreter, node))
     if type(node) is cst.SimpleString:
@@ -272,7 +272,7 @@ def _plain(value: Value) -> Value:
     if isinstance(value, OneOf):
         return _union([_plain(option) for option in value.options])
     if isinstance(value, Class):
-        # What its attributes hold is looked up when it is asked for.
+        # What its attributes hold is looked up on first use.
         return Instance(value.info, may_be_subclass=not value.info.is_module)
     if not isinstance(value, External):
         return UNKNOWN

@@ -85,7 +85,7 @@ def _was_tensor(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
 def truth(
     interpreter: Interpreter, node: cst.BaseExpression, value: Value, context: str, branch: cst.CSTNode | None = None
 ) -> bool | None:
-    """Ask ``value`` whether it is true. Emits ``Truth`` when it may be tensor data."""
+    """Whether ``value`` is true. Emits ``Truth`` when it may be tensor data."""
 
     if may_be_tensor(value):
         interpreter.emit(Truth, node, value=value, context=context, branch=branch)
@@ -228,7 +228,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
 
 
 def _decisive(left: Value, is_and: bool) -> list[Value]:
-    """What the left operand of ``and`` or ``or`` is where the right one is not asked: false, or true."""
+    """What the left operand of ``and`` or ``or`` is where the right one is not evaluated: false, or true."""
     found: list[Value] = []
     for option in options(left):
         if (
@@ -283,7 +283,7 @@ def _comparison(interpreter: Interpreter, node: cst.Comparison) -> Value:
         right = evaluate(interpreter, part.comparator)
         result = operators.compare(interpreter, node, type(part.operator).__name__, left, right)
         if position + 1 < len(node.comparisons):
-            # ``a < b < c`` asks ``a < b`` whether it is true.
+            # ``a < b < c`` tests the truth of ``a < b``.
             truth(interpreter, node, result, "and", node)
         left = right
     return result

@@ -21,7 +21,7 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
     """Whether the body of ``node`` changes attributes so that its test is false from then on."""
     if interpreter.fresh or not interpreter.frame.compiled:
         return False
-    if any(_fills(interpreter, node.body, receiver, name) for receiver, name in _asked(node.test)):
+    if any(_fills(interpreter, node.body, receiver, name) for receiver, name in _tested_attributes(node.test)):
         return True
     return any(_clears(interpreter, node.body, receiver, name) for receiver, name in _flags(node.test))
 
@@ -30,7 +30,7 @@ def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes, each with its object's name, that must be true for ``test``."""
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
         return _flags(test.left) + _flags(test.right)
-    # Whether a module trains is for its user to say, again and again.
+    # Users set whether a module trains, and more than once.
     return [flag for flag in _attribute(test) if flag[1] != "training"]
 
 
@@ -52,11 +52,11 @@ def _fills(interpreter: Interpreter, block: cst.BaseSuite, receiver: str, name: 
     return function is None or not any(_is_none(value) for value in _stores(function.body, receiver, name))
 
 
-def _asked(test: cst.BaseExpression) -> list[tuple[str, str]]:
+def _tested_attributes(test: cst.BaseExpression) -> list[tuple[str, str]]:
     """The attributes, each with its object's name, that must lack a value (or have one certain value) for ``test``."""
-    # Classes are compared: nodes are abstract base classes, of which ``isinstance`` is slow, and each ``if`` asks this.
+    # Classes are compared: nodes are abstract base classes, with a slow ``isinstance``, and this runs for each ``if``.
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
-        return _asked(test.left) + _asked(test.right)
+        return _tested_attributes(test.left) + _tested_attributes(test.right)
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         missing = type(part.operator) is cst.Is and _is_none(part.comparator)
@@ -77,7 +77,7 @@ def _attribute(node: cst.BaseExpression) -> list[tuple[str, str]]:
 
 
 def _named(call: cst.Call) -> list[tuple[str, str]]:
-    """What ``hasattr(self, "table")`` asks for."""
+    """The attribute in ``hasattr(self, "table")``."""
     values = [arg.value for arg in call.args]
     if len(values) == 2 and isinstance(values[0], cst.Name) and isinstance(values[1], cst.SimpleString):
         return [(values[0].value, str(values[1].evaluated_value))]

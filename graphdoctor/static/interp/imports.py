@@ -102,15 +102,15 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
 
 
 def lazy_member(interpreter: Interpreter, module: ModuleInfo, name: str) -> Value | None:
-    """``name`` of a followed package that makes its names when they are asked for."""
+    """``name`` of a followed package that imports its modules on first use."""
     root = interpreter.project.followed.get(module.name.partition(".")[0])
     return None if root is None else _lazy_export(interpreter, module, name, root)
 
 
 def decorator(interpreter: Interpreter, named: Value) -> Value:
-    """What the decorator ``named`` is, also where a package of the project makes its names when they are asked for.
+    """What the decorator ``named`` is, also where a package of the project imports it on first use.
 
-    Only decorators are looked up so: all that such packages promise would be most of the project.
+    Only decorators are looked up so: all that such packages export would be most of the project.
     """
     base, _, name = named.qualname.rpartition(".") if isinstance(named, External) else ("", "", "")
     module = load_module(interpreter, interpreter.frame.module, base) if base else None

@@ -57,7 +57,7 @@ class Frame:
     conditional: bool = False
     #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
-    #: On a path that only ends in a raise, or in an except handler: taken when things go wrong, so nothing is said.
+    #: On a path that only ends in a raise, or in an except handler: taken on errors only, so nothing is reported.
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
@@ -68,7 +68,7 @@ class Frame:
     compiled: bool = False
     #: Where it stood at the last event; most statements have several.
     site: Site | None = None
-    #: The calls inside the arguments of the call whose value nobody uses, while it is interpreted.
+    #: The calls inside the arguments of the call whose value is not used, while it is interpreted.
     inner: list[ArgumentCall] | None = None
 
     @property
@@ -205,13 +205,13 @@ class Interpreter:
         self.dynamic = False
         #: What a run has shown, by file.
         self.facts: Mapping[Path, RunFacts] = {}
-        #: Names of the scanned module that functions or loops bind anew.
+        #: Names of the scanned module that functions or loops rebind.
         self.rebound: frozenset[str] = frozenset()
         #: Objects of libraries made outside regions; ``ExternalObject.build`` counts from 1.
         self.builds: list[BuildRecord] = []
         #: Their numbers, by the id of the node.
         self.build_numbers: dict[int, int] = {}
-        #: The expression whose value nobody uses (an expression statement).
+        #: The expression whose value is not used (an expression statement).
         self.unused: cst.CSTNode | None = None
         #: Keeps the values of expressions where a fix needs them.
         self.recorder: Recorder | None = None

@@ -1,10 +1,12 @@
-"""Iteration: what a ``for`` or an unpacking gets out of a value."""
+"""Iteration: the items that a ``for`` or an unpacking takes from a value."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
-from graphdoctor.static.domain.events import Iterate
+from graphdoctor.static.domain.events import Build, Iterate
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -17,15 +19,16 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import calls
+from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.syntax.walk import walk
 
 #: The items when all are known (else None), and one value that stands for any item.
 Items = tuple[list[Value] | None, Value]
 
 
 def elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, count: int | None = None) -> Items:
-    """What iterating ``value`` gives; ``count`` is how many an unpacking asks for."""
+    """The items of ``value``; ``count`` is the number that an unpacking needs."""
     found = [_elements(interpreter, node, option, count) for option in options(value)]
     if len(found) == 1:
         return found[0]
@@ -78,3 +81,21 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
         return None if count is None else [value] * count, value
     # What is unpacked has that many elements, whatever it is.
     return None if count is None else [UNKNOWN] * count, UNKNOWN
+
+
+def loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) -> tuple[Build, ...]:
+    """The data loaders that ``loops`` iterate, directly or through ``enumerate`` and the like."""
+    found: list[Build] = []
+    for loop in loops:
+        if type(loop) is cst.For:
+            with interpreter.path(muted=True):
+                values = [expressions.evaluate(interpreter, n) for n in walk(loop.iter) if type(n) is cst.Name]
+            built = [interpreter.built(option) for value in values for option in options(value)]
+            found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
+    return tuple(replace(b, args=tuple(_data(interpreter, a) for a in b.args)) for b in found)
+
+
+def _data(interpreter: Interpreter, value: Value) -> Value:
+    """The tensor in a ``TensorDataset``, else ``value``."""
+    made = interpreter.built(value)
+    return made.args[0] if made is not None and made.args and made.qualname.endswith(".TensorDataset") else value

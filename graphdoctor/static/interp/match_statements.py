@@ -42,12 +42,12 @@ def verdict(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchPattern
     if isinstance(pattern, cst.MatchAs):
         return True if pattern.pattern is None else verdict(interpreter, node, pattern.pattern, subject)
     if isinstance(pattern, cst.MatchOr):
-        said: list[bool | None] = []
+        verdicts: list[bool | None] = []
         for choice in pattern.patterns:
-            said.append(verdict(interpreter, node, choice.pattern, subject))
-            if said[-1]:
+            verdicts.append(verdict(interpreter, node, choice.pattern, subject))
+            if verdicts[-1]:
                 return True
-        return None if None in said else False
+        return None if None in verdicts else False
     if isinstance(pattern, cst.MatchValue) and may_be_tensor(subject) and not _is_text(interpreter, pattern):
         expressions.truth(interpreter, pattern.value, subject, "match", node)
     found = {_of_one(interpreter, node, pattern, option) for option in options(subject)}
@@ -114,8 +114,8 @@ def _of_sequence(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchSe
     parts = _parts(pattern.patterns, value)
     if parts is None:
         return False
-    said = [verdict(interpreter, node, inner, item) for inner, item in parts if isinstance(inner, cst.MatchPattern)]
-    return False if False in said else None if None in said else True
+    verdicts = [verdict(interpreter, node, inner, item) for inner, item in parts if isinstance(inner, cst.MatchPattern)]
+    return False if False in verdicts else None if None in verdicts else True
 
 
 def _is_plain_tensor(value: Value) -> bool:

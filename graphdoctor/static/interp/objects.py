@@ -35,9 +35,9 @@ def instantiate(
         calls.call_function(interpreter, node, init.to(instance), args, kwargs)
     elif info.fields:
         for position, name in enumerate(info.fields):
-            given = args[position] if position < len(args) else kwargs.get(name)
+            argument = args[position] if position < len(args) else kwargs.get(name)
             default = info.lookup(name)
-            instance.attrs[name] = given if given is not None else default if default is not None else UNKNOWN
+            instance.attrs[name] = argument if argument is not None else default if default is not None else UNKNOWN
         post = info.lookup("__post_init__")
         # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
         if isinstance(post, Function) and post.info.module is info.module:

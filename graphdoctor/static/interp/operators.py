@@ -69,7 +69,7 @@ def use(interpreter: Interpreter, node: cst.CSTNode, value: Value, how: str) -> 
 def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
     """What ``item``, ``int`` or the like reads from the tensor ``value``.
 
-    A flag has two values at most, and numpy's numbers end the graph in any case: of these no more is said.
+    A flag has two values at most, and numpy's numbers end the graph in any case: these are not marked.
     """
     tensor = tensor_of(value)
     symbol = interpreter.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
@@ -168,7 +168,7 @@ def _is_display(node: cst.CSTNode) -> bool:
 
 
 def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -> Value:
-    """``[x] * tensor``: as often as the tensor says; numpy multiplies each element."""
+    """``[x] * tensor``: the tensor is the number of copies; numpy multiplies each element."""
     sequence, count = (a, b) if isinstance(a, Seq) else (b, a)
     if not isinstance(sequence, Seq) or not isinstance(count, Tensor) or count.numpy:
         return Tensor(numpy=True)
@@ -216,7 +216,7 @@ def _dtype(name: str, a: Value, b: Value) -> str | None:
     dtypes = [v.dtype if isinstance(v, Tensor) else _kind(v) for v in (a, b)]
     if name in ("BitAnd", "BitOr", "BitXor"):
         if isinstance(a, Unknown) or isinstance(b, Unknown):
-            # What is combined with a mask is a mask: nobody mixes them with integers.
+            # What is combined with a mask is a mask: in practice they are not mixed with integers.
             return "bool" if "bool" in dtypes else None
         return "bool" if all(d == "bool" for d in dtypes) else "int" if set(dtypes) <= {"int", "bool"} else None
     if name == "Divide":
@@ -305,7 +305,7 @@ def _size_and_number(left: Value, right: Value) -> bool:
 
 
 def _first_compared(a: Seq, b: Seq) -> Value | None:
-    """The tensor that comparing two sequences asks whether it equals its like: elements are compared one by one."""
+    """The tensor whose comparison must be a bool when two sequences are compared, element by element."""
     if a.items is None or b.items is None:
         return next((v for v in (a.element, b.element, *(a.items or ()), *(b.items or ())) if may_be_tensor(v)), None)
     for left, right in zip(a.items, b.items, strict=False):

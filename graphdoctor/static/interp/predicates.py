@@ -17,7 +17,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def narrow(interpreter: Interpreter, helper: Function, argument: cst.BaseExpression, positive: bool) -> None:
-    """Refine ``argument``, a name or an attribute, by what ``helper(argument)`` being ``positive`` says of it."""
+    """Refine ``argument``, a name or an attribute, to the values for which ``helper(argument)`` is ``positive``."""
     test, name = question(helper), conditions.dotted(argument)
     if test is None or name is None or len(interpreter.frames) > interpreter.MAX_DEPTH:
         return
@@ -60,7 +60,7 @@ def _is_docstring(statement: cst.BaseStatement) -> bool:
 def says_compiling(interpreter: Interpreter, info: FunctionInfo, results: list[Value]) -> bool:
     """Whether a function that gave one of ``results`` in compiled code is a package's own ``is_compiling()``.
 
-    It asks torch, and says False for versions of torch that cannot be asked: in compiled code it gives True.
+    It asks torch, and returns False for versions of torch without the function: in compiled code it returns True.
     """
     found = {option for result in results for option in options(result)}
     if found != {Const(True), Const(False)} or not isinstance(info.node, cst.FunctionDef) or info.node.params.params:

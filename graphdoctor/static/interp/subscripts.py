@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
@@ -16,6 +17,7 @@ from graphdoctor.static.domain.values import (
     ExternalObject,
     Instance,
     Mapping,
+    NameOf,
     Promise,
     PythonValue,
     Seq,
@@ -38,58 +40,91 @@ def read_item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, in
 
 def _item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
     first = index[0] if index else UNKNOWN
-    if isinstance(receiver, Tensor):
-        return Tensor(
-            receiver.dtype,
-            _ndim(receiver, index),
-            numpy=receiver.numpy,
-            is_known=receiver.is_known,
-            sparse=receiver.sparse,
-            unbacked=_unbacked(interpreter, receiver, first),
-        )
-    if isinstance(receiver, SkippedDefault):
-        if interpreter.is_first_use(receiver):
-            interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
-        return UNKNOWN
-    if isinstance(receiver, Seq):
-        return sequence_item(interpreter, node, receiver, first)
-    if isinstance(receiver, Mapping):
-        if isinstance(first, Const):
-            found = receiver.get(first.value)
-            if found is None:
-                compound_statements.fail(interpreter, External("builtins.KeyError"))
-            return found or UNKNOWN
-        values = [v for _, v in receiver.items] + ([receiver.rest] if receiver.rest is not None else [])
-        return join(*values) if values else UNKNOWN
-    if isinstance(receiver, TorchModule) and receiver.children is not None:
-        return _child(interpreter, node, receiver, first)
-    if isinstance(receiver, Instance):
-        if receiver.info.lookup("__getitem__") is not None:
-            return calls.call_method(
-                interpreter, node, receiver, "__getitem__", (join(*index) if len(index) == 1 else Seq("tuple", index),)
-            )
-        children = receiver.attrs.get("#children")
-        if children is not None:
-            return _child(interpreter, node, TorchModule("torch.nn.ModuleList", children), first)
-        if receiver.info.fields:
-            values = [receiver.attrs.get(f, UNKNOWN) for f in receiver.info.fields]
-            if isinstance(first, Const) and isinstance(first.value, int) and first.value < len(values):
-                return values[first.value] if receiver.info.derives("typing.NamedTuple") else join(*values)
-            if isinstance(first, Const) and isinstance(first.value, str):
-                return receiver.attrs.get(first.value, UNKNOWN)
-    if isinstance(receiver, Const) and isinstance(receiver.value, str):
-        return PythonValue("str")
-    if isinstance(receiver, External) and receiver.qualname in ("typing.Union", "typing.Optional"):
-        return Promise(definitions.annotation(interpreter, node))
-    if isinstance(receiver, (External, Class)):
-        return receiver
-    if isinstance(receiver, PythonValue) and receiver.kind == "size":
-        return PythonValue("size") if isinstance(first, ExternalObject) else PythonValue("int", shape=True)
+    return _READERS.get(type(receiver), _other_item)(interpreter, node, receiver, first, index)
+
+
+def _other_item(
+    _interpreter: Interpreter, _node: cst.Subscript, receiver: Value, _first: Value, _index: tuple[Value, ...]
+) -> Value:
+    """An item of an unknown value; numbers that were read from data stay such numbers."""
     return receiver if is_read(receiver) else UNKNOWN
 
 
+def _tensor_item(
+    interpreter: Interpreter, _node: cst.Subscript, receiver: Tensor, first: Value, index: tuple[Value, ...]
+) -> Value:
+    return Tensor(
+        receiver.dtype,
+        _ndim(receiver, index),
+        numpy=receiver.numpy,
+        is_known=receiver.is_known,
+        sparse=receiver.sparse,
+        unbacked=_unbacked(interpreter, receiver, first),
+    )
+
+
+def _skipped_item(
+    interpreter: Interpreter, node: cst.Subscript, receiver: SkippedDefault, _first: Value, index: tuple[Value, ...]
+) -> Value:
+    if interpreter.is_first_use(receiver):
+        interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
+    return UNKNOWN
+
+
+def _mapping_item(
+    interpreter: Interpreter, _node: cst.Subscript, receiver: Mapping, first: Value, _index: tuple[Value, ...]
+) -> Value:
+    if isinstance(first, Const):
+        found = receiver.get(first.value)
+        if found is None:
+            compound_statements.fail(interpreter, External("builtins.KeyError"))
+        return found or UNKNOWN
+    return _any_value(receiver)
+
+
+def _any_value(mapping: Mapping) -> Value:
+    values = [v for _, v in mapping.items] + ([mapping.rest] if mapping.rest is not None else [])
+    return join(*values) if values else UNKNOWN
+
+
+def _instance_item(
+    interpreter: Interpreter, node: cst.Subscript, receiver: Instance, first: Value, index: tuple[Value, ...]
+) -> Value:
+    """An item of an object of scanned code: ``__getitem__``, a child of a container, or a field."""
+    if receiver.info.lookup("__getitem__") is not None:
+        argument = join(*index) if len(index) == 1 else Seq("tuple", index)
+        return calls.call_method(interpreter, node, receiver, "__getitem__", (argument,))
+    children = receiver.attrs.get("#children")
+    if children is not None:
+        return _child(interpreter, node, TorchModule("torch.nn.ModuleList", children), first)
+    if receiver.info.fields and isinstance(first, Const):
+        values = [receiver.attrs.get(f, UNKNOWN) for f in receiver.info.fields]
+        if isinstance(first.value, int) and first.value < len(values):
+            return values[first.value] if receiver.info.derives("typing.NamedTuple") else join(*values)
+        if isinstance(first.value, str):
+            return receiver.attrs.get(first.value, UNKNOWN)
+    return UNKNOWN
+
+
+def _external_item(
+    interpreter: Interpreter, node: cst.Subscript, receiver: External, _first: Value, _index: tuple[Value, ...]
+) -> Value:
+    """A type with parameters, which is taken for the type; a union keeps its alternatives for annotations."""
+    if receiver.qualname in ("typing.Union", "typing.Optional"):
+        return Promise(definitions.annotation(interpreter, node))
+    return receiver
+
+
+def _python_item(
+    interpreter: Interpreter, node: cst.Subscript, receiver: PythonValue, first: Value, index: tuple[Value, ...]
+) -> Value:
+    if receiver.kind == "size":
+        return PythonValue("size") if isinstance(first, ExternalObject) else PythonValue("int", shape=True)
+    return _other_item(interpreter, node, receiver, first, index)
+
+
 def _unbacked(interpreter: Interpreter, receiver: Tensor, first: Value) -> bool:
-    """Whether data says how many rows ``receiver[first, ...]`` has: a mask selects them, or all rows are kept."""
+    """Whether the number of rows of ``receiver[first, ...]`` is data-dependent: selected by a mask, or kept."""
     mask = isinstance(first, Tensor) and first.dtype == "bool" and interpreter.frame.compiled
     return mask or (receiver.unbacked and isinstance(first, ExternalObject))
 
@@ -101,10 +136,7 @@ def _child(interpreter: Interpreter, node: cst.Subscript, receiver: TorchModule,
             return TorchModule(receiver.qualname, Seq("list", None, join(*(children.items or (children.element,)))))
         return sequence_item(interpreter, node, children, first)
     if isinstance(children, Mapping):
-        if isinstance(first, Const):
-            return children.get(first.value) or UNKNOWN
-        values = [v for _, v in children.items] + ([children.rest] if children.rest is not None else [])
-        return join(*values) if values else UNKNOWN
+        return children.get(first.value) or UNKNOWN if isinstance(first, Const) else _any_value(children)
     return UNKNOWN
 
 
@@ -161,3 +193,21 @@ def _ndim(receiver: Tensor, index: tuple[Value, ...]) -> int | None:
         elif not isinstance(part, (ExternalObject, Const)):
             return None
     return max(ndim, 0)
+
+
+#: How an item of a value is read, by its class.
+_READERS: dict[type[Value], Callable[[Interpreter, cst.Subscript, Any, Value, tuple[Value, ...]], Value]] = {
+    Tensor: _tensor_item,
+    SkippedDefault: _skipped_item,
+    Seq: lambda interpreter, node, receiver, first, _index: sequence_item(interpreter, node, receiver, first),
+    Mapping: _mapping_item,
+    TorchModule: lambda interpreter, node, receiver, first, _index: _child(interpreter, node, receiver, first),
+    Instance: _instance_item,
+    Const: lambda _interpreter, _node, receiver, _first, _index: (
+        PythonValue("str") if isinstance(receiver.value, str) else UNKNOWN
+    ),
+    External: _external_item,
+    Class: lambda _interpreter, _node, receiver, _first, _index: receiver,
+    PythonValue: _python_item,
+    NameOf: _python_item,
+}

@@ -37,6 +37,7 @@ def call_external(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
     """Call a library function or class by its dotted name."""
+    interpreter.callees[id(node)] = qualname
     if qualname == "torch.compile":
         return _compile(interpreter, node, args, kwargs, used)
     interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=None, used=used)
@@ -194,7 +195,7 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
 
 
 def _is_constant(value: Value) -> bool:
-    """Whether a trace knows the number ``value``: it is none of a shape or of tensor data."""
+    """Whether a trace knows the number ``value``: it comes from no shape and no tensor data."""
     number = (
         isinstance(value, PythonValue) and value.kind in ("int", "float") and not (value.shape or value.data_dependent)
     )

@@ -17,16 +17,16 @@ from graphdoctor.static.interp.interpreter import Frame, Interpreter
 
 
 def called_module(interpreter: Interpreter, node: cst.Call, func: cst.Attribute) -> Instance | None:
-    """The module that ``func``, an attribute of an object of scanned code, holds; None where its call does not tell."""
-    given = {arg.keyword.value for arg in node.args if arg.keyword is not None}
+    """The module that ``func``, an attribute of an object of scanned code, holds; None where it is not known."""
+    keywords = {arg.keyword.value for arg in node.args if arg.keyword is not None}
     owner = interpreter.frame.scope.find(func.value.value) if isinstance(func.value, cst.Name) else None
-    if not given or not interpreter.frame.compiled or not isinstance(owner, Instance) or not owner.info.is_module:
+    if not keywords or not interpreter.frame.compiled or not isinstance(owner, Instance) or not owner.info.is_module:
         return None
     takers = list(_takers(owner.info.module))
-    having = [[info for info, names, _ in takers if name in names] for name in given]
+    having = [[info for info, names, _ in takers if name in names] for name in keywords]
     matching = {id(found[0]): found[0] for found in having if len(found) == 1}
     for info, names, takes_more in takers:
-        if list(matching) == [id(info)] and info is not owner.info and (takes_more or given <= names):
+        if list(matching) == [id(info)] and info is not owner.info and (takes_more or keywords <= names):
             return _instance(interpreter, info)
     return None
 

@@ -296,8 +296,8 @@ def _autograd_function(interpreter: Interpreter, node: cst.CSTNode, receiver: Cl
         return Tensor()
     # What the forward stores in its context, the backward reads: Dynamo traces both.
     context = Instance(receiver.info)
-    given = args if receiver.info.lookup("setup_context") is not None else (context, *args)
-    result = calls.apply(interpreter, node, forward, given, {})
+    forward_args = args if receiver.info.lookup("setup_context") is not None else (context, *args)
+    result = calls.apply(interpreter, node, forward, forward_args, {})
     backward = receiver.info.lookup("backward")
     if isinstance(backward, Function):
         calls.apply(

@@ -252,8 +252,8 @@ def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[i
         args = args[-1:]
     elif name not in torch_tables.SIZED:
         return None
-    given = kwargs.get("size")
-    values = (given,) if given is not None else args
+    size = kwargs.get("size")
+    values = (size,) if size is not None else args
     spelled = len(values) == 1 and isinstance(values[0], Seq) and values[0].items is not None
     if spelled and isinstance(values[0], Seq):
         values = values[0].items or ()

@@ -1,9 +1,9 @@
 """Replays calls into modules that many files import, such as ``create_causal_mask(config=self.config, ...)``.
 
 Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
-as its configuration. What the call comes to depends on the arguments, and of those classes only on what was looked up
-in them. So a summary of the call is kept with these lookups, and replayed where they give the same. Constructors that
-the classes of one file inherit are replayed within the file.
+as its configuration. The outcome of a call depends on its arguments, and of those classes only on what was looked up in
+them. So a summary of the call is kept with these lookups, and replayed where they give the same. Constructors that the
+classes of one file inherit are replayed within the file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from graphdoctor.static.domain.values import (  # fmt: skip
 if TYPE_CHECKING:
     from graphdoctor.static.interp.interpreter import Interpreter
 
-#: Calls of fewer steps are interpreted anew sooner than they are compared.
+#: Calls of fewer steps are interpreted again in less time than they are compared.
 _FEWEST_STEPS = 40
 #: Objects that arguments may hold, and outcomes that are kept for the same arguments.
 _MOST_OBJECTS = 40
@@ -261,9 +261,9 @@ class _State:
         ]
 
     def lookups(self, log: Sequence[Lookup | None]) -> tuple[tuple[int, str, tuple[Any, ...], Any], ...]:
-        """What was asked of the classes of the arguments."""
-        asked = (lookup for lookup in log if lookup is not None and lookup[0] in self.classes)
-        return tuple((self.classes.index(info), how, what, answer) for info, how, what, answer in asked)
+        """The lookups in classes of the arguments, with the classes by number."""
+        lookups = (lookup for lookup in log if lookup is not None and lookup[0] in self.classes)
+        return tuple((self.classes.index(info), how, what, answer) for info, how, what, answer in lookups)
 
 
 @dataclass(frozen=True)

@@ -22,24 +22,24 @@ _MOST_ATTRIBUTES = 8
 
 
 class Summaries:
-    """What calls gave, by their arguments; and what was asked of classes for it, where ``asked`` listened."""
+    """The results of calls by their arguments, with the lookups in classes that ``lookups`` recorded meanwhile."""
 
-    def __init__(self, asked: LookupLog) -> None:
-        self._asked = asked
+    def __init__(self, lookups: LookupLog) -> None:
+        self._lookups = lookups
         self._known: dict[Hashable, list[tuple[_Path, Value, tuple[Lookup | None, ...] | None]]] = {}
 
     def find(self, key: Hashable, frame: Frame) -> Value | None:
-        """What a call from ``frame`` gives where one from a path that is at least as sure was interpreted."""
-        for path, value, asked in self._known.get(key, ()):
-            if _covers(path, frame) and (asked is not None or self._asked.log is None):
-                self._asked.replay(asked)
+        """The result of a call from ``frame``, where one from a path that is at least as sure was interpreted."""
+        for path, value, lookups in self._known.get(key, ()):
+            if _covers(path, frame) and (lookups is not None or self._lookups.log is None):
+                self._lookups.replay(lookups)
                 return value
         return None
 
     def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
-        """Remember what a call from ``frame`` gave, which began where the log of what was asked stood at ``mark``."""
+        """Remember the result of a call from ``frame``; ``mark`` is the position of the lookup log when it began."""
         path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else ""
-        self._known.setdefault(key, []).append((path, value, self._asked.since(mark)))
+        self._known.setdefault(key, []).append((path, value, self._lookups.since(mark)))
 
 
 #: Of a frame: muted, conditional, untaken, whole_frame.

@@ -40,8 +40,8 @@ def _may_be_of_others(node: cst.Call) -> bool:
     """
     if type(node.func) is not cst.Attribute or not node.args:
         return False
-    name, given = node.func.attr.value, node.args[0].value
-    text = type(given) in (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+    name, argument = node.func.attr.value, node.args[0].value
+    text = type(argument) in (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
     return name in ("add", "log") or (name == "split" and text)
 
 

@@ -1,4 +1,4 @@
-"""What the parameters of an entry hold when no call says it: annotations, defaults, and how they are used."""
+"""The parameters of an entry that no call passes: by annotations, defaults, and how they are used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str, Value]:
-    """What the parameters of an entry hold when no call says it: annotations, then defaults, then how they are used."""
+    """The parameters of an entry that no call passes: by annotations, then defaults, then how they are used."""
     info = function.info
     params = definitions.parameters(info.node.params)
     if function.bound is not None:
@@ -47,9 +47,9 @@ def _passed_on(info: FunctionInfo, names: set[str]) -> set[str]:
         if not isinstance(callee, Function) or callee.info.module is not info.module:
             continue
         for arg, param in zip(call.args, definitions.parameters(callee.info.node.params), strict=False):
-            given = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
-            if given in names and param.name.value in uses(callee.info.body)[0]:
-                found.add(given)
+            passed = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
+            if passed in names and param.name.value in uses(callee.info.body)[0]:
+                found.add(passed)
     return found
 
 
@@ -59,8 +59,8 @@ def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evi
     if param.annotation is not None:
         declared = arguments.annotated_value(interpreter, info, param.annotation.annotation)
         if not isinstance(declared, Unknown):
-            given = as_arguments(declared)
-            return join(given, NONE) if default == NONE else given
+            assumed = as_arguments(declared)
+            return join(assumed, NONE) if default == NONE else assumed
         return UNKNOWN
     if default is None:
         return Tensor(is_known=evident, argument=True) if evident or by_custom else UNKNOWN

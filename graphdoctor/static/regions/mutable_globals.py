@@ -1,4 +1,4 @@
-"""Which names of a module are bound anew after it was imported: what a compiled function reads of them varies."""
+"""Which names of a module are rebound after its import: what a compiled function reads of them varies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import libcst as cst
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
 
-#: A statement, as far as a line tells; prose that begins with the word has more words behind it.
+#: A statement, judging by one line; prose that begins with the word has more words behind it.
 _GLOBAL = re.compile(r"^\s*global\b\s*(\\|\w+\s*([,;#\\].*)?)$|[;:]\s*global\s", re.MULTILINE)
 
 

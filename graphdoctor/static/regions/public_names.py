@@ -16,7 +16,7 @@ from graphdoctor.static.domain.values import Const, Seq
 
 
 def public_names(module: ModuleInfo) -> frozenset[str]:
-    """The names of ``module`` that users of its package are meant to use. Empty where nothing says so."""
+    """The names of ``module`` that users of its package are meant to use. Empty where nothing declares them."""
     listed = _listed(module)
     found = set(listed)
     folder, package = module.source.file.resolve().parent, module.package

@@ -40,7 +40,7 @@ from graphdoctor.syntax.walk import walk
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
     """Interpret the top level of ``module``, then its regions. ``compiles`` collects the ``Compile`` events seen.
 
-    ``target`` names the function, class or object that is compiled, where the user says so.
+    ``target`` names the function, class or object that is compiled, where the user names one.
     """
     interpreter.rebound = rebound_names(module.source)
     interpreter.main = module
@@ -70,7 +70,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
 
 
 def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
-    """Enter the functions that a run compiled and no region called: a trainer asked for that, or another file."""
+    """Enter the functions that a run compiled and no region called: by a trainer, or from another file."""
     facts = interpreter.facts.get(module.source.file)
     if facts is None:
         return
@@ -135,9 +135,9 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
     interpreter.fresh = True
     init = names.get("get_init_inputs")
     made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
-    given = calls.apply(interpreter, model.info.node, inputs, (), {})
+    passed = calls.apply(interpreter, model.info.node, inputs, (), {})
     built = objects.instantiate(interpreter, model.info.node, model, _spread(made), {})
-    return _enter(interpreter, module, built, _spread(given) or None)
+    return _enter(interpreter, module, built, _spread(passed) or None)
 
 
 def _spread(value: Value) -> tuple[Value, ...]:
@@ -163,7 +163,7 @@ def _enter(
 ) -> bool:
     """Interpret ``target`` as a compiled region. False when it is not scanned code.
 
-    Where no arguments are given, what other regions called is not entered again, but ``anew``.
+    Without arguments, functions that other regions called are entered again only with ``anew``.
     """
     if isinstance(target, Compiled):
         return any(_enter(interpreter, module, option, args, kwargs) for option in options(target.target))
@@ -198,7 +198,7 @@ def entry_function(target: Value) -> Function | None:
 
 
 def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
-    """An object of a module class made with unknown arguments (what their annotations and defaults say)."""
+    """An object of a module class made with unknown arguments (the values of their annotations and defaults)."""
     made = objects.instantiate(interpreter, info.node, Class(info), (), _optional(interpreter, info))
     return made if isinstance(made, Instance) else Instance(info)
 
@@ -206,22 +206,22 @@ def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
 def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
     """The arguments that a constructor does without: their defaults, or what users may give for them.
 
-    That is what the annotation says in place of None, and the other state of what is off by default.
+    That is the type of the annotation besides None, and the other state of a flag that is off by default.
     """
     init = info.lookup("__init__")
     if not isinstance(init, Function):
         return {}
-    given: dict[str, Value] = {}
+    arguments_by_name: dict[str, Value] = {}
     for param in definitions.parameters(init.info.node.params):
         default = init.info.defaults.get(param.name.value)
         if default == NONE and param.annotation is not None:
             declared = arguments.annotated_value(interpreter, init.info, param.annotation.annotation)
-            given[param.name.value] = join(declared, NONE)
+            arguments_by_name[param.name.value] = join(declared, NONE)
         elif default == NONE:
-            given[param.name.value] = join(UNKNOWN, NONE)
+            arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
         elif isinstance(default, Const) and default.value in (False, 0):
-            given[param.name.value] = PythonValue(type(default.value).__name__)
-    return given
+            arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
+    return arguments_by_name
 
 
 def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
@@ -275,7 +275,7 @@ def _parameter_names(function: Function) -> list[str]:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
-    Nobody compiles one that saves a file, draws a picture or checks its arguments.
+    Users do not compile one that saves a file, draws a picture or checks its arguments.
     """
     most = interpreter.most_steps
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
@@ -297,7 +297,7 @@ _MOST_STEPS = 250_000
 
 
 def _may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` returns anything, and its annotation does not say that it is no tensor."""
+    """Whether ``function`` returns anything, and its annotation does not exclude tensors."""
     node = function.info.node
     if isinstance(node, cst.Lambda):
         return True

@@ -77,12 +77,12 @@ def callback_arguments(step: Operation, function: TrackedObject, wanted: int) ->
     ``spawn(f, args=(a, b))``, ``Thread(target=f, args=(a,))``, ``launch(f, (a, b))`` and ``submit(f, a, b)``: what is
     given comes last, behind what the library adds.
     """
-    given = step.kwargs.get("args")
+    passed = step.kwargs.get("args")
     position = next((i for i, arg in enumerate(step.args) if arg is function), None)
     behind = step.args[position + 1 :] if position is not None else ()
     items: tuple[TrackedObject, ...] = ()
-    if given is not None:
-        items = given.items
+    if passed is not None:
+        items = passed.items
     elif behind and behind[0].items and len(behind[0].items) in (wanted, wanted - 1):
         items = behind[0].items
     elif len(behind) == wanted:

@@ -213,8 +213,8 @@ class Calls(Expressions):
             outside=caller.outside if inside else 0,
             guards=caller.guards if inside else (),
         )
-        given = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
-        for name, value in bound(code, given, kwargs, alone=alone, fresh=self._fresh).items():
+        positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
+        for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():
             self.state.bind(scope, name, value)
         try:
             return self._run(code)
@@ -279,8 +279,8 @@ class Calls(Expressions):
         special = self._builtin(node, step)
         if special is not None:
             return special
-        for given in (step.receiver, *step.args, *step.kwargs.values()):
-            for each in _parts(given):
+        for argument in (step.receiver, *step.args, *step.kwargs.values()):
+            for each in _parts(argument):
                 self.state.record(each, step)
         self._call_back(step)
         if step.name in SELF_METHODS and step.receiver is not None:
@@ -339,9 +339,9 @@ class Calls(Expressions):
             if isinstance(code, Function) and not thing.steps and self._may_follow(code):
                 partial = thing.code if isinstance(thing.code, Partial) else None
                 first = partial.args if partial is not None else ()
-                given = callback_arguments(step, thing, len(parameters(code)) - len(first))
-                open_end = {} if given else {"*": thing}
-                self.enter(code, (*first, *given), {**(partial.kwargs if partial is not None else {}), **open_end})
+                passed = callback_arguments(step, thing, len(parameters(code)) - len(first))
+                open_end = {} if passed else {"*": thing}
+                self.enter(code, (*first, *passed), {**(partial.kwargs if partial is not None else {}), **open_end})
 
 
 def _parts(thing: TrackedObject | None) -> Iterator[TrackedObject]:

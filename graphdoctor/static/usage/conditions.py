@@ -13,7 +13,7 @@ class Conditions(Calls):
     """The part of the script walker that knows tests."""
 
     def condition(self, test: cst.BaseExpression) -> tuple[str, bool]:
-        """What a test asks, and the answer under which its first arm runs.
+        """The question of a test, and the answer under which its first branch runs.
 
         Names of objects that are known stand as their numbers, so that a flag is the same in a helper that gets it.
         """
@@ -36,7 +36,7 @@ class Conditions(Calls):
         return thing.number if thing is not None else 0
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
-        """The answer, where what the call passes says so."""
+        """The answer, where the arguments of the call decide it."""
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             answer = self.decided(test.expression)
             return None if answer is None else not answer

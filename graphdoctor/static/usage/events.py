@@ -57,7 +57,7 @@ class TrackedObject:
     code: Code | None = None
     #: Of an object: its class, where the scanned code has it.
     made_of: Class | None = None
-    #: A literal that the call passes which is being followed: what tests say of it holds in this call.
+    #: A literal that the followed call passes: the outcomes of tests of it hold in this call.
     passed: bool = False
     #: One of several objects, by the path taken.
     unsure: bool = False
@@ -236,20 +236,22 @@ def unwrapped(thing: TrackedObject) -> TrackedObject:
 
 
 def compiling_setup(step: Operation) -> Operation | None:
-    """The making of the Accelerator, where ``step`` is its ``prepare`` and it was told to compile what it prepares."""
+    """The making of the Accelerator, where ``step`` is its ``prepare`` and it compiles what it prepares."""
     accelerator = step.receiver.maker if step.receiver is not None else None
     if step.name not in (".prepare", ".prepare_model") or accelerator is None:
         return None
-    asked = [accelerator.kwargs[name] for name in ("dynamo_plugin", "dynamo_backend") if name in accelerator.kwargs]
-    if not accelerator.name.endswith("Accelerator") or not any(each.value not in (None, "no", "NO") for each in asked):
+    plugins = [accelerator.kwargs[name] for name in ("dynamo_plugin", "dynamo_backend") if name in accelerator.kwargs]
+    if not accelerator.name.endswith("Accelerator") or not any(
+        each.value not in (None, "no", "NO") for each in plugins
+    ):
         return None
     return accelerator
 
 
 def plugin(accelerator: Operation) -> Operation | None:
     """The making of the ``TorchDynamoPlugin`` of an Accelerator, where it was seen."""
-    given = accelerator.kwargs.get("dynamo_plugin")
-    made = given.maker if given is not None else None
+    plugin = accelerator.kwargs.get("dynamo_plugin")
+    made = plugin.maker if plugin is not None else None
     return made if made is not None and made.name.endswith("TorchDynamoPlugin") else None
 
 
@@ -275,7 +277,7 @@ def together(
 ) -> Confidence | None:
     """How sure it is that two places run in one run: None where one excludes the other.
 
-    ``unrelated`` is the answer where each stands under a condition that says nothing of the other's.
+    ``unrelated`` is the answer where their conditions have nothing to do with each other.
     """
     if any((text, not holds) in other for text, holds in one):
         return None

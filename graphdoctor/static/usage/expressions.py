@@ -54,11 +54,11 @@ class Expressions:
         raise NotImplementedError
 
     def condition(self, test: cst.BaseExpression) -> Condition:
-        """What a test asks, and the answer under which its first side counts."""
+        """The question of a test, and the answer under which its first side is the value."""
         raise NotImplementedError
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
-        """The answer of a test, where what the call passes says so."""
+        """The answer of a test, where the arguments of the call decide it."""
         raise NotImplementedError
 
     def global_name(self, name: str) -> TrackedObject | None:
@@ -83,8 +83,10 @@ class Expressions:
         self._steps += 1
         frame = self.frame
         sometimes = bool(frame.loops) and len(frame.path) > frame.outside
-        given = kwargs or {}
-        return Operation(name, node, frame.path, receiver, args, given, frame.loops, sometimes, self._steps, followed)
+        keywords = kwargs or {}
+        return Operation(
+            name, node, frame.path, receiver, args, keywords, frame.loops, sometimes, self._steps, followed
+        )
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
         """Keep an event at ``node``, unless it is in a module that is only imported."""
@@ -274,7 +276,7 @@ class Expressions:
         return found
 
     def key_of(self, node: cst.Subscript) -> str:
-        """The name under which an object keeps the element, where a literal says which: ``[0]``."""
+        """The name under which an object keeps the element, where the index is a literal: ``[0]``."""
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if not isinstance(index, cst.Index):
             return ""

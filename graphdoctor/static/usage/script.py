@@ -136,7 +136,7 @@ class Script(Statements):
             return None
         self._looking.add(key)
         frame, events, log = self.frame, self.events, self.log
-        # What an imported module does by itself is told when it is scanned.
+        # What an imported module does by itself is reported when it is scanned.
         self.events, self.log = [], []
         try:
             scope = self._scopes.setdefault(key[0], 0) or self.new_number()
@@ -199,8 +199,8 @@ class Script(Statements):
         if waiting is not None:
             return self.made(thing.node, replace(waiting, args=(thing,)), thing)
         if isinstance(by.code, Function) and concerns_compiler(by.code.module.text):
-            given = self.enter(by.code, (thing,), {})
-            return given if given.code is not None or given.steps else thing
+            returned = self.enter(by.code, (thing,), {})
+            return returned if returned.code is not None or returned.steps else thing
         return thing
 
     def _class(self, node: cst.ClassDef, qualname: str) -> TrackedObject:

@@ -61,7 +61,7 @@ class State:
         return thing if steps == thing.steps else replace(thing, steps=steps)
 
     def join(self, one: TrackedObject, other: TrackedObject) -> TrackedObject:
-        """Either of two. The one that wraps the other stays, for its steps say when; else the one with more steps."""
+        """One of two: the one that wraps the other, because its steps have the order; else the one with more steps."""
         if one is other or (one.number and one.number == other.number):
             return one
         if _wraps(one, other):

@@ -55,7 +55,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Cut:
-    """A break by its number in the picture: the code, its place, and the finding that tells more."""
+    """A break by its number in the picture: the code, its place, and its finding."""
 
     number: int
     text: str
@@ -77,7 +77,7 @@ class Strip:
 
 
 def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
-    """The runs that came to an end, those that did the same in one lane, and then the code with the fixes applied.
+    """The runs that finished, those that did the same in one lane, and then the code with the fixes applied.
 
     None where nothing ran to the end. The first ``most`` breaks are listed.
     """
@@ -97,7 +97,7 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
 
 
 def _place(entry: Break) -> tuple[object, ...]:
-    """What tells one break from another: one line of the user's may lead to several places of a library."""
+    """What distinguishes one break from another: one line of the user's may lead to several places of a library."""
     inner = entry.stack[-1] if entry.stack and entry.owner != "own" else None
     return entry.path, entry.line, entry.column, inner
 

@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The calls of one sweep. ``changes`` says in words what the compiling calls came with."""
+    """The calls of one sweep. ``changes`` describes the arguments of the compiling calls."""
 
     title: str
     width: int
