@@ -22,6 +22,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
+from graphdoctor.fixes.tensors.old_forms import constant_without_gradient, written_data
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Const, Instance, Tensor, TorchModule, Value
@@ -487,4 +488,4 @@ def _has_parameters(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, grad_flag_in_eager)
+    return first_fit(hit, editor, grad_flag_in_eager, constant_without_gradient, written_data)

@@ -16,7 +16,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.checks import check_in_graph
+from graphdoctor.fixes.python.checks import check_in_graph, constant_check
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -119,5 +119,5 @@ def _message_has_closure(call: cst.CSTNode) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and not any(may_be_tensor(condition) for condition in hit.event.args[:1]):
-        return Refusal("The condition is no tensor: what has to change is the message, to a constant string.")
+        return first_fit(hit, editor, constant_check)
     return first_fit(hit, editor, check_in_graph)

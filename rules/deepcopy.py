@@ -15,7 +15,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.tensors.copies import call_with_copies, clone_tensor, plain_dict
+from graphdoctor.fixes.tensors.copies import call_with_copies, clone_tensor, copied_items, plain_dict
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, walk
 from graphdoctor.static.domain.values import Class, Instance, Mapping, TorchModule, Value
@@ -196,4 +196,4 @@ def _is_module(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, clone_tensor, call_with_copies, plain_dict, hoist_constant)
+    return first_fit(hit, editor, clone_tensor, call_with_copies, plain_dict, copied_items, hoist_constant)

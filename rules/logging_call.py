@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from graphdoctor.fixes.branches.branch import leave_out_branch
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
@@ -187,4 +188,4 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_statement, guard_host)
+    return first_fit(hit, editor, guard_statement, guard_host, leave_out_branch)

@@ -27,6 +27,7 @@ from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.defaults import default_for_none
+from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
@@ -580,4 +581,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         default_for_none,
         keep_truth,
         loop_in_graph,
+        python_math,
     )

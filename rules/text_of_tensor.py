@@ -11,9 +11,13 @@ until the graph has run.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.tensors.old_forms import identity
 from graphdoctor.static.domain.events import Call, Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
 
@@ -214,3 +218,7 @@ def _hit(event: Convert | Call) -> Hit:
         "use an f-string, or make the text outside the compiled function",
         certainty(event, event.value if isinstance(event, Convert) else None),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, guard_host, identity)

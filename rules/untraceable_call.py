@@ -20,6 +20,7 @@ from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
+from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.domain.values import Instance, TorchModule, Unknown
@@ -412,4 +413,4 @@ def _registers_hook(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, hoist_constant, power, plain_module)
+    return first_fit(hit, editor, guard_host, hoist_constant, power, plain_module, plain_variable, drawn_integers)

@@ -55,6 +55,8 @@ class Conditions:
         if isinstance(test, cst.BooleanOperation):
             symbol = "&" if isinstance(test.operator, cst.And) else "|"
             return f"{tight(self.boolean(test.left))} {symbol} {tight(self.boolean(test.right))}"
+        if self.types.reduces(test):
+            return self._reduced(test)
         kind = self.types.kind(test)
         if kind is None:
             code = self.editor.code(test)
@@ -73,8 +75,37 @@ class Conditions:
         changed = node.visit(_DropConversions(self.types))
         return self.editor.module.tree.code_for_node(changed) if isinstance(changed, cst.CSTNode) else ""
 
+    def _reduced(self, test: cst.BaseExpression) -> str:
+        """``any(t > 3 for t in parts)`` as ``torch.stack([t > 3 for t in parts]).any()``."""
+        assert isinstance(test, cst.Call)
+        argument, method = test.args[0].value, f"{called(test)}()"
+        if self.types.kind(argument) is not None:
+            return f"{tight(self.number_free(argument))}.{method}"
+        if isinstance(argument, (cst.GeneratorExp, cst.ListComp)):
+            self._once(argument)
+            every = self.editor.module.tree.code_for_node(argument.for_in).strip()
+            return f"torch.stack([{self.boolean(argument.elt)} {every}]).{method}"
+        if isinstance(argument, (cst.List, cst.Tuple)):
+            self._once(argument)
+            if any(isinstance(e, cst.StarredElement) for e in argument.elements):
+                raise Refuse(f"`{self.editor.code(argument)}` is not written out")
+            return f"torch.stack([{', '.join(self.boolean(e.value) for e in argument.elements)}]).{method}"
+        return f"torch.stack({self.editor.code(argument)}).{method}"
+
+    def _once(self, code: cst.CSTNode) -> None:
+        """Refuse calls that Python might not come to, or come to once only."""
+        for call in calls(code):
+            if not is_pure(call, self.editor, python=True) and called(call) not in _CONVERSIONS:
+                raise Refuse(f"`{self.editor.code(call)}` may have side effects, and would run more often")
+
     def _membership(self, test: cst.Comparison) -> str:
-        """``3 in ids`` as ``(ids == 3).any()``."""
+        """``3 in ids`` as ``(ids == 3).any()``, ``t in (1, 2)`` as ``(t == 1) | (t == 2)``."""
+        listed = self.types.listed(test)
+        if listed:
+            self._once(test)
+            tensor, *values = (self.number_free(value) for value in listed)
+            text = " | ".join(f"({tight(tensor)} == {tight(value)})" for value in values)
+            return text if isinstance(test.comparisons[0].operator, cst.In) else f"~({text})"
         value, tensor = self.number_free(test.left), self.number_free(test.comparisons[0].comparator)
         text = f"({tight(tensor)} == {tight(value)}).any()"
         return text if isinstance(test.comparisons[0].operator, cst.In) else f"~{text}"
@@ -105,6 +136,8 @@ class _DropConversions(cst.CSTTransformer):
             assert isinstance(original_node.func, cst.Attribute)
             return _one_number(updated_node, self.types.is_scalar(original_node.func.value))
         if name in COMPARERS:
+            if name == "equal" and any(not is_pure(c, self.types.editor) for a in original_node.args for c in calls(a)):
+                raise Refuse("what torch.equal compares would be computed twice")
             return _comparison(name, updated_node)
         if len(original_node.args) != 1 or self.types.kind(original_node.args[0].value) is None:
             return updated_node
@@ -142,7 +175,12 @@ def _comparison(name: str, call: cst.Call) -> cst.BaseExpression:
         return cst.parse_expression(f"torch.isclose({', '.join(operands)}).all()")
     if name == "is_nonzero" and len(operands) == 1:
         return cst.parse_expression(f"({tight(operands[0])} != 0)")
-    raise Refuse("torch.equal is False for other shapes, where an elementwise comparison raises")
+    if name == "equal" and len(operands) == 2:
+        one, other = map(tight, operands)
+        # It is False for other shapes, where an elementwise comparison raises.
+        text = f"(({one} == {other}).all() if {one}.shape == {other}.shape else torch.tensor(False))"
+        return cst.parse_expression(text)
+    raise Refuse(f"`{code(call)}` has no form as a tensor")
 
 
 def negate(text: str) -> str:

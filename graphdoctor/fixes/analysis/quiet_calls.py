@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
@@ -55,6 +57,10 @@ READING = words("""
     torch.get_num_threads torch.iinfo torch.is_autocast_enabled torch.is_grad_enabled torch.is_inference_mode_enabled
     torch.is_tensor torch.numel torch.typename uuid.uuid1 uuid.uuid4
 """)
+#: What a logger says of itself.
+_ASKS_LOGGER = re.compile(
+    r"([\w.]*\.)?logging\.(getLogger|get_logger|Logger)\.(isEnabledFor|getEffectiveLevel|hasHandlers)"
+)
 #: Builtins that make a value of their arguments, and those that go through what they are given.
 _BUILTINS = words(
     "abs bool callable divmod float format getattr hasattr id int isinstance issubclass len range repr round str type"
@@ -102,12 +108,12 @@ def is_plain(node: cst.Call, editor: Editor) -> bool:
     package, _, last = name.rpartition(".")
     if package == "builtins" and (last in _NUMBERS or (last in ("max", "min") and len(node.args) > 1)):
         return not defines((*BY_TEXT, *_BY_CONVERSION), editor)
-    return name in READING or package == "math"
+    return name in READING or package == "math" or bool(_ASKS_LOGGER.fullmatch(name))
 
 
 def _external(name: str, call: ArgumentCall, editor: Editor) -> bool:
     package, _, last = name.rpartition(".")
-    if name in READING or package == "math":
+    if name in READING or package == "math" or _ASKS_LOGGER.fullmatch(name):
         return True
     if package == "builtins":
         return _builtin(last, call, editor)

@@ -12,7 +12,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.static.domain import events
 from graphdoctor.static.domain.value_functions import is_read, is_tensor, may_be_tensor, options, tensor_of
-from graphdoctor.static.domain.values import UNKNOWN, Const, External, Method, PythonValue, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import UNKNOWN, Const, External, Method, PythonValue, Seq, Tensor, Unknown, Value
 from graphdoctor.static.rule import Hit
 
 Kind = Literal["bool", "tensor"]
@@ -68,19 +68,50 @@ class Types:
             return self.is_scalar(node.expression)
         if isinstance(node, cst.BooleanOperation):
             return self.is_scalar(node.left) and self.is_scalar(node.right)
+        listed = self.listed(node)
+        if listed:
+            return self.is_scalar(listed[0])
         value = self.value(node)
         tensor = tensor_of(value) if may_be_tensor(value) else None
         return self._compares(node) or is_read(value) or (tensor is not None and tensor.ndim == 0)
+
+    def reduces(self, node: cst.BaseExpression) -> str:
+        """ "any" or "all" where ``node`` calls the builtin on a tensor, or on a list of tensors; else empty."""
+        if not isinstance(node, cst.Call) or len(node.args) != 1 or node.args[0].star or node.args[0].keyword:
+            return ""
+        callee, argument = self.value(node.func), node.args[0].value
+        if callee not in (External("builtins.any"), External("builtins.all")):
+            return ""
+        value = self.value(argument)
+        elements = list(value.items or [value.element]) if isinstance(value, Seq) else [value]
+        is_data = all(is_tensor(element) or is_read(element) for element in elements)
+        return callee.qualname.rpartition(".")[2] if is_data and isinstance(callee, External) else ""
+
+    def listed(self, node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+        """``t``, 1 and 2 of ``t in (1, 2)``; empty for anything else."""
+        if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1:
+            return ()
+        (part,) = node.comparisons
+        if not isinstance(part.operator, (cst.In, cst.NotIn)) or not isinstance(part.comparator, (cst.List, cst.Tuple)):
+            return ()
+        elements = part.comparator.elements
+        if not elements or any(isinstance(e, cst.StarredElement) for e in elements) or self.kind(node.left) is None:
+            return ()
+        return (node.left, *(e.value for e in elements))
 
     def _compares(self, node: cst.BaseExpression) -> bool:
         """``3 in t``, ``t.item() > 3``, ``torch.allclose(t, u)``: a Python bool that has a form as a tensor."""
         if isinstance(node, cst.Comparison):
             sides = [node.left, *(c.comparator for c in node.comparisons)]
+            if self.listed(node):
+                return True
             if isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
                 return len(sides) == 2 and self.kind(sides[1]) is not None
             return any(self._converts(side) for side in sides)
         if not isinstance(node, cst.Call):
             return False
+        if self.reduces(node):
+            return True
         callee = self.value(node.func)
         if isinstance(callee, Method):
             return callee.name in COMPARERS and is_tensor(callee.receiver)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
+from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.output_blocks import guard_branch
@@ -41,6 +42,11 @@ def rewrite_sides(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 def choose_result(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The value of an early return is chosen where the function ends."""
     return choose_at_the_end(branch_of(hit.place, editor), hit, editor)
+
+
+def rewrite_any(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The first of these that fits."""
+    return first_fit(hit, editor, rewrite_branch, leave_out_branch, rewrite_sides, choose_result)
 
 
 def branch_of(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:

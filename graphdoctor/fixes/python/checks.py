@@ -39,6 +39,24 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan((*editor.torch_import(call), editor.replace(statement, text)), "unsafe", reason)
 
 
+def constant_check(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch._check(n > 0, lambda: f"got {n}")`` gets a twin for compile, whose message is constant."""
+    call, statement = hit.place, editor.statement_of(hit.place)
+    if not isinstance(call, cst.Call) or not isinstance(statement, cst.Expr) or statement.value is not call:
+        return Refusal("The check is part of an expression.")
+    if len(call.args) != 2 or any(a.star for a in call.args) or not isinstance(call.args[1].value, cst.Lambda):
+        return Refusal("The message of the check is not made by a lambda that is written in it.")
+    unhandled(call, editor)
+    condition = on_one_line(call.args[0].value, editor)
+    message = _message(call, editor) or f"check failed: {condition}"
+    quoted = repr(message) if '"' in message else f'"{message}"'
+    check = f"{editor.code(call.func)}({condition}, lambda: {quoted})"
+    lines = ["if torch.compiler.is_compiling():", f"\t{check}", "else:", f"\t{editor.deepen(statement)}"]
+    text = editor.lines(editor.indent_of(statement), *lines)
+    reason = "In eager nothing changes; a compiled check that fails has this constant text."
+    return FixPlan((*editor.torch_import(call), editor.replace(statement, text)), "unsafe", reason, guards_output=True)
+
+
 def skip_comparison(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``torch.testing.assert_close(a, b)`` stays in eager; compiled code does not compare."""
     plan = guard_statement(hit, editor)

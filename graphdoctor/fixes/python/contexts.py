@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import words
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.imports import import_edit
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Dotted names of such contexts, without the packages in front.
@@ -34,3 +35,30 @@ def skip_context(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     text = f"contextlib.nullcontext() if torch.compiler.is_compiling() else {editor.code(item.item)}"
     edits = (*editor.torch_import(item), *import_edit("contextlib", editor), editor.replace(item.item, text))
     return FixPlan(edits, "unsafe", f"In eager nothing changes; under compile {lost}.")
+
+
+#: The arguments of ``torch.backends.cuda.sdp_kernel`` in their order, each True where it is not given, and the backends.
+_BACKENDS = {
+    "enable_flash": "FLASH_ATTENTION", "enable_math": "MATH", "enable_mem_efficient": "EFFICIENT_ATTENTION",
+    "enable_cudnn": "CUDNN_ATTENTION",
+}  # fmt: skip
+
+
+def attention_backends(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``sdp_kernel(enable_flash=False)`` becomes ``torch.nn.attention.sdpa_kernel([...])``, which Dynamo traces."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or not isinstance(hit.event, Call) or called(call) != "sdp_kernel":
+        return Refusal("This is no call of sdp_kernel.")
+    given: dict[str, str] = {}
+    for name, argument in zip(_BACKENDS, call.args, strict=False):
+        given[argument.keyword.value if argument.keyword is not None else name] = editor.code(argument.value)
+    if any(a.star for a in call.args) or set(given) - set(_BACKENDS) or set(given.values()) - {"True", "False"}:
+        return Refusal("Which backends are used is not written out.")
+    used = [backend for name, backend in _BACKENDS.items() if given.get(name, "True") == "True"]
+    if not used:
+        return Refusal("No backend is left.")
+    backends = ", ".join(f"torch.nn.attention.SDPBackend.{name}" for name in used)
+    # Both are imported with torch itself since 2.3.
+    text = f"torch.nn.attention.sdpa_kernel([{backends}])"
+    edits = (*editor.torch_import(call), editor.replace(call, text))
+    return FixPlan(edits, "unsafe", "The same backends; without the warning that `sdp_kernel` is deprecated.")

@@ -26,6 +26,20 @@ _VARYING = words("""
 """)
 
 
+#: What asks for hardware that is there, or for how torch was built: the same in each call.
+_PROBES = words("""
+    cudnn_is_acceptable device_count get_device_capability get_device_name get_device_properties is_available
+    is_bf16_supported is_built is_macos_or_newer is_tf32_supported
+""")
+
+
+def hoist_probe(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.cuda.device_count()`` in compiled code is asked when the file is imported."""
+    if not isinstance(hit.place, cst.Call) or called(hit.place) not in _PROBES:
+        return Refusal("What is asked may change from call to call; ask in the code that calls the compiled function.")
+    return hoist_constant(hit, editor)
+
+
 def hoist_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``n = zlib.crc32(b"abc")`` in a function becomes a constant of the module, which the function reads."""
     top = top_statement(hit.place, editor)

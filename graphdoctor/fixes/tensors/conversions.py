@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
-from graphdoctor.fixes.analysis.types import Types, assigned, only_tensor
-from graphdoctor.fixes.branches.branch import branch_of, rewrite_branch
+from graphdoctor.fixes.analysis.types import Types, assigned, is_tensor_like, only_tensor
+from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
-from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.fixes.tensors.number_flow import MATH, MATH_OF_TWO, Flow
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -31,7 +32,7 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """
     call = hit.place
     if branch_of(call, editor) is not None:
-        return rewrite_branch(hit, editor)
+        return rewrite_any(hit, editor)
     if not isinstance(call, cst.Call):
         return Refusal("The conversion is implicit, so there is no call to drop.")
     receiver = _receiver(call)
@@ -51,6 +52,28 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
     except Refuse as refusal:
         return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
+
+
+def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``math.sqrt(t)`` of a tensor becomes ``torch.sqrt(t)``, where the number can be a tensor."""
+    call = hit.place
+    name = dotted_name(call.func, editor).removeprefix("math.") if isinstance(call, cst.Call) else ""
+    if not isinstance(call, cst.Call) or name not in MATH or any(a.star or a.keyword for a in call.args):
+        return Refusal("torch has no function of this name for one tensor.")
+    operands = [a.value for a in call.args]
+    if len(operands) != (2 if name in MATH_OF_TWO else 1):
+        return Refusal("torch has no function of this name for one tensor.")
+    if branch_of(call, editor) is not None:
+        return rewrite_any(hit, editor)
+    unhandled(call, editor)
+    first, *others = operands
+    if not is_tensor_like(first, editor):
+        return Refusal(f"`{editor.code(first)}` is not known to be a tensor.")
+    arguments = [_tensor_text(first, editor), *map(editor.code, others)]
+    flow = Flow(hit, editor)
+    flow.follow(call, f"torch.{MATH[name]}({', '.join(arguments)})", "bool" if name.startswith("is") else "tensor")
+    reason = f"{_KEPT} It has the precision of the tensor, and is NaN where math raises an error."
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
 
 
 def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:

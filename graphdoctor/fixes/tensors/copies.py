@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.uses import is_elsewhere, uses
@@ -9,8 +11,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import is_tensor
-from graphdoctor.static.domain.values import Instance, Mapping, TorchModule, Value
+from graphdoctor.static.domain.value_functions import is_tensor, options
+from graphdoctor.static.domain.values import Const, Instance, Mapping, PythonValue, Seq, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _NOT_PLAIN = Refusal("The copy is not a plain call with one argument.")
@@ -72,6 +74,39 @@ def plain_dict(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     text = f"dict({attributes})" if hit.event.qualname == "dataclasses.asdict" else f"tuple({attributes}.values())"
     reason = "The values are not copied, and a dataclass, list or dict among them stays as it is."
     return FixPlan((editor.replace(call, text),), "unsafe", reason)
+
+
+def copied_items(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``copy.deepcopy([a, b])`` of tensors becomes a new list of clones; of a dict, a new dict."""
+    copied = _copied(hit)
+    if copied is None:
+        return _NOT_PLAIN
+    call, value = copied
+    if not isinstance(hit.event, Call) or hit.event.qualname != "copy.deepcopy":
+        return Refusal("This is no deep copy.")
+    operand = call.args[0].value
+    code, item = editor.operand(operand), editor.fresh("value")
+    if isinstance(value, Seq) and value.kind in ("list", "tuple"):
+        clone = _cloned(value.items if value.items is not None else (value.element,), item)
+        text = f"[{clone} for {item} in {code}]"
+        text = text if value.kind == "list" else f"tuple({text})"
+    elif isinstance(value, Mapping):
+        every = [v for _, v in value.items] + ([value.rest] if value.rest is not None else [])
+        key = editor.fresh("key")
+        text = f"{{{key}: {_cloned(every, item)} for {key}, {item} in {code}.items()}}"
+    else:
+        return Refusal("What is copied is not known to be a list or dict of tensors.")
+    reason = "Each tensor is cloned: gradients flow through the clones, and a tensor held twice is cloned twice."
+    return FixPlan((*editor.torch_import(call), editor.replace(call, text)), "unsafe", reason, known=("gradients",))
+
+
+def _cloned(values: Sequence[Value], name: str) -> str:
+    """The copy of an element ``name``, of which there are ``values``. Refuses containers and other objects."""
+    every = [option for value in values for option in options(value)]
+    if not every or not all(is_tensor(o) or isinstance(o, (Const, PythonValue)) for o in every):
+        raise Refuse("what is copied holds more than tensors and numbers")
+    clone = f"{name}.clone()"
+    return clone if all(map(is_tensor, every)) else f"{clone} if isinstance({name}, torch.Tensor) else {name}"
 
 
 def _is_dict(node: cst.BaseExpression, editor: Editor) -> bool:

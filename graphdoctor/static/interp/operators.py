@@ -349,6 +349,11 @@ def _same(a: Value, b: Value) -> bool | None:
     return None
 
 
+def _holds_number(sequence: Seq) -> bool:
+    """Whether a tensor that is looked for is compared with a number."""
+    return any(isinstance(item, Const) and type(item.value) in (int, float) for item in sequence.items or ())
+
+
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
         interpreter.emit(Truth, node, value=right, context="in", branch=None)
@@ -363,7 +368,7 @@ def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right
             isinstance(option, Seq)
             and option.kind in ("list", "tuple")
             and may_be_tensor(left)
-            and holds_tensor(option)
+            and (holds_tensor(option) or _holds_number(option))
         ):
             interpreter.emit(Truth, node, value=left, context="in", branch=None)
     negative = any(isinstance(c.operator, cst.NotIn) for c in node.comparisons)

@@ -1,0 +1,152 @@
+"""numpy on Python numbers, whose results are arrays to Dynamo: the same with ``math`` and builtins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
+from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.types import assigned, is_number
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.imports import import_edit
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+#: Functions that ``math`` has under the same name, with as many arguments and the same kind of result.
+_SAME = words("cos cosh exp expm1 log log10 log1p log2 sin sinh sqrt tan tanh")
+_WHOLE = {"ceil": "math.ceil", "floor": "math.floor", "rint": "round", "round": "round", "trunc": "math.trunc"}
+_OF_TWO = {"gcd": "math.gcd", "lcm": "math.lcm", "hypot": "math.hypot"}
+_EXTREME = {"maximum": "max", "minimum": "min"}
+_OF_LIST = {"amax": "max", "amin": "min", "max": "max", "min": "min", "prod": "math.prod", "sum": "sum"}
+_ALONE = {"abs": "abs", "absolute": "abs", "int32": "int", "int64": "int"}
+_NAMES = {*_SAME, *_WHOLE, *_OF_TWO, *_EXTREME, *_OF_LIST, *_ALONE, "cumsum"}
+_DEPTH = 6
+
+
+def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``np.lcm(a, b)`` of sizes becomes ``math.lcm(a, b)``, here or where the name that is used here is made."""
+    found = list(dict.fromkeys(_calls(hit.place, editor, 0)))
+    if not found:
+        return Refusal("The number does not come from a function of numpy on Python numbers.")
+    edits: list[Edit] = []
+    for call in found:
+        outermost, text = _python(call, editor)
+        edits += [] if _is_inside(call, found, editor) else [editor.replace(outermost, text)]
+        for module in ("math", "itertools"):
+            edits += [e for e in (import_edit(module, editor) if f"{module}." in text else ()) if e not in edits]
+    return FixPlan(tuple(edits), "unsafe", "A Python number takes the place of a numpy one.")
+
+
+def _calls(node: cst.CSTNode, editor: Editor, depth: int) -> Iterator[cst.Call]:
+    """The calls of numpy with Python numbers in ``node``, and in what its names are given."""
+    for inner in walk(node):
+        if isinstance(inner, cst.Call) and _function(inner, editor):
+            yield inner
+        elif isinstance(inner, cst.Name) and depth < _DEPTH and not editor.is_label(inner):
+            value = assigned(inner, editor)
+            if value is not None:
+                yield from _calls(value, editor, depth + 1)
+
+
+def _function(call: cst.Call, editor: Editor) -> str:
+    """The name of a function of numpy that has a form in Python, where all arguments are Python numbers."""
+    if not isinstance(call.func, cst.Attribute) or called(call) not in _NAMES:
+        return ""
+    package, _, name = dotted_name(call.func, editor).rpartition(".")
+    if package != "numpy" or not call.args or any(a.star or a.keyword for a in call.args):
+        return ""
+    values = [a.value for a in call.args]
+    if name in _OF_LIST or name == "cumsum":
+        return name if len(values) == 1 and _are_numbers(editor.value(values[0])) else ""
+    wanted = 2 if name in _OF_TWO or name in _EXTREME else 1
+    return name if len(values) == wanted and all(_is_python(value, editor) for value in values) else ""
+
+
+def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
+    """A Python number, or one that becomes one: arithmetic of numbers and of calls that are rewritten too."""
+    if isinstance(node, cst.Call) and _function(node, editor):
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        return _is_python(node.left, editor) and _is_python(node.right, editor)
+    if isinstance(node, cst.UnaryOperation):
+        return _is_python(node.expression, editor)
+    return is_number(node, editor)
+
+
+def _are_numbers(value: Value) -> bool:
+    """A list, tuple or size of Python numbers."""
+    return all(
+        (isinstance(o, PythonValue) and o.kind == "size")
+        or (isinstance(o, Seq) and o.kind in ("list", "tuple", "size") and all(map(_is_one, _elements(o))))
+        for o in options(value)
+    )
+
+
+def _elements(sequence: Seq) -> tuple[Value, ...]:
+    return sequence.items if sequence.items is not None else (sequence.element,)
+
+
+def _is_one(value: Value) -> bool:
+    return all(
+        (isinstance(o, Const) and type(o.value) in (int, float))
+        or (isinstance(o, PythonValue) and o.kind in ("int", "float", "number"))
+        for o in options(value)
+    )
+
+
+def _python(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]:
+    """What is replaced, ``call`` with a conversion around it, and by what."""
+    name = called(call)
+    code = ", ".join(_written(a.value, editor) for a in call.args)
+    outer, converted = _converted(call, editor)
+    if name == "cumsum":
+        if converted != "tolist":
+            raise Refuse("the sums are kept as an array")
+        return outer, f"list(itertools.accumulate({code}))"
+    if name in _WHOLE:
+        text = f"{_WHOLE[name]}({code})"
+        return outer, text if converted in ("int", "astype") else f"float({text})"
+    target = _SAME_AS.get(name, f"math.{name}")
+    if "." not in target and not is_builtin(target, editor):
+        raise Refuse(f"the name {target} may stand for something else in this file")
+    text = f"{target}({code})"
+    return outer, f"int({text})" if converted in ("int", "astype") and name in _SAME else text
+
+
+_SAME_AS = {**_OF_TWO, **_EXTREME, **_OF_LIST, **_ALONE}
+
+
+def _written(node: cst.BaseExpression, editor: Editor) -> str:
+    """The code of ``node`` with the calls in it rewritten."""
+    code = editor.code(node)
+    for inner in walk(node):
+        if isinstance(inner, cst.Call) and _function(inner, editor):
+            outer, text = _python(inner, editor)
+            return code.replace(editor.code(outer), text)
+    return code
+
+
+def _converted(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]:
+    """``call`` with ``int(...)``, ``.item()``, ``.tolist()`` or ``.astype(int)`` around it, and the name of that."""
+    outer = editor.parent(call)
+    method = editor.parent(outer) if isinstance(outer, cst.Attribute) else None
+    if isinstance(outer, cst.Attribute) and isinstance(method, cst.Call) and method.func is outer:
+        name, arguments = outer.attr.value, [editor.code(a.value) for a in method.args]
+        if (name in ("item", "tolist") and not arguments) or (name == "astype" and arguments == ["int"]):
+            return method, name
+        raise Refuse(f"`{editor.code(method)}` needs an array")
+    conversion = editor.parent(outer) if isinstance(outer, cst.Arg) else None
+    if isinstance(conversion, cst.Call) and editor.code(conversion.func) == "int" and len(conversion.args) == 1:
+        return conversion, "int"
+    return call, ""
+
+
+def _is_inside(call: cst.Call, others: list[cst.Call], editor: Editor) -> bool:
+    """Whether ``call`` is an operand of another that is rewritten with it."""
+    return any(other is outer for outer in editor.ancestors(call) for other in others)

@@ -1,0 +1,97 @@
+"""Old ways to make or change a tensor, in a form that Dynamo traces."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.namespaces import is_builtin
+from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+#: What makes a tensor of its own, which nothing else holds yet.
+_NEW = words("""
+    clone empty empty_like empty_strided full full_like new new_empty new_full new_ones new_zeros ones ones_like rand
+    rand_like randn randn_like tensor zeros zeros_like
+""")
+_NO_GRADIENT = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
+
+
+def plain_variable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``Variable(x)`` becomes ``x.detach()``, which it has been since torch 0.4."""
+    call = hit.place
+    name = hit.event.qualname if isinstance(hit.event, Call) else ""
+    if not isinstance(call, cst.Call) or name not in ("torch.autograd.Variable", "torch.autograd.variable.Variable"):
+        return Refusal("This is no call of Variable.")
+    if not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return Refusal("The tensor is not the first argument of Variable.")
+    options = {a.keyword.value if a.keyword is not None else "requires_grad": a.value for a in call.args[1:]}
+    if set(options) - {"requires_grad"} or any(a.star for a in call.args):
+        return Refusal("Variable gets more than a tensor and `requires_grad`.")
+    text, flag = f"{editor.operand(call.args[0].value)}.detach()", options.get("requires_grad")
+    if flag is None or editor.code(flag) == "False":
+        return FixPlan((editor.replace(call, text),), "unsafe", "`detach` shares the memory and the values as well.")
+    text = f"({text} if torch.compiler.is_compiling() else {editor.code(call)})"
+    edits = (*editor.torch_import(call), editor.replace(call, text))
+    return FixPlan(edits, "unsafe", _NO_GRADIENT.format(name=editor.code(call.args[0].value)), ("requires_grad",))
+
+
+def constant_without_gradient(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.zeros(3, requires_grad=True)`` in compiled code asks for gradients in eager only."""
+    call = hit.place
+    if not isinstance(call, cst.Call):
+        return Refusal("No tensor is made here.")
+    flag = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "requires_grad"), None)
+    if flag is None:
+        return Refusal("`requires_grad` is not given by its name.")
+    test = EAGER_ONLY if editor.code(flag) == "True" else f"{editor.operand(flag)} and {EAGER_ONLY}"
+    edits = (*editor.torch_import(call), editor.replace(flag, test))
+    return FixPlan(edits, "unsafe", _NO_GRADIENT.format(name=editor.code(call.func)), ("requires_grad",))
+
+
+def drawn_integers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.empty(3).random_(0, 2)`` becomes ``torch.randint_like(torch.empty(3), 0, 2)``: the same numbers."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) != "random_" or not isinstance(call.func, cst.Attribute):
+        return Refusal("This is no call of random_.")
+    if any(a.star or a.keyword for a in call.args):
+        return Refusal("The bounds of random_ are not its first arguments.")
+    tensor, bounds = call.func.value, [editor.code(a.value) for a in call.args]
+    reason = "The same numbers are drawn."
+    if not bounds:
+        bounds = ["0", "16777217"]
+        reason = "The same numbers are drawn for float32; of another dtype the range of random_ is another."
+    drawn = f"torch.randint_like({editor.code(tensor)}, {', '.join(bounds)})"
+    if not (isinstance(tensor, cst.Call) and called(tensor) in _NEW):
+        if not isinstance(editor.parent(call), cst.Expr):
+            return Refusal(f"`{editor.code(tensor)}` may be read by other code, which sees the numbers too.")
+        drawn = f"{editor.operand(tensor)}.copy_({drawn})"
+    return FixPlan((*editor.torch_import(call), editor.replace(call, drawn)), "unsafe", reason)
+
+
+def written_data(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``y.data = z`` of a tensor made here becomes ``y.data.copy_(z)``."""
+    statement = editor.statement_of(hit.place)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(statement, cst.Assign) or target is not hit.place or not isinstance(target, cst.Attribute):
+        return Refusal("This does not store into the data of one tensor.")
+    if target.attr.value != "data":
+        return Refusal("This does not store into the data of one tensor.")
+    text = f"{editor.code(target)}.copy_({editor.code(statement.value)})"
+    reason = "The values are copied: the shape and dtype must be the same, and what shares the old memory sees them."
+    return FixPlan((editor.replace(statement, text),), "unsafe", reason)
+
+
+def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``hash(x)`` of a tensor becomes ``id(x)``, which it is."""
+    name = hit.place
+    call = editor.parent(editor.parent(name) or name) if not isinstance(name, cst.Call) else name
+    is_hash = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and called(call) == "hash"
+    if not isinstance(call, cst.Call) or not is_hash or len(call.args) != 1:
+        return Refusal("This asks for no hash of a tensor.")
+    if not (is_builtin("hash", editor) and is_builtin("id", editor)):
+        return Refusal("The name hash or id may stand for something else in this file.")
+    assert isinstance(call.func, cst.Name)
+    reason = "The hash of a tensor is its id; compiled code is compiled again for another tensor."
+    return FixPlan((editor.replace(call.func, "id"),), "unsafe", reason)
