@@ -18,6 +18,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
+from graphdoctor.fixes.python.exit_stacks import plain_with
 from graphdoctor.fixes.python.layers import plain_property
 from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.static.domain.events import Call, Enter, GetAttr
@@ -321,4 +322,4 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, skip_context, attention_backends, device_arguments, plain_property)
+    return first_fit(hit, editor, skip_context, attention_backends, plain_with, device_arguments, plain_property)

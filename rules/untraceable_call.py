@@ -413,4 +413,4 @@ def _registers_hook(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, hoist_constant, power, plain_module, plain_variable, drawn_integers)
+    return first_fit(hit, editor, guard_host, drawn_integers, hoist_constant, power, plain_module, plain_variable)

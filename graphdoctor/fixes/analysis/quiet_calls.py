@@ -159,6 +159,8 @@ def _method(receiver: Value, name: str, call: ArgumentCall, editor: Editor) -> b
         return name in _CONTAINER[type(receiver)] and (not compared or name in ("copy", "items", "keys", "values"))
     if isinstance(receiver, (Instance, TorchModule)):
         return name in _MODULE and not call.args
+    if isinstance(receiver, ExternalObject) and _ASKS_LOGGER.fullmatch(f"{receiver.qualname}.{name}"):
+        return True
     return isinstance(receiver, ExternalObject) and receiver.qualname.startswith("datetime.") and name in _OF_TIME
 
 

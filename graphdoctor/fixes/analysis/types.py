@@ -108,6 +108,9 @@ class Types:
             if isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
                 return len(sides) == 2 and self.kind(sides[1]) is not None
             return any(self._converts(side) for side in sides)
+        if isinstance(node, cst.Name):
+            value = assigned(node, self.editor)
+            return value is not None and bool(self.reduces(value))
         if not isinstance(node, cst.Call):
             return False
         if self.reduces(node):

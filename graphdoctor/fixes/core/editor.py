@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 
 import libcst as cst
 
@@ -238,20 +239,46 @@ class Editor(Lookup):
         imports = self.torch_import(statement)
         if not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             raise Refuse("the statement is not a simple one")
-        if len(line.body) > 1 or isinstance(line.body[0].semicolon, cst.Semicolon):
-            raise Refuse("the statement shares its line with other statements")
-        if isinstance(line, cst.SimpleStatementLine):
-            text = self.lines(self.indent_of(line), f"if {condition}:", "\t" + self.deepen(small))
-            return (*imports, self.replace(small, text))
-        return (*imports, self._expand_suite(line, small, condition))
+        if isinstance(line, cst.SimpleStatementSuite):
+            if len(line.body) > 1:
+                return (*imports, *self._split_line(line, small, condition))
+            return (*imports, self._expand_suite(line, small, condition))
+        if len(line.body) > 1:
+            return (*imports, *self._split_line(line, small, condition))
+        text = self.lines(self.indent_of(line), f"if {condition}:", "\t" + self.deepen(small))
+        return (*imports, self.replace(small, text))
 
-    def _expand_suite(self, suite: cst.SimpleStatementSuite, small: cst.CSTNode, condition: str) -> Edit:
-        """``if a: print(x)`` becomes three lines."""
+    def _split_line(
+        self, line: cst.SimpleStatementLine | cst.SimpleStatementSuite, small: cst.CSTNode, condition: str
+    ) -> Iterator[Edit]:
+        """``y = x; print(y)`` becomes a line for each. Each semicolon is an edit, for the statement beyond may have
+        one too."""
+        first, is_suite = self.location(line.body[0]), isinstance(line, cst.SimpleStatementSuite)
+        indent = self._suite_indent(line) + self.indent if is_suite else self.indent_of(line)
+        apart = self.newline + indent
+        if is_suite:
+            before = self._lines[first.line - 1][: first.column - 1]
+            if not before.rstrip().endswith(":"):
+                raise Refuse("the statement does not stand right after a colon")
+            yield Edit(self.path, (first.line, len(before.rstrip()) + 1), (first.line, first.column), apart)
+        for left, right in pairwise(line.body):
+            if small in (left, right):
+                end, start = self.location(left), self.location(right)
+                yield Edit(self.path, (end.end_line, end.end_column), (start.line, start.column), apart)
+        text = self.lines(indent, f"if {condition}:", "\t" + self.deepen(small, levels=2 if is_suite else 1))
+        yield self.replace(small, text)
+
+    def _suite_indent(self, suite: cst.CSTNode) -> str:
+        """The indentation of the statement whose block stands behind its colon."""
         header = self.parent(suite)
         while isinstance(header, (cst.Else, cst.Finally, cst.ExceptHandler)):
             header = self.parent(header)
         assert header is not None
-        indent = self.indent_of(header)
+        return self.indent_of(header)
+
+    def _expand_suite(self, suite: cst.SimpleStatementSuite, small: cst.CSTNode, condition: str) -> Edit:
+        """``if a: print(x)`` becomes three lines."""
+        indent = self._suite_indent(suite)
         place = self.location(small)
         before = self._lines[place.line - 1][: place.column - 1]
         if not before.rstrip().endswith(":"):

@@ -7,7 +7,6 @@ import libcst as cst
 from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.imports import import_edit
-from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Dotted names of such contexts, without the packages in front.
@@ -47,7 +46,7 @@ _BACKENDS = {
 def attention_backends(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``sdp_kernel(enable_flash=False)`` becomes ``torch.nn.attention.sdpa_kernel([...])``, which Dynamo traces."""
     call = hit.place
-    if not isinstance(call, cst.Call) or not isinstance(hit.event, Call) or called(call) != "sdp_kernel":
+    if not isinstance(call, cst.Call) or called(call) != "sdp_kernel":
         return Refusal("This is no call of sdp_kernel.")
     given: dict[str, str] = {}
     for name, argument in zip(_BACKENDS, call.args, strict=False):

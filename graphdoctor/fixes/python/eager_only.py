@@ -9,6 +9,7 @@ from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
+from graphdoctor.fixes.branches.output_blocks import called_in
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters, target_names
@@ -44,6 +45,7 @@ def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
     known = []
     if isinstance(hit.place, cst.Call) and isinstance(hit.event, Call):
         known.append(ArgumentCall(hit.place, External(hit.event.qualname), hit.event.args, hit.event.kwargs))
+    known += called_in(statement, editor)
     for target in _targets(statement):
         if not target_names(target):
             return editor.code(statement)
