@@ -114,6 +114,8 @@ def is_harmless(name: str, before: Snapshot, after: Snapshot) -> bool:
 
 def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapshot) -> bool:
     """Whether fixes that announce the differences ``known`` (``graphdoctor.model.Known``) may differ in this leaf."""
+    if "zero_gradients" in known and _is_zero_gradient(name, before, after):
+        return True
     if name.startswith(GRADIENT_OF):
         return "gradients" in known
     if "early" in known and name.startswith(RANDOM):
@@ -128,9 +130,21 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
     return "requires_grad" in known and (is_result or name == LOSS)
 
 
+def _is_zero_gradient(name: str, before: Snapshot, after: Snapshot) -> bool:
+    """Whether the leaf is new because a result requires a gradient, which is zero, and did not before."""
+    if name.startswith(GRADIENT):
+        return before.get(name) is False and after.get(name) is True
+    value = after.get(name)
+    if name in before or not isinstance(value, torch.Tensor):
+        return False
+    return name == LOSS or (name.startswith(GRADIENT_OF) and not value.count_nonzero())
+
+
 def has_overflowed(name: str, before: Snapshot, after: Snapshot) -> bool:
     """Whether these are gradients that differ only where one of the two is NaN or infinite."""
     a, b = before.get(name), after.get(name)
+    if name not in before and isinstance(b, torch.Tensor) and not b.isfinite().all():
+        a = torch.zeros_like(b)
     if not name.startswith(GRADIENT_OF) or not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
         return False
     if a.shape != b.shape or a.layout is not torch.strided or b.layout is not torch.strided:

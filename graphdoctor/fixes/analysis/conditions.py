@@ -130,8 +130,16 @@ class _DropConversions(cst.CSTTransformer):
     def __init__(self, types: Types) -> None:
         self.types = types
 
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        drawn = not self.types.editor.is_label(original_node) and self.types.drawn(original_node)
+        return _as_tensor(drawn) if drawn else updated_node
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         name = called(original_node)
+        if self.types.drawn(original_node):
+            # CPython: uniform(a, b) is a + (b - a) * random(). Dynamo traces only the former.
+            bounds = "0.0, 1.0" if not original_node.args else ", ".join(map(_code, (a.value for a in updated_node.args)))
+            return _as_tensor(f"random.uniform({bounds})")
         if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
             assert isinstance(original_node.func, cst.Attribute)
             return _one_number(updated_node, self.types.is_scalar(original_node.func.value))
@@ -151,6 +159,15 @@ class _DropConversions(cst.CSTTransformer):
             parens = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
             return argument if simple else argument.with_changes(**parens)
         return updated_node
+
+
+def _as_tensor(number: str) -> cst.BaseExpression:
+    """A Python number as a tensor in which nothing is rounded."""
+    return cst.parse_expression(f"torch.tensor({number}, dtype=torch.float64)")
+
+
+def _code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
 
 
 def _one_number(item: cst.Call, is_scalar: bool) -> cst.BaseExpression:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -50,8 +51,10 @@ class Types:
         if isinstance(node, cst.BooleanOperation):
             kinds = {self.kind(node.left), self.kind(node.right)}
             return None if None in kinds else ("bool" if kinds == {"bool"} else "tensor")
+        if self.drawn(node):
+            return "tensor"
         value = self.value(node)
-        if node in self._known:
+        if node in self._known and not self._compares(node):
             only_tensor(node, value, self.editor)
         if self._compares(node):
             return "bool"
@@ -68,12 +71,22 @@ class Types:
             return self.is_scalar(node.expression)
         if isinstance(node, cst.BooleanOperation):
             return self.is_scalar(node.left) and self.is_scalar(node.right)
+        if self.drawn(node):
+            return True
         listed = self.listed(node)
         if listed:
             return self.is_scalar(listed[0])
         value = self.value(node)
         tensor = tensor_of(value) if may_be_tensor(value) else None
         return self._compares(node) or is_read(value) or (tensor is not None and tensor.ndim == 0)
+
+    def drawn(self, node: cst.BaseExpression) -> str:
+        """The code of a draw of Python's ``random`` between two bounds, or of the name that holds one; else empty."""
+        value = assigned(node, self.editor) if isinstance(node, cst.Name) else node
+        if not isinstance(value, cst.Call) or any(a.star or a.keyword for a in value.args):
+            return ""
+        bounds = {"random.random": 0, "random.uniform": 2}.get(dotted_name(value.func, self.editor))
+        return self.editor.code(node) if bounds == len(value.args) else ""
 
     def reduces(self, node: cst.BaseExpression) -> str:
         """ "any" or "all" where ``node`` calls the builtin on a tensor, or on a list of tensors; else empty."""
@@ -107,7 +120,7 @@ class Types:
                 return True
             if isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
                 return len(sides) == 2 and self.kind(sides[1]) is not None
-            return any(self._converts(side) for side in sides)
+            return any(self._converts(side) or self.drawn(side) for side in sides)
         if isinstance(node, cst.Name):
             value = assigned(node, self.editor)
             return value is not None and bool(self.reduces(value))

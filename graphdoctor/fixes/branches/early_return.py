@@ -46,7 +46,7 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     chosen = editor.replace(end, under.choose(early, editor.code(end)))
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), flat.edit(), chosen)
-    return FixPlan(edits, "unsafe", reason, guards_output=not flat.is_lossy)
+    return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
 
 
 def _rest(branch: cst.If, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:

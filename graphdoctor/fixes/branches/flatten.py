@@ -35,7 +35,8 @@ def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixP
     flat.branch_off(branch, None, 0)
     edit = flat.edit()
     reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
-    return FixPlan((*editor.torch_import(branch), edit), "unsafe", reason, guards_output=not flat.is_lossy)
+    edits = (*editor.torch_import(branch), edit)
+    return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
 
 
 @dataclass(frozen=True)

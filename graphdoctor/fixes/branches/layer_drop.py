@@ -57,7 +57,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     flag, skipped = _when_skipped(choice.test, loop, conditions)
     edits.append(editor.replace(branch, _all_run(choice, loop, flag, skipped, editor.indent_of(branch), editor)))
     reason = _REASON if branch.orelse is None else _REASON + _NO_NONE
-    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason)
+    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=("zero_gradients",))
 
 
 def _choice(branch: cst.If) -> _Choice | None:

@@ -47,7 +47,7 @@ def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         inside = condition.python if outer is None else ""
         edits = _skip(branch, condition, inside, steps, editor)
     reason = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
-    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason)
+    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=("zero_gradients",))
 
 
 def flag_around(branch: cst.If, editor: Editor) -> cst.If | None:

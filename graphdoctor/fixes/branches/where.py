@@ -27,7 +27,10 @@ def choose_with_where(branch: cst.If | cst.IfExp, hit: Hit, editor: Editor) -> F
     try:
         chooser = _Chooser(hit, editor, branch)
         edit = chooser.expression(branch) if isinstance(branch, cst.IfExp) else chooser.statement(branch)
-        return FixPlan((*editor.torch_import(branch), edit), "safe" if chooser.is_safe else "unsafe", chooser.reason)
+        edits = (*editor.torch_import(branch), edit)
+        if chooser.is_safe:
+            return FixPlan(edits, "safe", chooser.reason)
+        return FixPlan(edits, "unsafe", chooser.reason, known=("zero_gradients",))
     except Refuse as refusal:
         return Refusal(f"torch.where does not fit: {refusal}.")
 

@@ -49,7 +49,7 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             kind = "tensor"
         flow.follow(call, text, kind or "tensor")
         reason = f"{_KEPT} {_NOT_FINITE}" if called(call) == "int" else _KEPT
-        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
+        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=("zero_gradients",))
     except Refuse as refusal:
         return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
 
@@ -73,7 +73,7 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     flow = Flow(hit, editor)
     flow.follow(call, f"torch.{MATH[name]}({', '.join(arguments)})", "bool" if name.startswith("is") else "tensor")
     reason = f"{_KEPT} It has the precision of the tensor, and is NaN where math raises an error."
-    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason)
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=("zero_gradients",))
 
 
 def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -100,7 +100,8 @@ def keep_truth(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     flow = Flow(hit, editor)
     text = flow.conditions.boolean(node)
     flow.follow(node, f"({text})" if isinstance(cst.parse_expression(text), cst.BinaryOperation) else text, "bool")
-    return FixPlan((*editor.torch_import(node), *flow.edits), "unsafe", "A bool tensor takes the place of the bool.")
+    reason = "A bool tensor takes the place of the bool."
+    return FixPlan((*editor.torch_import(node), *flow.edits), "unsafe", reason, known=("zero_gradients",))
 
 
 def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:

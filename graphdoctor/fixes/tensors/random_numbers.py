@@ -1,11 +1,21 @@
-"""Random numbers of Python that Dynamo does not trace, in the form that it does."""
+"""Random numbers of Python that Dynamo does not trace, or that decide a branch, in the form that it does."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
+from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_SAME = "In eager the same number is drawn; under compile it is drawn when the call begins."
+_OTHER_STREAM = Refusal("Torch has another generator, so the numbers would change; draw with torch, or pass them in.")
 
 
 def traced_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -15,6 +25,33 @@ def traced_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """
     call = hit.place
     if not isinstance(call, cst.Call) or editor.code(call.func) != "random.random" or call.args:
-        return Refusal("Torch has another generator, so the numbers would change; draw with torch, or pass them in.")
-    reason = "In eager the same number is drawn; under compile it is drawn when the call begins."
-    return FixPlan((editor.replace(call, "random.uniform(0.0, 1.0)"),), "unsafe", reason)
+        return _OTHER_STREAM
+    return FixPlan((editor.replace(call, "random.uniform(0.0, 1.0)"),), "unsafe", _SAME)
+
+
+def choose_by_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if random.random() < p: x = f(x)`` becomes ``torch.where`` with the number as a tensor."""
+    if branch_of(hit.place, editor) is not None:
+        return _rewritten(hit, editor)
+    assign = editor.parent(hit.place)
+    if not isinstance(assign, cst.Assign):
+        return Refusal("The number is not what a branch asks for.")
+    asked = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
+    if len(asked) != 1:
+        return Refusal("The number does not decide one branch.")
+    plan = _rewritten(replace(hit, node=asked[0]), editor)
+    drawn = traced_draw(hit, editor)
+    if isinstance(plan, Refusal) or isinstance(drawn, Refusal):
+        return plan
+    return replace(plan, edits=(*plan.edits, *drawn.edits))
+
+
+def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
+    """The branch in whose test ``node`` stands, as an operand of a comparison or not."""
+    outer = editor.parent(node)
+    return branch_of(outer if isinstance(outer, cst.ComparisonTarget) else node, editor)
+
+
+def _rewritten(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    plan = first_fit(hit, editor, keep_looping, skip_layer, rewrite_any)
+    return replace(plan, reason=f"{plan.reason} {_SAME}") if isinstance(plan, FixPlan) else plan
