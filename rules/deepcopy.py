@@ -12,13 +12,13 @@ runs a module with other parameters. Read the fields of a dataclass by name.
 
 from __future__ import annotations
 
-from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.tensors.copies import call_with_copies, clone_tensor, copied_items, plain_dict
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, walk
-from graphdoctor.static.domain.values import Class, Instance, Mapping, TorchModule, Value
+from graphdoctor.static.domain.values import Class, Instance, Mapping, Seq, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -196,4 +196,7 @@ def _is_module(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, clone_tensor, call_with_copies, plain_dict, copied_items, hoist_constant)
+    rewrites = (clone_tensor, call_with_copies, plain_dict)
+    copied = hit.event.args[0] if isinstance(hit.event, Call) and hit.event.args else None
+    own = {"deepcopy": copied_items} if isinstance(copied, (Seq, Mapping)) else {}
+    return by_name(hit, editor, own, *rewrites, hoist_constant)

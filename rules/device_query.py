@@ -165,4 +165,5 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, hoist_probe)
+    plan = first_fit(hit, editor, guard_host)
+    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, hoist_probe)

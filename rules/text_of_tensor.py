@@ -221,4 +221,4 @@ def _hit(event: Convert | Call) -> Hit:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, identity)
+    return first_fit(hit, editor, identity, guard_host)

@@ -15,7 +15,7 @@ in place of `with torch.device(...)`, and use `torch.nn.attention.sdpa_kernel` i
 
 from __future__ import annotations
 
-from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.exit_stacks import plain_with
@@ -322,4 +322,5 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, skip_context, attention_backends, plain_with, device_arguments, plain_property)
+    own = {"sdp_kernel": attention_backends, "enter_context": plain_with}
+    return by_name(hit, editor, own, skip_context, device_arguments, plain_property)

@@ -14,7 +14,7 @@ that is pure and returns constants can be marked with `torch.compiler.assume_con
 
 from __future__ import annotations
 
-from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
@@ -413,4 +413,5 @@ def _registers_hook(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, drawn_integers, hoist_constant, power, plain_module, plain_variable)
+    own = {"Variable": plain_variable, "random_": drawn_integers}
+    return by_name(hit, editor, own, guard_host, hoist_constant, power, plain_module)

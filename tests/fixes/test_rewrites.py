@@ -132,6 +132,55 @@ REWRITTEN = {
     "device": (HEAD + F + "    with torch.device('cpu'):\n        # Eight of them.\n        ones = torch.ones(8)\n"
                "        if x.ndim > 1:\n            ones = ones + torch.zeros(1, dtype=x.dtype)\n    return x + ones\n",
                "    # Eight of them.\n    ones = torch.ones(8, device=torch.device('cpu'))\n    if x.ndim > 1:\n"),
+    "any_all": (HEAD + F + "    rows = [r.sum() for r in x]\n    if any(r > 3 for r in rows):\n        x = x * 2\n"
+                "    ok = all([(x > -9).all(), (x < 9).all()])\n    if ok:\n        x = x - 1\n    if any(x[0] > 2):\n"
+                "        x = x + 1\n    if x.argmax() not in [0, 1]:\n        x = x + 3\n    return x\n",
+                "torch.where(torch.stack([r > 3 for r in rows]).any(), x * 2, x)\n"
+                "    ok = torch.stack([(x > -9).all(), (x < 9).all()]).all()\n    x = torch.where(ok, x - 1, x)\n"
+                "    x = torch.where((x[0] > 2).any(), x + 1, x)\n"
+                "    x = torch.where(~((x.argmax() == 0) | (x.argmax() == 1)), x + 3, x)\n"),
+    "equal": (HEAD + F + "    if not torch.equal(x, x.abs()):\n        return x + 1\n    return x\n",
+              "torch.where(~((x == x.abs()).all() if x.shape == x.abs().shape else torch.tensor(False)), x + 1, x)"),
+    "old_forms": ("from torch.autograd import Variable\n" + HEAD + F + "    h = Variable(torch.zeros(8))\n    y = x * 2\n"
+                  "    y.data = y.data.clamp(0, 1)\n    y = y + torch.ones(8, requires_grad=True)\n"
+                  "    h.random_(0, 1)\n    return y + h + torch.empty(8).random_(0, 1) + (hash(x) - id(x))\n",
+                  "    h = torch.zeros(8).detach()\n    y = x * 2\n    y.data.copy_(y.data.clamp(0, 1))\n"
+                  "    y = y + torch.ones(8, requires_grad=not torch.compiler.is_compiling())\n"
+                  "    h.copy_(torch.randint_like(h, 0, 1))\n"
+                  "    return y + h + torch.randint_like(torch.empty(8), 0, 1) + (id(x) - id(x))"),
+    "numpy_numbers": ("import numpy as np\n" + HEAD + F + "    k = np.floor(x.shape[1] * 0.5).astype(int)\n"
+                      "    ends = np.cumsum([0, 1, 2]).tolist()\n    if x.shape[1] % np.lcm(2, x.shape[0]) == 0:\n"
+                      "        x = x[:, :k]\n    return x * int(np.gcd(x.shape[0], 6)) + int(np.max([1, x.shape[0]])) + ends[2]\n",
+                      "    k = math.floor(x.shape[1] * 0.5)\n    ends = list(itertools.accumulate([0, 1, 2]))\n"
+                      "    if x.shape[1] % math.lcm(2, x.shape[0]) == 0:\n        x = x[:, :k]\n"
+                      "    return x * math.gcd(x.shape[0], 6) + max([1, x.shape[0]]) + ends[2]"),
+    "math_of_tensor": ("import math\n" + HEAD + F + "    s = math.exp(x.mean())\n    return x * math.pow(s, 2.0)\n",
+                       "s = torch.exp(x.mean().detach())\n    return x * torch.pow(s, 2.0)"),
+    "probe": (HEAD + F + "    if torch.cuda.device_count() > 99:\n        x = x * 3\n    return x * 2\n",
+              "_DEVICE_COUNT = torch.cuda.device_count()\n"),
+    "deep_copies": ("import copy\n" + HEAD + F + "    parts = copy.deepcopy([x, x * 2])\n"
+                    "    named = copy.deepcopy({'a': x, 'n': 3})\n    return parts[1] + named['a'] * named['n']\n",
+                    "    parts = [value.clone() for value in ([x, x * 2])]\n    named = {key: value.clone() if isinstance("),
+    "check_text": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
+                   'torch._check(x.shape[0] == 4, lambda: "expected 4 rows, got <x.shape>")'),
+    "contexts": ("import contextlib\n" + HEAD + F + "    with contextlib.ExitStack() as stack:\n        # No gradients.\n"
+                 "        stack.enter_context(torch.no_grad())\n        if x.ndim > 2:\n"
+                 "            stack.enter_context(torch.autocast('cpu'))\n        q = x[None, None]\n"
+                 "        with torch.backends.cuda.sdp_kernel(False, enable_mem_efficient=False, enable_cudnn=False):\n"
+                 "            return nn.functional.scaled_dot_product_attention(q, q, q)\n",
+                 "    # No gradients.\n"
+                 "    with torch.no_grad(), torch.autocast('cpu') if (x.ndim > 2) else contextlib.nullcontext():\n"
+                 "        q = x[None, None]\n        with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]):\n"),
+    "text": (HEAD + F + "    text = 'mean %s' % x.mean()\n    print(text); y = x * 2\n    return y\n",
+             "        text = 'mean %s' % x.mean()\n    if not torch.compiler.is_compiling():\n        print(text)\n    y = x * 2"),
+    "level": ("import logging\n" + HEAD + "log = logging.getLogger('n')\n\n\n" + F
+              + "    if log.isEnabledFor(logging.DEBUG):\n        log.debug('%s', x.mean())\n    return x * 2\n",
+              "if not torch.compiler.is_compiling() and log.isEnabledFor(logging.DEBUG):"),
+    "draw": ("import random\n" + HEAD + F + "    p = random.random()\n    if p < 0.5:\n        x = x.flip(0)\n"
+             "    for step in range(3):\n        if random.random() < 0.5:\n            continue\n        x = x + step\n"
+             "    return x\n",
+             "    p = random.uniform(0.0, 1.0)\n    x = torch.where(torch.as_tensor(p, dtype=torch.float64) < 0.5, x.flip(0), x)\n"
+             "    for step in range(3):\n        skipped = torch.as_tensor(random.uniform(0.0, 1.0), dtype=torch.float64) < 0.5\n"),
     "disabled": (HEAD + "@torch.compiler.disable\ndef mean(x):\n    return x.mean()\n\n\n" + F + "    return x * mean(x)\n",
                  "\n\n\ndef mean(x):\n"),
 }  # fmt: skip
@@ -283,8 +332,19 @@ REFUSED = {
                    "An index that is computed in the graph breaks even when numbers are recorded."),
     "range": (HEAD + F + "    for step in range(x[0].argmax()):\n        x = x + step\n    return x\n",
               "How often a loop runs, or a list repeats, has to be known: recording the number does not help."),
-    "message": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
-                "The condition is no tensor: what has to change is the message, to a constant string."),
+    "variable": ("from torch.autograd import Variable\n" + HEAD + F + "    return x + Variable(torch.ones(8), volatile=False)\n",
+                 "Variable gets more than a tensor and `requires_grad`."),
+    "backends": (HEAD + "FLASH = False\n\n\n" + F + "    with torch.backends.cuda.sdp_kernel(FLASH):\n        return x * 2\n",
+                 "Which backends are used is not written out."),
+    "stack": ("import contextlib\n" + HEAD + F + "    with contextlib.ExitStack() as stack:\n        y = x * 2\n"
+              "        stack.enter_context(torch.no_grad())\n        return y * 2\n",
+              "`stack` does more than enter contexts at the beginning of its block."),
+    "measured": (HEAD + F + "    return x * torch.cuda.memory_allocated()\n",
+                 "What is asked may change from call to call; ask in the code that calls the compiled function."),
+    "deep_copy": ("import copy\n" + HEAD + F + "    return copy.deepcopy([x, [x]])[0]\n",
+                  "What is copied holds more than tensors and numbers."),
+    "random_view": (HEAD + F + "    y = x[0].random_(0, 2)\n    return x + y\n",
+                    "`x[0]` may be read by other code, which sees the numbers too."),
     "device_context": (HEAD + "def g(x):\n    return x + torch.ones(8)\n\n\n" + F
                        + "    with torch.device('cpu'):\n        return g(x)\n",
                        "`torch.device` changes what the code in it computes, so it cannot be left out under compile."),
@@ -293,8 +353,6 @@ REFUSED = {
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n", "This is no selection by a mask."),
     "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",
                          "The code is part of adjacent strings."),
-    "equal": (HEAD + F + "    if torch.equal(x, x + 1):\n        return x + 1\n    return x\n",
-              "torch.where does not fit: torch.equal is False for other shapes, where an elementwise comparison raises."),
 }  # fmt: skip
 
 

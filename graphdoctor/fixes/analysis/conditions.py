@@ -138,7 +138,7 @@ class _DropConversions(cst.CSTTransformer):
         name = called(original_node)
         if self.types.drawn(original_node):
             # CPython: uniform(a, b) is a + (b - a) * random(). Dynamo traces only the former.
-            bounds = "0.0, 1.0" if not original_node.args else ", ".join(map(_code, (a.value for a in updated_node.args)))
+            bounds = ", ".join(_code(a.value) for a in updated_node.args) or "0.0, 1.0"
             return _as_tensor(f"random.uniform({bounds})")
         if name == "item" and isinstance(updated_node.func, cst.Attribute) and not updated_node.args:
             assert isinstance(original_node.func, cst.Attribute)
@@ -163,7 +163,7 @@ class _DropConversions(cst.CSTTransformer):
 
 def _as_tensor(number: str) -> cst.BaseExpression:
     """A Python number as a tensor in which nothing is rounded."""
-    return cst.parse_expression(f"torch.tensor({number}, dtype=torch.float64)")
+    return cst.parse_expression(f"torch.as_tensor({number}, dtype=torch.float64)")
 
 
 def _code(node: cst.CSTNode) -> str:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 Rewrite = Callable[[Hit, Editor], FixPlan | Refusal]
+
+
+def by_name(hit: Hit, editor: Editor, named: Mapping[str, Rewrite], *rewrites: Rewrite) -> FixPlan | Refusal:
+    """The rewrite for the function that is called, else the first of the others that fits."""
+    own = named.get(called(hit.place)) if isinstance(hit.place, cst.Call) else None
+    return first_fit(hit, editor, own) if own is not None else first_fit(hit, editor, *rewrites)
 
 
 def first_fit(hit: Hit, editor: Editor, *rewrites: Rewrite) -> FixPlan | Refusal:

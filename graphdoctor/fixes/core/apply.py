@@ -41,7 +41,9 @@ def overlap(first: Edit, second: Edit) -> bool:
     if first.path != second.path or first == second:
         return False
     if first.start == first.end and second.start == second.end:
-        return first.start == second.start
+        # Imports of two modules are made in any order.
+        is_import = first.text.startswith("import ") and second.text.startswith("import ")
+        return first.start == second.start and not is_import
     return first.start < second.end and second.start < first.end
 
 
@@ -83,7 +85,7 @@ def edits_by_path(findings: Iterable[Finding]) -> dict[str, list[Edit]]:
 
 
 def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[_Piece]:
-    ordered = sorted(set(edits), key=lambda e: (e.start, e.end))
+    ordered = sorted(set(edits), key=lambda e: (e.start, e.end, e.text))
     starts = line_starts(text)
     done, line = 0, 1
     for edit in ordered:

@@ -36,7 +36,7 @@ def skip_context(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(edits, "unsafe", f"In eager nothing changes; under compile {lost}.")
 
 
-#: The arguments of ``torch.backends.cuda.sdp_kernel`` in their order, each True where it is not given, and the backends.
+#: The arguments of ``torch.backends.cuda.sdp_kernel`` in their order, True where not given, and the backends.
 _BACKENDS = {
     "enable_flash": "FLASH_ATTENTION", "enable_math": "MATH", "enable_mem_efficient": "EFFICIENT_ATTENTION",
     "enable_cudnn": "CUDNN_ATTENTION",

@@ -35,7 +35,8 @@ def plain_with(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(entered) == len(block.body.body):
         raise Refuse("the contexts are all that the block has")
     start, end = editor.location(block), editor.location(entered[-1])
-    comments = [text for line in entered for _, text in editor.module.comments(line)]
+    last = (end.end_line, end.end_column)
+    comments = [text for place, text in editor.module.comments(block) if (place.line, place.column) < last]
     text = editor.lines(editor.indent_of(block), *comments, f"with {', '.join(contexts)}:")
     edits = [Edit(editor.path, (start.line, start.column), (end.end_line, end.end_column), text)]
     imports = import_edit("contextlib", editor) if any("contextlib." in context for context in contexts) else ()

@@ -69,6 +69,8 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     first, *others = operands
     if not is_tensor_like(first, editor):
         return Refusal(f"`{editor.code(first)}` is not known to be a tensor.")
+    if name in ("atan2", "hypot") and not is_tensor_like(others[0], editor):
+        return Refusal(f"torch.{name} takes no number.")
     arguments = [_tensor_text(first, editor), *map(editor.code, others)]
     flow = Flow(hit, editor)
     flow.follow(call, f"torch.{MATH[name]}({', '.join(arguments)})", "bool" if name.startswith("is") else "tensor")

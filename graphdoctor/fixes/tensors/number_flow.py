@@ -31,13 +31,17 @@ OTHER = "the number is used where a tensor may mean something else"
 
 #: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
 MATH_OF_TWO = {"atan2": "atan2", "copysign": "copysign", "fmod": "fmod", "hypot": "hypot", "pow": "pow"}
-MATH = MATH_OF_TWO | {"fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad"} | {
-    name: name
-    for name in words("""
+MATH = (
+    MATH_OF_TWO
+    | {"fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad"}
+    | {
+        name: name
+        for name in words("""
         acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan lgamma log
         log10 log1p log2 sin sinh sqrt tan tanh trunc
     """)
-}
+    }
+)
 #: Functions of torch whose first two arguments may be 0-d tensors.
 _BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne pow remainder sub true_divide where")
 _BOUNDS = words("clamp clamp_max clamp_min clip")
@@ -178,6 +182,12 @@ class Flow:
         elif root(call.func) == "math" and name in MATH and alone:
             self.editor.torch_import(call)
             self.follow(call, f"torch.{MATH[name]}({text})", "bool" if name.startswith("is") else "tensor")
+        elif root(call.func) == "math" and name in MATH_OF_TWO and len(call.args) == 2 and position == 0:
+            other = call.args[1].value
+            if name in ("atan2", "hypot") and not is_tensor_like(other, self.editor):
+                raise Refuse(f"torch.{name} takes no number")
+            self.editor.torch_import(call)
+            self.follow(call, f"torch.{MATH[name]}({text}, {self.editor.code(other)})")
         elif name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:
             rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
             self._replace(call, f"{text}.clone()" + (f".to({rest})" if rest else ""))

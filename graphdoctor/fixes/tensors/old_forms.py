@@ -5,10 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import is_builtin
-from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.purity import called, calls, words
+from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 #: What makes a tensor of its own, which nothing else holds yet.
 _NEW = words("""
@@ -84,14 +87,18 @@ def written_data(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def identity(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``hash(x)`` of a tensor becomes ``id(x)``, which it is."""
-    name = hit.place
-    call = editor.parent(editor.parent(name) or name) if not isinstance(name, cst.Call) else name
-    is_hash = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and called(call) == "hash"
-    if not isinstance(call, cst.Call) or not is_hash or len(call.args) != 1:
+    """``hash(x)`` of a tensor becomes ``id(x)``, which it is, where it is used or where its name is made."""
+    values = [assigned(n, editor) for n in walk(hit.place) if isinstance(n, cst.Name)]
+    places = [hit.place, *(value for value in values if value is not None)]
+    found = dict.fromkeys(call.func for place in places for call in calls(place) if _is_hash(call, editor))
+    if not found:
         return Refusal("This asks for no hash of a tensor.")
     if not (is_builtin("hash", editor) and is_builtin("id", editor)):
         return Refusal("The name hash or id may stand for something else in this file.")
-    assert isinstance(call.func, cst.Name)
     reason = "The hash of a tensor is its id; compiled code is compiled again for another tensor."
-    return FixPlan((editor.replace(call.func, "id"),), "unsafe", reason)
+    return FixPlan(tuple(editor.replace(name, "id") for name in found), "unsafe", reason)
+
+
+def _is_hash(call: cst.Call, editor: Editor) -> bool:
+    is_hash = isinstance(call.func, cst.Name) and called(call) == "hash" and len(call.args) == 1
+    return is_hash and is_tensor(editor.value(call.args[0].value))

@@ -66,16 +66,23 @@ def test_guard_finds_columns_behind_form_feeds_and_line_separators() -> None:
 
 
 @pytest.mark.parametrize(
-    "body, reason",
+    "body, after",
     [
-        ("x = 1; print(x)", "shares its line"),
-        ("print(x);", "shares its line"),
-        ("if x: x = 2; print(x)", "shares its line"),
+        ("x = 1; print(x)", "x = 1\n    GUARD\n        print(x)"),
+        ("print(x);", "GUARD\n        print(x);"),
+        ("print(x); y = 1; z = 2", "GUARD\n        print(x)\n    y = 1; z = 2"),
+        ("if x: x = 2; print(x)", "if x:\n        x = 2\n        GUARD\n            print(x)"),
     ],
 )
-def test_guard_refuses_shared_lines(body: str, reason: str) -> None:
-    with pytest.raises(Refuse, match=reason):
-        guarded(f"import torch\ndef f(x):\n    {body}\n")
+def test_guard_splits_shared_lines(body: str, after: str) -> None:
+    head = "import torch\ndef f(x):\n    "
+    guard = "if not torch.compiler.is_compiling():"
+    assert guarded(f"{head}{body}\n") == f"{head}{after.replace('GUARD', guard)}\n"
+
+
+def test_guard_refuses_what_stands_behind_no_colon() -> None:
+    with pytest.raises(Refuse, match="right after a colon"):
+        guarded("import torch\ndef f(x):\n    if x: \\\n        x = 2; print(x)\n")
 
 
 @pytest.mark.parametrize(

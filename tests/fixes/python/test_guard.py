@@ -78,7 +78,6 @@ def test_safe_only_where_it_is_for_all_calls_of_the_function(fixed: Any) -> None
         ("[print(i) for i in x]", "The value of this call is used, so it cannot be put under a guard."),
         ("print(y := x)", "The arguments assign y, which later code may read."),
         ("print((yield x))", "The statement awaits or yields, so it must run under compile too."),
-        ("x = 1; print(x)", "No guard is added: the statement shares its line with other statements."),
     ],
 )
 def test_refusals(make: Any, body: str, reason: str) -> None:
