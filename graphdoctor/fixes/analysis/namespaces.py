@@ -9,16 +9,28 @@ import builtins
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.written import Written
 
 #: What reads the variables of a function without their names.
 READS_LOCALS = ("locals", "vars", "eval", "exec", "dir")
 _SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef)
+
+
+#: The nodes that bind names. The type is looked up first: ``isinstance`` asks the metaclass of libcst's classes.
+_BINDING = frozenset((
+    cst.Param, cst.FunctionDef, cst.ClassDef, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor,
+    cst.NamedExpr, cst.Del, cst.AsName, cst.Import, cst.ImportFrom, cst.MatchAs, cst.MatchStar, cst.MatchMapping,
+    cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias, cst.Global, cst.Nonlocal,
+))  # fmt: skip
 
 
 def normalised(name: str) -> str:
@@ -40,9 +52,8 @@ def is_builtin(name: str, editor: Editor) -> bool:
     """Whether ``name`` stands for the builtin in the whole file: nothing binds it, and no star import may."""
     if not hasattr(builtins, name):
         return False
-    tree = editor.module.tree
-    stars = (s for line in tree.body for s in walk(line) if isinstance(s, cst.ImportFrom))
-    return name not in set(_bindings(tree)) and not any(isinstance(s.names, cst.ImportStar) for s in stars)
+    names = _names(editor.module)
+    return not names.bound[name] and not names.has_star
 
 
 def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
@@ -63,20 +74,40 @@ def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
 def _origin(name: str, editor: Editor) -> str:
     if is_builtin(name, editor):
         return f"builtins.{name}"
-    found: set[str] = set()
-    count = 0
-    for node in walk(editor.module.tree):
-        if isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar):
-            imported = {module for bound, module in _imports(node) if bound == name}
-            count += len(imported)
-            found |= imported
+    names = _names(editor.module)
+    found, count = set(names.imported.get(name, ())), len(names.imported.get(name, ()))
     if not found:
         made = [a for a in editor.assignments(editor.module.tree, name) if isinstance(a, cst.Assign)]
         if len(made) == 1 and isinstance(made[0].value, cst.Call) and not editor.function_of(made[0]):
             called = dotted_name(made[0].value.func, editor)
             found, count = ({called}, 1) if called.endswith(("logging.getLogger", "logging.get_logger")) else (set(), 0)
-    is_only = sum(bound == name for bound in _bindings(editor.module.tree)) == count
-    return found.pop() if len(found) == 1 and is_only else ""
+    return found.pop() if len(found) == 1 and names.bound[name] == count else ""
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a whole file binds: how often each name is bound, and what the imported ones stand for."""
+
+    bound: Counter[str]
+    imported: Mapping[str, tuple[str, ...]]
+    has_star: bool
+
+
+_known: WeakKeyDictionary[Written, _Names] = WeakKeyDictionary()
+
+
+def _names(module: Written) -> _Names:
+    """The names of a file, collected once: fixes ask for many of them."""
+    if module not in _known:
+        nodes = (node for node in walk(module.tree) if type(node) in _BINDING)
+        statements = [node for node in nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+        imported: dict[str, tuple[str, ...]] = {}
+        for node in statements:
+            for name, full in dict.fromkeys(_imports(node)):
+                imported[name] = (*imported.get(name, ()), full)
+        stars = any(isinstance(node.names, cst.ImportStar) for node in statements)
+        _known[module] = _Names(Counter(_bindings(module.tree)), imported, stars)
+    return _known[module]
 
 
 def _imports(node: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -140,6 +171,8 @@ def _bound_in(scope: cst.CSTNode) -> frozenset[str]:
 def _bindings(scope: cst.CSTNode) -> Iterator[str]:
     """The plain names that anything in ``scope`` binds or declares, inner functions too: more than are its own."""
     for node in walk(scope):
+        if type(node) not in _BINDING:
+            continue
         if isinstance(node, cst.Param):
             yield node.name.value
         elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):

@@ -261,6 +261,7 @@ class Project:
         self._unsaved = unsaved or {}
         self.followed = followed or {}
         self._sources: dict[Path, SourceModule | None] = {}
+        self._resolved: dict[Path, Path] = {}
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
@@ -295,7 +296,8 @@ class Project:
 
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""
-        file = file.resolve()
+        known = self._resolved.get(file)
+        file = known if known is not None else self._resolved.setdefault(file, file.resolve())
         if file not in self._sources:
             found: SourceModule | None = None
             if is_file(file):

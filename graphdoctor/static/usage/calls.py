@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import libcst as cst
 
 from graphdoctor.static.usage.arguments import bound, callback_arguments, parameters
 from graphdoctor.static.usage.events import (
+    COMPILE,
     DDP,
     FSDP,
     FULLY_SHARD,
@@ -52,6 +53,9 @@ SELF_METHODS = frozenset((
 LAUNCHERS = ("Fabric", "Accelerator")
 SETUPS = (".setup", ".setup_module", ".prepare", ".prepare_model")
 
+#: What the rules ask of an object: whether one of these was done to it.
+_WATCHED = WRAPPERS | IN_PLACE | {*COMPILE, *SETUPS}
+
 _UNWRAPS = (".unwrap_model",)
 
 
@@ -74,6 +78,10 @@ class Calls(Expressions):
         """Walk the body of a function in the present frame; False when its end is not reached."""
         raise NotImplementedError
 
+    def is_relevant(self, code: Function) -> bool:
+        """Whether what stands in the function concerns the compiler."""
+        raise NotImplementedError
+
     def was_followed(self, code: Function) -> bool:
         """Whether a call led into the function."""
         return code.node in self._times
@@ -91,7 +99,7 @@ class Calls(Expressions):
         if waiting is not None and waiting.argument(0, "model") is None and args:
             # torch.compile(mode=...)(model)
             return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
-        target = self._target(callee, name, receiver)
+        target = self._target(callee, name, receiver, (*args, *kwargs.values()))
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if target is not None:
             return self.follow(node, target, step)
@@ -153,7 +161,9 @@ class Calls(Expressions):
                 args.append(value)
         return tuple(args), kwargs
 
-    def _target(self, callee: TrackedObject, name: str, receiver: TrackedObject | None) -> Function | Class | None:
+    def _target(
+        self, callee: TrackedObject, name: str, receiver: TrackedObject | None, passed: Iterable[TrackedObject]
+    ) -> Function | Class | None:
         """What a call leads into, where it is followed."""
         code = callee.code
         if isinstance(code, Class):
@@ -161,11 +171,16 @@ class Calls(Expressions):
         if name == ".__call__" and receiver is not None and receiver.made_of is not None:
             code = receiver.made_of.method("__call__")
             code = replace(code, bound=receiver) if code is not None else None
-        if not isinstance(code, Function) or callee.find("torch.compile", ".compile") or not self._may_follow(code):
+        if (
+            not isinstance(code, Function)
+            or callee.find("torch.compile", ".compile")
+            or not self._may_follow(code, passed)
+        ):
             return None
         return code
 
-    def _may_follow(self, code: Function) -> bool:
+    def _may_follow(self, code: Function, passed: Iterable[TrackedObject]) -> bool:
+        """Whether a call is followed that passes these objects, those of keywords too."""
         named = isinstance(code.node, cst.FunctionDef) and code.node.name.value == "forward"
         return (
             not named
@@ -173,7 +188,21 @@ class Calls(Expressions):
             and len(self._active) < self.MAX_DEPTH
             and len(self.log) < self.MAX_CALLS
             and self._times.get(code.node, 0) < self.MAX_TIMES
+            and (self.is_relevant(code) or any(self._is_watched(each) for each in (code.bound, *passed)))
         )
+
+    def _is_watched(self, thing: TrackedObject | None, depth: int = 2) -> bool:
+        """Whether something was done to an object, or to what it holds, that the rules ask for."""
+        if thing is None:
+            return False
+        if isinstance(thing.code, (Function, Partial)) or any(_is_watched_step(step) for step in thing.steps):
+            return True
+        held = (
+            *thing.items,
+            *(value for _, value in thing.entries),
+            *self.state.objects.get(thing.number, {}).values(),
+        )
+        return depth > 0 and any(self._is_watched(each, depth - 1) for each in held)
 
     def follow(self, node: cst.CSTNode, target: Function | Class, step: Operation) -> TrackedObject:
         """What a call into the scanned code gives."""
@@ -181,7 +210,8 @@ class Calls(Expressions):
             return self.enter(target, step.args, step.kwargs)
         made = self.made(node, step, made_of=target)
         constructor = target.method("__init__")
-        if constructor is not None and self._may_follow(constructor):
+        passed = (*step.args, *step.kwargs.values())
+        if constructor is not None and self._may_follow(constructor, passed):
             self.enter(replace(constructor, bound=made), step.args, step.kwargs)
         elif constructor is None:
             for name, value in step.kwargs.items():
@@ -242,7 +272,7 @@ class Calls(Expressions):
 
     def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
         """What a property gives."""
-        return self.enter(code, (), {}) if self._may_follow(code) else TrackedObject(node)
+        return self.enter(code, (), {}) if self._may_follow(code, ()) else TrackedObject(node)
 
     def made(
         self, node: cst.CSTNode, step: Operation, inner: TrackedObject | None = None, made_of: Class | None = None
@@ -336,12 +366,16 @@ class Calls(Expressions):
         """A function that is handed to a library is called by it, at once or later."""
         for thing in (*step.args, *step.kwargs.values()):
             code = thing.code.target.code if isinstance(thing.code, Partial) else thing.code
-            if isinstance(code, Function) and not thing.steps and self._may_follow(code):
+            if isinstance(code, Function) and not thing.steps and self._may_follow(code, step.args):
                 partial = thing.code if isinstance(thing.code, Partial) else None
                 first = partial.args if partial is not None else ()
                 passed = callback_arguments(step, thing, len(parameters(code)) - len(first))
                 open_end = {} if passed else {"*": thing}
                 self.enter(code, (*first, *passed), {**(partial.kwargs if partial is not None else {}), **open_end})
+
+
+def _is_watched_step(step: Operation) -> bool:
+    return step.name in _WATCHED or step.name.startswith("torch.optim.")
 
 
 def _parts(thing: TrackedObject | None) -> Iterator[TrackedObject]:

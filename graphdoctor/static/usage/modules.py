@@ -1,8 +1,7 @@
-"""The modules of the project that a script imports, and which scripts have something to do with the compiler."""
+"""The modules of the project that a script imports, and what their top level binds."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,22 +13,6 @@ from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.usage.events import dotted
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
-
-#: What stands in every file that has something to do with the compiler: one of these words, or one of these patterns.
-_WORDS = ("import compile", "dynamo_backend", "DynamoPlugin", "TORCH_LOGS")
-_OF_TORCH = re.compile(r"torch\.(compile|_dynamo|_inductor|_functorch|_export|export|_prims|_logging|ao\.quantization)")
-#: Most files that compile only compile patterns.
-_COMPILES = re.compile(r"(?<!\bre)\.compile\(")
-
-_IMPORTS = re.compile(r"^(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([\w.]+))", re.MULTILINE)
-
-
-def concerns_compiler(text: str) -> bool:
-    """Whether the text of a file has something to do with the compiler."""
-    if any(word in text for word in _WORDS) or _OF_TORCH.search(text) is not None:
-        return True
-    # Looking for the plain text first is ten times as fast.
-    return ".compile(" in text and _COMPILES.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -81,7 +64,9 @@ class Modules:
         self._found: dict[tuple[str, str], ModuleInfo | None] = {}
 
     def find(self, importer: SourceModule, dotted: str) -> SourceModule | None:
-        """The module ``dotted`` that ``importer`` imports; None when it is not part of the project."""
+        """The module ``dotted``, which may be relative, that ``importer`` imports; None outside the project."""
+        if dotted.startswith("."):
+            dotted = self.absolute(importer, dotted)
         info = self._info(str(importer.file), dotted)
         return info.source if info is not None else None
 
@@ -92,19 +77,6 @@ class Modules:
         package = info.package.split(".") if info is not None and info.package else []
         above = package[: len(package) - (len(relative) - len(name) - 1)]
         return ".".join([*above, name] if name else above)
-
-    def concern_compiler(self, source: SourceModule) -> bool:
-        """Whether a module that ``source`` imports, or one that such a module imports, concerns the compiler."""
-        for first in self._imported(source):
-            if concerns_compiler(first.text) or any(concerns_compiler(other.text) for other in self._imported(first)):
-                return True
-        return False
-
-    def _imported(self, source: SourceModule) -> list[SourceModule]:
-        names = [one or other for one, other in _IMPORTS.findall(source.text)]
-        absolute = [self.absolute(source, name) if name.startswith(".") else name for name in names]
-        found = [self.find(source, name) for name in dict.fromkeys(absolute) if name]
-        return [each for each in found if each is not None]
 
     def _info(self, importer: str, dotted: str) -> ModuleInfo | None:
         if (importer, dotted) not in self._found:

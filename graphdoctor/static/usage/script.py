@@ -17,7 +17,8 @@ import libcst as cst
 from graphdoctor.static.domain.events import Event
 from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted
 from graphdoctor.static.usage.frame import Frame
-from graphdoctor.static.usage.modules import Bindings, Modules, bindings, concerns_compiler
+from graphdoctor.static.usage.modules import Bindings, Modules, bindings
+from graphdoctor.static.usage.relevance import Relevance
 from graphdoctor.static.usage.state import State
 from graphdoctor.static.usage.statements import Statements
 from graphdoctor.syntax.module import SourceModule
@@ -28,9 +29,10 @@ def usage_events(source: SourceModule, modules: Modules | None = None) -> Iterab
 
     ``modules`` finds the modules of the project that it imports.
     """
-    if not concerns_compiler(source.text) and (modules is None or not modules.concern_compiler(source)):
+    relevance = Relevance(source, modules.find if modules is not None else None)
+    if not relevance.uses_compiler():
         return ()
-    script = Script(modules)
+    script = Script(modules, relevance)
     script.run(source)
     return script.events
 
@@ -46,9 +48,10 @@ class _Pending:
 class Script(Statements):
     """Walks one file. ``events`` grows as it goes."""
 
-    def __init__(self, modules: Modules | None) -> None:
+    def __init__(self, modules: Modules | None, relevance: Relevance) -> None:
         super().__init__()
         self._modules = modules
+        self._relevance = relevance
         self._defined: list[Function | Class] = []
         self._pending: list[_Pending] = []
         #: The scopes of the modules, by path.
@@ -166,6 +169,10 @@ class Script(Statements):
         """Whether the module is the file that is scanned, and not one that it imports."""
         return self.frame.module is self._main
 
+    def is_relevant(self, code: Function) -> bool:
+        """Whether what stands in the function concerns the compiler."""
+        return self._relevance.is_followed(code.module, code.qualname)
+
     def define(self, node: cst.FunctionDef | cst.ClassDef) -> None:
         """Bind a function or class."""
         frame = self.frame
@@ -198,7 +205,7 @@ class Script(Statements):
             return self.made(thing.node, self.new_step(by.name, decorator, args=(thing,)), thing)
         if waiting is not None:
             return self.made(thing.node, replace(waiting, args=(thing,)), thing)
-        if isinstance(by.code, Function) and concerns_compiler(by.code.module.text):
+        if isinstance(by.code, Function) and self.is_relevant(by.code):
             returned = self.enter(by.code, (thing,), {})
             return returned if returned.code is not None or returned.steps else thing
         return thing
