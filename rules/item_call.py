@@ -18,8 +18,10 @@ from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -122,4 +124,7 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    plan = first_fit(hit, editor, stay_numbers, guard_shown)
+    if isinstance(plan, FixPlan):
+        return plan
     return first_fit(hit, editor, keep_tensor, keep_looping, skip_layer, loop_over_all, capture_numbers)

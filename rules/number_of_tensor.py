@@ -14,7 +14,9 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor, torch_math
+from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -128,4 +130,5 @@ def check_convert(event: Convert) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, keep_tensor, torch_math, capture_numbers)
+    plan = first_fit(hit, editor, stay_numbers, guard_shown)
+    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, keep_tensor, torch_math, capture_numbers)

@@ -15,6 +15,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.tensors.conversions import keep_list
+from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor, tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -103,4 +104,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, keep_list, capture_numbers)
+    return first_fit(hit, editor, keep_list, stay_numbers, capture_numbers)

@@ -171,6 +171,15 @@ REWRITTEN = {
                  "    # No gradients.\n"
                  "    with torch.no_grad(), torch.autocast('cpu') if (x.ndim > 2) else contextlib.nullcontext():\n"
                  "        q = x[None, None]\n        with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]):\n"),
+    "number_lists": (HEAD + F + "    n = torch.tensor([x.shape[0], 3]).max().item()\n    ends = torch.tensor([0] + [1, 2]).cumsum(0).tolist()\n"
+                     "    size = torch.tensor(x.shape)\n    return x.reshape(int(size.prod()))[: n + ends[2]]\n",
+                     "    n = max([x.shape[0], 3])\n    ends = list(itertools.accumulate([0] + [1, 2]))\n"
+                     "    size = torch.tensor(x.shape)\n    return x.reshape(math.prod(x.shape))[: n + ends[2]]"),
+    "shown": (HEAD + F + "    v = x.abs().max().item()\n    print('max', v)\n    m = x.mean().item()\n    if m > 0:\n"
+              "        print(f'mean {m:.3f}')\n        x = x - m\n    n = x.sum().item()\n    print(n)\n    return x / v\n",
+              "        print('max', v.item())\n    m = x.mean().detach()\n    condition = m > 0\n"
+              "    if not torch.compiler.is_compiling() and condition:\n        print(f'mean {m:.3f}')\n"
+              "    x = torch.where(condition, x - m, x)\n    if not torch.compiler.is_compiling():\n        n = x.sum().item()\n"),
     "text": (HEAD + F + "    text = 'mean %s' % x.mean()\n    print(text); y = x * 2\n    return y\n",
              "        text = 'mean %s' % x.mean()\n    if not torch.compiler.is_compiling():\n        print(text)\n    y = x * 2"),
     "level": ("import logging\n" + HEAD + "log = logging.getLogger('n')\n\n\n" + F

@@ -12,20 +12,21 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.branches.flatten import Flat
+from graphdoctor.fixes.branches.flatten import Flat, Under
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
 def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if t: log.warning("bad"); return a`` in the outermost block of a function that ends in a return."""
-    if not isinstance(branch, cst.If) or branch.orelse is not None or editor.code(branch).startswith("elif"):
-        return Refusal("This is no branch without another side.")
+    if not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If) or editor.code(branch).startswith("elif"):
+        return Refusal("This is no branch with one other side at most.")
     *body, last = branch_arms.statements(branch.body)
     if not isinstance(last, cst.Return) or last.value is None:
         return Refusal("The branch does not return a value.")
-    between, end = _rest(branch, editor)
+    between, end = _rest(branch, editor) if branch.orelse is None else ((), _returned(branch.orelse))
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     flat.statements(body, branch.body, under)
@@ -33,20 +34,61 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     for value in values:
         branch_arms.check_calls(value, editor)
         flat.risks.extend(branch_arms.risks(value, editor))
-    for value in (last.value, end):
-        branch_arms.check_tensor(value, editor)
-    if is_number(last.value, editor) and is_number(end, editor):
-        flat.risks.append("Python numbers become tensors of torch's default dtype")
-    early = editor.code(last.value)
     if between:
-        name = editor.fresh("early")
-        flat.bind(0, name, early)
         flat.risks.append("the lines up to the last return always run")
-        early = name
-    chosen = editor.replace(end, under.choose(early, editor.code(end)))
+    pairs = _pairs(last.value, end, editor)
+    chosen = [_chosen(one, other, between, flat, under) for one, other in pairs]
+    text = f"({', '.join(chosen)})" if isinstance(end, cst.Tuple) else chosen[0]
+    if branch.orelse is not None:
+        flat.add(f"return {text}")
+        edits = (*editor.torch_import(branch), flat.edit())
+    else:
+        edits = (*editor.torch_import(branch), flat.edit(), editor.replace_whole(end, text))
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
-    edits = (*editor.torch_import(branch), flat.edit(), chosen)
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+
+
+def _pairs(
+    one: cst.BaseExpression, other: cst.BaseExpression, editor: Editor
+) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The values to choose between: of two tuples, element by element. Refuses what is no tensor."""
+    pairs = [(one, other)]
+    if isinstance(one, cst.Tuple) and isinstance(other, cst.Tuple):
+        elements = [*one.elements, *other.elements]
+        if len(one.elements) != len(other.elements) or any(isinstance(e, cst.StarredElement) for e in elements):
+            raise Refuse("the two results have not as many values")
+        pairs = [(a.value, b.value) for a, b in zip(one.elements, other.elements, strict=True)]
+    for pair in pairs:
+        if editor.code(pair[0]) != editor.code(pair[1]):
+            for value in pair:
+                branch_arms.check_tensor(value, editor)
+    return pairs
+
+
+def _chosen(
+    one: cst.BaseExpression, other: cst.BaseExpression, between: Sequence[cst.Assign], flat: Flat, under: Under
+) -> str:
+    """The choice between two values; what the first reads may be another behind the lines ``between``."""
+    editor = flat.editor
+    early = editor.code(one)
+    is_constant = names(one) <= {"None", "True", "False"}
+    if early == editor.code(other) and (is_constant or not between):
+        return early
+    if is_number(one, editor) and is_number(other, editor):
+        flat.risks.append("Python numbers become tensors of torch's default dtype")
+    if between:
+        name = flat.fresh("early")
+        flat.bind(0, name, early)
+        early = name
+    return under.choose(early, editor.code(other))
+
+
+def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
+    """The value of an ``else`` that is a return alone."""
+    small = list(branch_arms.statements(orelse.body))
+    if len(small) != 1 or not isinstance(small[0], cst.Return) or small[0].value is None:
+        raise Refuse("the other side does more than return a value")
+    return small[0].value
 
 
 def _rest(branch: cst.If, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:

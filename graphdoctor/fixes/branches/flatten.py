@@ -19,6 +19,7 @@ from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.analysis.purity import root
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
+from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import behind
@@ -165,18 +166,71 @@ class Flat:
             if isinstance(statement, cst.If):
                 self.branch_off(statement, under, under.depth)
             elif isinstance(statement, cst.Expr):
-                self._effect(statement, under)
-            elif not isinstance(statement, cst.Pass):
+                if not self._in_place(statement, under):
+                    self._effect(statement, under)
+            elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 self._assign(*_assignment(statement), block, under)
+
+    def _in_place(self, statement: cst.Expr, under: Under) -> bool:
+        """``y.clamp_(0, 1)`` as ``y.copy_(...)`` of a choice; False for what is no such call."""
+        written = in_place_value(statement, self.editor)
+        if written is None:
+            return False
+        target, value = written
+        self._write(target, value, under, f"{target}.copy_({under.choose(value, target)})")
+        return True
+
+    def _written(self, statement: cst.CSTNode, under: Under) -> bool:
+        """A store into a part of a tensor or a buffer, which stays one, and several names at once."""
+        if self._counts(statement, under):
+            return True
+        stored = stored_value(statement, self.editor)
+        if stored is not None:
+            target, value = stored
+            is_part = target.endswith("]")
+            chosen = under.choose(value, target)
+            self._write(target, value, under, f"{target} = {chosen}" if is_part else f"{target}.copy_({chosen})")
+            return True
+        pairs = swapped_names(statement, self.editor)
+        if not pairs:
+            return False
+        for name, side in pairs:
+            branch_arms.check(side, self.editor)
+            self.risks.extend(branch_arms.risks(side, self.editor))
+            if name not in self._bound and not self._is_bound_before(name):
+                raise Refuse(f"`{name}` is not assigned before the branch")
+        names = ", ".join(name for name, _ in pairs)
+        chosen = ", ".join(under.choose(self.editor.code(side), name) for name, side in pairs)
+        self._add(under.depth, f"{names} = {chosen}")
+        self._bound.update(name for name, _ in pairs)
+        return True
+
+    def _write(self, target: str, value: str, under: Under, line: str) -> None:
+        node = cst.parse_expression(value)
+        branch_arms.check_calls(node, self.editor)
+        self.risks.append(f"`{target}` is written in each call")
+        self._add(under.depth, line)
+
+    def _counts(self, statement: cst.CSTNode, under: Under) -> bool:
+        """``self.bad += 1`` of a Python number stays in eager."""
+        if not counts_in_python(statement, self.editor):
+            return False
+        self.is_lossy = True
+        self._guarded(self.editor.code(statement), under)
+        self.risks.append(f"under compile `{self.editor.code(statement)}` is left out")
+        return True
 
     def _effect(self, statement: cst.Expr, under: Under) -> None:
         call = output_call(statement, self.editor)
         self.is_lossy = self.is_lossy or bool(left_out(call, self.editor))
+        self._guarded(self.editor.code(statement), under)
+        self.risks.append("under compile nothing is written")
+
+    def _guarded(self, code: str, under: Under) -> None:
         guard = f"if {EAGER_ONLY} and {under.as_test}:"
         if self._last_guard() != "\t" * under.depth + guard:
             self._add(under.depth, guard)
-        self._add(under.depth + 1, self.editor.code(statement))
-        self.risks.append("under compile nothing is written")
+        self._add(under.depth + 1, code)
 
     def _last_guard(self) -> str:
         """The guard above the last line, if that line stands under one."""
@@ -201,8 +255,17 @@ class Flat:
         if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or branch_arms.is_helper(name, block, self.editor)
+        if not plain and name not in self._bound:
+            self._check_before(name)
         self.bind(under.depth, name, code if plain else under.choose(code, name))
         self._bound.add(name)
+
+    def _check_before(self, name: str) -> None:
+        """Refuse a name that holds None or another object before the branch."""
+        start = self.editor.location(self.branch)
+        earlier = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
+        if earlier and isinstance(earlier[-1], cst.Assign) and isinstance(earlier[-1].targets[0].target, cst.Name):
+            branch_arms.check_tensor(earlier[-1].value, self.editor)
 
     def _is_bound_before(self, name: str) -> bool:
         if "." in name:
@@ -226,6 +289,15 @@ class Flat:
     def _name(self) -> str:
         self._names += 1
         return self.editor.fresh("condition" if self._names == 1 else f"condition{self._names}")
+
+    def fresh(self, name: str) -> str:
+        """A name that neither the file nor this rewrite has."""
+        number = sum(line.startswith(name) for line in self._lines)
+        return self.editor.fresh(f"{name}{number + 1}" if number else name)
+
+    def add(self, line: str) -> None:
+        """Add a line as it is."""
+        self._add(0, line)
 
     def bind(self, depth: int, name: str, value: str) -> None:
         """Add the line ``name = value``."""

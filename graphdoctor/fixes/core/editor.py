@@ -150,6 +150,19 @@ class Editor(Lookup):
         text += " " if _is_word(text[-1:]) and _is_word(after) else ""
         return Edit(self.path, (place.line, place.column), (place.end_line, place.end_column), text)
 
+    def replace_whole(self, node: cst.BaseExpression, text: str) -> Edit:
+        """Like ``replace``, with the parentheses of a tuple."""
+        edit = self.replace(node, text)
+        if not isinstance(node, cst.Tuple) or not node.lpar:
+            return edit
+        start, end = edit.start, edit.end
+        before = self._lines[start[0] - 1][: start[1] - 1].rstrip()
+        after = self._lines[end[0] - 1][end[1] - 1 :]
+        if before.endswith("(") and after.lstrip().startswith(")"):
+            start = (start[0], len(before))
+            end = (end[0], end[1] + len(after) - len(after.lstrip()) + 1)
+        return Edit(self.path, start, end, text)
+
     def narrowed(self, node: cst.CSTNode, text: str) -> Edit:
         """Like ``replace``, but only what differs, so that two rewrites can change parts of one expression."""
         place = self.location(node)

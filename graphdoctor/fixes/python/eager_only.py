@@ -40,6 +40,13 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(tuple(edits), "unsafe", f"In eager nothing changes; under compile `{lost}` is left out.")
 
 
+def guard_shown(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``n = x.sum().item()`` that is only printed stays in eager with its print."""
+    plan = guard_host(hit, editor)
+    is_proved = isinstance(plan, FixPlan) and plan.safety == "safe"
+    return plan if is_proved else Refusal("The value serves more than output.")
+
+
 def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
     """What in ``statement`` does more than read the clock or the machine, or show what was read."""
     known = []

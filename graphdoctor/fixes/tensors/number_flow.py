@@ -7,11 +7,15 @@ needs a Python number (an index, a caller, an attribute), ``Refuse`` says so.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions, negate
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
 from graphdoctor.fixes.analysis.types import Kind, is_tensor_like
 from graphdoctor.fixes.analysis.uses import uses
@@ -22,6 +26,7 @@ from graphdoctor.fixes.branches.output_blocks import guard_branch
 from graphdoctor.fixes.branches.where import choose_with_where
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -44,6 +49,8 @@ MATH = (
 )
 #: Functions of torch whose first two arguments may be 0-d tensors.
 _BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne pow remainder sub true_divide where")
+#: Formats that show a tensor in another way than its number.
+_AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
 _BOUNDS = words("clamp clamp_max clamp_min clip")
 
 
@@ -59,7 +66,7 @@ class Flow:
 
     def follow(self, node: cst.BaseExpression, text: str, kind: Kind = "tensor") -> None:
         """``node``, written as ``text``, is a tensor from now on: go on with the code around it."""
-        if self._in_branch(node):
+        if self._in_branch(node) or self._shown(node, text):
             return
         user = self.editor.parent(node)
         if isinstance(user, cst.BinaryOperation):
@@ -136,6 +143,41 @@ class Flow:
             if isinstance(plan, FixPlan):
                 return plan
         return chosen
+
+    def _shown(self, node: cst.BaseExpression, text: str) -> bool:
+        """A number that is only shown: read there, in a line that compiled code leaves out, or shown alike."""
+        statement = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.BaseSmallStatement)), None)
+        call = statement.value if isinstance(statement, cst.Expr) else None
+        if not isinstance(statement, cst.Expr) or not isinstance(call, cst.Call):
+            return False
+        if not is_output(dotted_name(call.func, self.editor)):
+            return False
+        outer = [n for n in self.editor.ancestors(node) if isinstance(n, cst.If)]
+        if not any(names(branch.test) & self._names for branch in outer):
+            self._guarded(statement, node, text)
+            return True
+        # The branch is rewritten with its lines as they are.
+        user = self.editor.parent(node)
+        plain = isinstance(user, cst.FormattedStringExpression) and user.conversion is None and user.equal is None
+        first = call.args[0].value
+        is_format = isinstance(first, cst.SimpleString) and not _AS_TEXT.search(first.value)
+        if not plain and not (is_format and user in call.args):
+            raise Refuse("the number is shown as text, where a tensor looks different")
+        return True
+
+    def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:
+        """The statement stays in eager, and reads the number there."""
+        before = self.editor.code(statement)
+        after = before
+        if isinstance(node, cst.Name):
+            shown = [n for n in self.editor.mentions(statement, node.value) if not self.editor.is_label(n)]
+            changed = statement.deep_replace(shown[0], cst.parse_expression(f"{text}.item()")) if shown else statement
+            for other in shown[1:]:
+                changed = changed.deep_replace(other, cst.parse_expression(f"{text}.item()"))
+            after = cst.Module([]).code_for_node(changed) if isinstance(changed, cst.CSTNode) else before
+        for edit in self.editor.guard(statement):
+            edit = replace(edit, text=edit.text.replace(before, after))
+            self.edits += [edit] if edit not in self.edits else []
 
     def _in_branch(self, node: cst.BaseExpression) -> bool:
         branch = branch_of(node, self.editor)

@@ -1,0 +1,113 @@
+"""Statements of a side that write into what is there: a tensor, a part of it, a buffer, a counter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import PURE, called, root
+from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.value_functions import is_tensor
+from graphdoctor.static.domain.values import Tensor
+
+#: What methods that only write make, by the code of their receiver and arguments.
+_WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
+_SYMBOLS: dict[type[cst.BaseAugOp], str] = {
+    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
+}  # fmt: skip
+
+
+def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | None:
+    """``y`` and ``y.clamp(0, 1)`` of ``y.clamp_(0, 1)``; None where it is no method of a tensor that has a twin."""
+    call = statement.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or any(a.star for a in call.args):
+        return None
+    target, name = call.func.value, called(call)
+    is_name = isinstance(target, cst.Name) or root(target) == "self"
+    if not is_name or not isinstance(target, (cst.Name, cst.Attribute)) or not _is_sure(target, editor):
+        return None
+    arguments = ", ".join(editor.module.code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for a in call.args)
+    if name in _WRITERS and len(call.args) == _WRITERS[name].count("{a}"):
+        return editor.code(target), _WRITERS[name].format(t=editor.code(target), a=arguments)
+    twin = name.removesuffix("_")
+    if twin == name or twin not in PURE:
+        return None
+    return editor.code(target), f"{editor.code(target)}.{twin}({arguments})"
+
+
+def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | None:
+    """``y[0]`` and the value of ``y[0] = value`` or ``y[0] += value``, ``self.total`` of a buffer that is added to."""
+    target, value = _target(statement)
+    if isinstance(target, cst.Subscript):
+        if not _is_sure(target.value, editor) or not all(_is_plain(element.slice) for element in target.slice):
+            return None
+    elif (
+        not isinstance(statement, cst.AugAssign)
+        or not isinstance(target, cst.Attribute)
+        or not _is_held(target, editor)
+    ):
+        return None
+    if target is None or value is None:
+        return None
+    code = editor.code(target)
+    if isinstance(statement, cst.AugAssign):
+        symbol = _SYMBOLS.get(type(statement.operator))
+        return (code, f"{code} {symbol} {_operand(value, editor)}") if symbol is not None else None
+    return code, editor.code(value)
+
+
+def swapped_names(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[str, cst.BaseExpression]]:
+    """The names and values of ``a, b = b, a``; empty for anything else."""
+    target, value = _target(statement)
+    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return ()
+    names = [e.value for e in target.elements]
+    if len(names) != len(value.elements) or not all(isinstance(name, cst.Name) for name in names):
+        return ()
+    if any(isinstance(e, cst.StarredElement) for e in value.elements):
+        return ()
+    return [(editor.code(name), e.value) for name, e in zip(names, value.elements, strict=True)]
+
+
+def counts_in_python(statement: cst.CSTNode, editor: Editor) -> bool:
+    """``self.bad += 1`` where the attribute is a Python number that nothing else in the function reads."""
+    if not isinstance(statement, cst.AugAssign) or not isinstance(statement.target, cst.Attribute):
+        return False
+    target, function = statement.target, editor.function_of(statement)
+    if root(target) != "self" or function is None or not is_number(statement.value, editor):
+        return False
+    only = all(n is target.attr for n in editor.mentions(function, target.attr.value))
+    return only and is_number(target, editor)
+
+
+def _operand(node: cst.BaseExpression, editor: Editor) -> str:
+    return editor.code(node) if isinstance(node, (cst.Integer, cst.Float)) else editor.operand(node)
+
+
+def _target(statement: cst.CSTNode) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
+    if isinstance(statement, cst.AugAssign):
+        return statement.target, statement.value
+    if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        return statement.targets[0].target, statement.value
+    return None, None
+
+
+def _is_sure(node: cst.BaseExpression, editor: Editor) -> bool:
+    value = editor.value(node)
+    return isinstance(value, Tensor) and not value.numpy and not value.sparse
+
+
+def _is_held(target: cst.Attribute, editor: Editor) -> bool:
+    """A buffer of the module: what is added to it is added in place."""
+    return root(target) == "self" and is_tensor(editor.value(target))
+
+
+def _is_plain(index: cst.BaseSlice) -> bool:
+    """A slice, or a whole number that is written out."""
+    if isinstance(index, cst.Slice):
+        return True
+    value = index.value if isinstance(index, cst.Index) else None
+    value = value.expression if isinstance(value, cst.UnaryOperation) else value
+    return isinstance(value, (cst.Integer, cst.Ellipsis)) or (isinstance(value, cst.Name) and value.value == "None")

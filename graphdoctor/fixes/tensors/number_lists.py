@@ -1,0 +1,132 @@
+"""Python numbers that are made a tensor, and read from it again: the same with Python alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.types import assigned
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.imports import import_edit
+from graphdoctor.fixes.core.scope import names, parameters
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_MAKERS = ("torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor")
+_REDUCED = {"amax": "max", "amin": "min", "max": "max", "min": "min", "prod": "math.prod", "sum": "sum"}
+_REASON = "The numbers stay those of Python; a tensor would round floats to its dtype."
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """``items`` is the code of the numbers that a tensor holds: of a list, or of one number."""
+
+    items: str
+    is_list: bool = True
+
+
+def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.tensor(lengths).max().item()`` becomes ``max(lengths)``, ``.cumsum(0).tolist()`` a sum in Python."""
+    call = hit.place
+    if not isinstance(call, cst.Call):
+        return Refusal("No number is read here.")
+    tensor = _read(call)
+    numbers = _numbers(tensor, editor, 0) if tensor is not None else None
+    if tensor is None or numbers is None:
+        return Refusal("The tensor is not made of Python numbers here.")
+    if numbers.is_list != (called(call) == "tolist"):
+        raise Refuse("one number is read of more than one")
+    is_plain = numbers.items.startswith(("list(", "["))
+    text = f"list({numbers.items})" if numbers.is_list and not is_plain else numbers.items
+    edits: list[Edit] = [editor.replace(call, text)]
+    for module in ("itertools", "math"):
+        edits += import_edit(module, editor) if f"{module}." in text else ()
+    for name in ("max", "min", "sum", "list"):
+        if f"{name}(" in text and not is_builtin(name, editor):
+            raise Refuse(f"the name {name} may stand for something else in this file")
+    return FixPlan(tuple(edits), "unsafe", _REASON)
+
+
+def _read(call: cst.Call) -> cst.BaseExpression | None:
+    """The tensor that ``t.item()``, ``t.tolist()``, ``int(t)`` or ``float(t)`` reads."""
+    name = called(call)
+    if isinstance(call.func, cst.Attribute):
+        return call.func.value if name in ("item", "tolist") and not call.args else None
+    return call.args[0].value if name in ("int", "float") and len(call.args) == 1 else None
+
+
+def _numbers(tensor: cst.BaseExpression, editor: Editor, depth: int) -> _Numbers | None:
+    """What ``tensor`` holds, in Python; None where it is not made of Python numbers in this function."""
+    if isinstance(tensor, cst.Name) and depth < 4:
+        value = assigned(tensor, editor)
+        return _numbers(value, editor, depth + 1) if value is not None else None
+    if not isinstance(tensor, cst.Call):
+        return None
+    if dotted_name(tensor.func, editor) in _MAKERS:
+        return _listed(tensor, editor, is_here=depth == 0)
+    return _reduced(tensor, editor, depth) if isinstance(tensor.func, cst.Attribute) else None
+
+
+def _listed(call: cst.Call, editor: Editor, is_here: bool) -> _Numbers | None:
+    """The list that a tensor is made of; where that is not here, one that holds the same here."""
+    if not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    if any(a.keyword is None or a.keyword.value not in ("device", "dtype") for a in call.args[1:]):
+        return None
+    items = call.args[0].value
+    if not is_here and not _lasts(items, editor):
+        return None
+    is_dtype_kept = all(editor.code(a.value) in ("torch.long", "torch.int64") for a in call.args[1:] if _is_dtype(a))
+    return _Numbers(editor.code(items)) if is_dtype_kept and _are_whole(editor.value(items)) else None
+
+
+def _lasts(items: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``items``, evaluated later in the function, is the same: written out, of names that are bound once."""
+    function = editor.function_of(items)
+    if function is None or not isinstance(items, (cst.List, cst.Tuple, cst.Attribute)):
+        return False
+    return all(len(editor.assignments(function, name)) <= (name not in parameters(function)) for name in names(items))
+
+
+def _is_dtype(argument: cst.Arg) -> bool:
+    return argument.keyword is not None and argument.keyword.value == "dtype"
+
+
+def _are_whole(value: Value) -> bool:
+    """A list, tuple or size of whole numbers: of these a tensor rounds none."""
+    return all(
+        (isinstance(o, PythonValue) and o.kind == "size")
+        or (
+            isinstance(o, Seq)
+            and o.kind in ("list", "tuple", "size")
+            and all(map(_is_whole, o.items if o.items is not None else (o.element,)))
+        )
+        for o in options(value)
+    )
+
+
+def _is_whole(value: Value) -> bool:
+    return all(
+        (isinstance(o, Const) and type(o.value) is int) or (isinstance(o, PythonValue) and o.kind in ("int", "number"))
+        for o in options(value)
+    )
+
+
+def _reduced(call: cst.Call, editor: Editor, depth: int) -> _Numbers | None:
+    """``t.max()`` and ``t.cumsum(0)`` of such a tensor."""
+    assert isinstance(call.func, cst.Attribute)
+    inner, name = _numbers(call.func.value, editor, depth), called(call)
+    if inner is None or not inner.is_list:
+        return None
+    arguments = [editor.code(a.value) for a in call.args]
+    if name in _REDUCED and not arguments:
+        return _Numbers(f"{_REDUCED[name]}({inner.items})", is_list=False)
+    if name == "cumsum" and arguments in (["0"], ["-1"]):
+        return _Numbers(f"list(itertools.accumulate({inner.items}))")
+    return inner if name in ("cpu", "long", "clone", "detach") and not arguments else None
