@@ -34,7 +34,8 @@ def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | Non
     twin = name.removesuffix("_")
     if twin == name or twin not in PURE:
         return None
-    return editor.code(target), f"{editor.code(target)}.{twin}({arguments})"
+    # A copy, for what a gradient needs of the tensor is written over.
+    return editor.code(target), f"{editor.code(target)}.clone().{twin}({arguments})"
 
 
 def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | None:
