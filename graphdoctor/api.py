@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from graphdoctor.interrupt import Interrupts
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.scan.options import ScanOptions, UsageError
 from graphdoctor.scan.patches import diff, fixed, third_party_patch
 from graphdoctor.scan.pipeline import diagnose
 from graphdoctor.scan.plan import plan_for
+from graphdoctor.scan.rounds import MOST, is_worth_another
 from graphdoctor.scan.session import Callbacks, Choose, Early, ExternalRuns, Progress
 
-__all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "third_party_patch"]
+__all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "scan_in_rounds", "third_party_patch"]
 
 
 def scan(
@@ -34,3 +37,22 @@ def scan(
     plan = plan_for(options)
     interrupts.hold()
     return diagnose(plan, Callbacks(progress, choose, interrupts, early, ran))
+
+
+def scan_in_rounds(
+    options: ScanOptions,
+    progress: Progress = lambda _text: None,
+    choose: Choose | None = None,
+    interrupts: Interrupts | None = None,
+    most: int = MOST,
+) -> Iterator[Diagnosis]:
+    """``scan`` that writes fixes, again and again while what is written reveals more: the diagnosis of each round.
+
+    Each round proves its fixes against the code that the round before left.
+    """
+    interrupts = interrupts or Interrupts()
+    for number in range(1, most + 1):
+        diagnosis = scan(options, progress, choose, interrupts)
+        yield diagnosis
+        if interrupts.requested or number == most or not is_worth_another(diagnosis):
+            return

@@ -22,6 +22,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
+from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
@@ -29,6 +30,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.tensors.conversions import keep_truth
+from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
 from graphdoctor.static.domain.events import Call, Truth
@@ -571,12 +573,14 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         hit,
         editor,
         rewrite_branch,
+        take_as_set,
         leave_out_branch,
         choose_with_cond,
         rewrite_sides,
         choose_result,
         loop_over_all_sorted,
         keep_looping,
+        call_with_all_rows,
         skip_layer,
         default_for_none,
         keep_truth,

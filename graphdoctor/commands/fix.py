@@ -59,6 +59,13 @@ Exit codes:
 @setting_options
 @click.option("--only-given", is_flag=True, help="Fix nothing in other files that a single file calls.")
 @click.option("--no-verify", is_flag=True, help="Do not run the code again with the fixes applied to a copy.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 20),
+    default=5,
+    show_default=True,
+    help="Fix again what the written fixes let be seen, up to this often.",
+)
 @click.pass_context
 def fix(
     context: click.Context,
@@ -73,11 +80,13 @@ def fix(
     settings: SettingOptions,
     only_given: bool,
     no_verify: bool,
+    rounds: int,
 ) -> None:
     """Fix graph breaks: scan, prove the fixes on a copy, and write them.
 
     Fixes that change results, or do not lower the number of graph breaks, are dropped and named. A file that cannot
-    be run is fixed all the same, and its fixes are called not verified.
+    be run is fixed all the same, and its fixes are called not verified. What is written may let the next break be seen,
+    so code that was run is run and fixed again, until it has no graph break or nothing more is written.
     """
     if "-" in paths:
         raise OneLine("fix writes files; for the text on the standard input use: graphdoctor scan --fix -")
@@ -108,9 +117,12 @@ def fix(
     context.with_resource(interrupts.listening())
     try:
         with Progress(sys.stderr) as progress:
-            diagnosis = api.scan(request, progress, _asking(progress) if interactive else None, interrupts)
+            choose = _asking(progress) if interactive else None
+            most = 1 if show_diff else rounds
+            found = list(api.scan_in_rounds(request, progress, choose, interrupts, most))
     except api.UsageError as error:
         raise OneLine(str(error)) from None
+    diagnosis = found[-1]
     if patch_third_party is not None:
         emit(api.third_party_patch(diagnosis, unsafe_fixes), patch_third_party)
     if show_diff:
@@ -119,7 +131,7 @@ def fix(
         emit(changes, None)
         unread = complain_unread(diagnosis)
         context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes else unread)
-    emit(fixes.render(diagnosis), None)
+    emit(fixes.render_rounds(found), None)
     if interrupts.requested:
         context.exit(INTERRUPTED)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)

@@ -22,6 +22,11 @@ def label(fix: Fix) -> Label:
     return "verified" if fix.verified else "unsafe"
 
 
+def sets_for_process(fix: Fix) -> bool:
+    """Whether ``fix`` changes no code but a setting of Dynamo, which then holds for the whole process."""
+    return any("torch._dynamo.config." in edit.text for edit in fix.edits)
+
+
 def is_offered(finding: Finding, owner: Owner | None = "own") -> bool:
     """Whether there is a fix that could be written, with or without ``--unsafe-fixes``.
 

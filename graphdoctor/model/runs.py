@@ -318,6 +318,11 @@ class DynamicRun:
     #: Of fixed code: attributes and globals that the compiled original writes and this does not. Not part of it either.
     unwritten: tuple[str, ...] = ()
 
+    @property
+    def fails_compiled(self) -> bool:
+        """Whether the code came to its end in eager and raised under torch.compile."""
+        return self.outcome == "raised" and self.numerics is not None
+
 
 @dataclass(frozen=True)
 class Varied:

@@ -46,7 +46,7 @@ LABELS: dict[Label, str] = {
 }
 GRADES = {
     "general": "compiles with the default settings",
-    "setup-required": "compiles with fullgraph=True only",
+    "setup-required": "compiles, but not with the default settings",
     "none": "does not make the code compile",
     "not-verified": "not verified",
 }

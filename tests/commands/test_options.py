@@ -60,6 +60,9 @@ FILES = {
     "modes.py": "import torch\nfrom torch import nn\n\n\nclass Modes(nn.Module):\n    def forward(self, x):\n"
     "        print('called')\n        if self.training:\n            raise RuntimeError('eval only')\n        return x\n\n\n"
     "def graphdoctor_target():\n    return Modes(), (torch.ones(2),)\n",
+    # One break has a fix, the other has none.
+    "twice.py": "import torch\n\n\ndef f(x):\n    print('called')\n    return x[:, x[0].argmax()]\n\n\n"
+    "def graphdoctor_target():\n    return f, (torch.ones(4, 2),)\n",
     "set/net.py": NET,
     "set/helper.py": "def shift(x):\n    return x\n",
     "set/pyproject.toml": "[tool.graphdoctor]\nignore = ['GD101']\n",
@@ -153,6 +156,7 @@ FIX_CASES: dict[str, Case] = {
     "mode": (("fix", "modes.py", "--mode", "eval"), ("--mode", "train")),
     "patch_third_party": (FIX, ("--patch-third-party", "packages.patch")),
     "no_verify": (("fix", "sampled.py", "--mode", "eval"), ("--no-verify",)),
+    "rounds": (("fix", "twice.py"), ("--rounds", "1")),
 }  # fmt: skip
 COMPARE = ("compare", "base.json", "head.json")
 COMPARE_CASES: dict[str, Case] = {

@@ -15,6 +15,7 @@ from graphdoctor.fixes.branches.branch import rewrite_branch
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
+from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
@@ -33,6 +34,7 @@ from graphdoctor.fixes.tensors.copies import call_with_copies, plain_dict
 from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
+from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
@@ -51,6 +53,7 @@ HIT = "hit = mask.nonzero()\n"
 WHERE = "    k, rows = torch.where(mask[e])\n"
 ADD = "    out.index_add_(0, rows, x[rows])\n"
 LOOP = MASK + HIT + "for e in hit:\n"
+FLAG = NET + FORWARD + "        "
 LAYER = TorchModule("torch.nn.Linear")
 BOOL = Tensor("bool", 0)
 LAZY = INIT + "        self.p = None\n" + FORWARD + "        if self.p is None:\n"
@@ -312,8 +315,35 @@ TABLE: list[tuple[Rewrite, str, tuple[type[cst.CSTNode], str], Value, str]] = [
     (loop_in_graph, "if x > 0:\n    pass", (cst.If, ""), BOOL, "This is not the condition of a while loop."),
     (loop_in_graph, "while x.any():\n    x = x / 2\nelse:\n    pass", (cst.Call, "any"), BOOL, "The loop has an else branch."),
     (loop_in_graph, "while x.any():\n    x = (y := x)", (cst.Call, "any"), BOOL, "The loop assigns inside an expression."),
-    (loop_in_graph, "while x.any():\n    print(x)", (cst.Call, "any"), BOOL, "The loop does more than assign one name."),
+    (loop_in_graph, "while x.any():\n    print(x)", (cst.Call, "any"), BOOL,
+     "The loop runs a call, and does more than assign names."),
     (loop_in_graph, "while x.any():\n    x = g(x)", (cst.Call, "any"), BOOL, "`g(x)` may have side effects."),
+    (loop_in_graph, "while x.any():\n    k = x\n    x = g(k)\nreturn k", (cst.Call, "any"), BOOL,
+     "`k` has no value before the loop and is read behind it."),
+    # Flags of the first call.
+    (take_as_set, "x = x.any()", CALL, BOOL, "This is no branch on a flag."),
+    (take_as_set, "if x.any():\n    pass", CALL, BOOL, "The branch does not ask one flag of the module."),
+    (take_as_set, FLAG + "if x.any() and self.ready:\n            return x\n", (cst.Call, "x.any"), BOOL,
+     "The branch asks more than a flag of the module."),
+    (take_as_set, FLAG + "if g(x) and self.ready:\n            return x\n        self.ready.fill_(1)\n", (cst.Attribute, "self.ready"), BOOL,
+     "What the branch asks before the flag may do more than compute a value."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.fill_(1)\n        self.ready = False\n",
+     (cst.Attribute, "self.ready"), BOOL, "`ready` is not shown to be set once and for all."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.copy_(x.any())\n", (cst.Attribute, "self.ready"), BOOL,
+     "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
+     (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
+    # Functions of what a mask selects.
+    (call_with_all_rows, "m = x > 0\nif m.any():\n    y = x[m]\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
+     "The branch does more than write back what a mask selects."),
+    (call_with_all_rows, "m = x > 0\nif y.any():\n    x[m] = g(x[m])", (cst.Call, "any"), BOOL,
+     "The branch asks more than whether the mask selects anything."),
+    (call_with_all_rows, "m = x > 0\nx[m], y[n] = g(x[m])", (cst.Subscript, "x[m]"), BOOL,
+     "The targets are not selected by the same mask."),
+    (call_with_all_rows, "m = x > 0\nx[m] = g(x[m], m.sum())", (cst.Subscript, "x[m]"), BOOL,
+     "What is called does not get what the mask selects, or reads the mask in another way."),
+    (call_with_all_rows, "m = x > 0\nx[m] = g(x[m].mean())", (cst.Subscript, "x[m]"), BOOL,
+     "`g(x[m].mean())` draws random numbers for each row, or joins the rows."),
     (plain_iterable, "for k in tenumerate(x):\n    pass", CALL, UNKNOWN, "This does more than show how far a loop is."),
     (plain_iterable, "return tqdm(x)", CALL, UNKNOWN, "The progress bar is not what a loop runs over."),
     (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "What the progress bar runs over is not its first argument."),

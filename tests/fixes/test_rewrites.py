@@ -56,6 +56,9 @@ REWRITTEN = {
                  "return torch.where(torch.isclose(x, x + 1e-9).all(), x + 1, x)"),
     "while": (HEAD + F + "    while x.abs().max() > 0.5:\n        x = x * 0.5\n    return x\n",
               "(x,) = torch.while_loop(lambda x: x.abs().max() > 0.5, lambda x: (x * 0.5,), (x,))"),
+    "while_two": (HEAD + "def step(x, by):\n    return x * by\n\n\n" + F + "    old = x + 9\n    while ((old - x).abs() > 0.1).any():\n"
+                  "        old = x\n        half = step(x, 0.5)\n        x = half + 0\n    return x + old\n",
+                  "        return old.clone(), x\n\n    old, x = torch.while_loop(goes_on, one_round, (old, x))"),
     "overflow": (HEAD + F + "    if torch.isinf(x).any() or torch.isnan(x).any():\n"
                  "        limit = torch.finfo(x.dtype).max - 1000\n        x = torch.clamp(x, min=-limit, max=limit)\n"
                  "    return x\n", "    x = torch.where(torch.isinf(x).any() | torch.isnan(x).any(), torch.clamp(x, "),
@@ -68,6 +71,13 @@ REWRITTEN = {
     "mask_sum": (HEAD + F + "    kept = x[x > 0]\n    return kept.sum()\n", "kept = torch.where(x > 0, x, 0)"),
     "mask_mean": (HEAD + F + "    return x[x > 0].mean()\n", "torch.where(x > 0, x, 0).sum() / (x > 0).expand_as(x).sum()"),
     "mask_max": (HEAD + F + "    return torch.masked_select(x, x > 0).max()\n", "torch.where(x > 0, x, -torch.inf).max()"),
+    "mask_call": (HEAD + "def g(x, w, low):\n    if x.min() < low:\n        raise ValueError('low')\n    w = torch.softmax(w, -1)\n"
+                  "    return x + w[..., 0], x * w.sum(-1)\n\n\n" + F
+                  + "    m = (x > -1) & (x < 0.4)\n    w = x[..., None].expand(4, 8, 3)\n    y, z = torch.zeros_like(x), x * 1\n"
+                  "    if torch.any(m):\n        y[m], z[m] = g(x[m], w=w[m, :], low=-1)\n    return y + z\n",
+                  "    new, new_1 = g(picked(x), w=picked(w), low=-1)\n"),
+    "mask_call_rows": (HEAD + "def g(x):\n    return torch.stack([r for r in x.unbind(-1)], -1).cos()\n\n\n" + F
+                       + "    m = x[:, 0] > 0\n    y = x * 2\n    y[m] = g(x[m])\n    return y\n", "    new = g(picked(x))\n"),
     "nonzero": (HEAD + F + "    return torch.nonzero(x > 0).sum()\n",
                 "torch._dynamo.config.capture_dynamic_output_shape_ops = True"),
     "item_size": (HEAD + F + "    n = int((x[0] > 0).sum())\n    return x[:, :n]\n",
@@ -260,6 +270,11 @@ MODULES = {
              "        self.proj = nn.Linear(8, 8)\n        nn.init.ones_(self.proj.weight)\n"),
     "scripted": ("        self.lin = torch.jit.script(nn.Linear(8, 8))\n\n    def forward(self, x):\n        return self.lin(x)\n",
                  "self.lin = nn.Linear(8, 8)"),
+    "init_flag": ("        self.register_buffer('ready', torch.tensor(True))\n        self.register_buffer('mean', torch.ones(8))\n\n"
+                  "    def start(self, x):\n        if self.ready:\n            return\n        for row in x:\n            self.mean.add_(row)\n"
+                  "        self.ready.data.copy_(torch.tensor(True))\n\n    def forward(self, x):\n        self.start(x)\n"
+                  "        if x.ndim == 2 and not self.ready.item():\n            self.start(x)\n            self.ready.fill_(1)\n"
+                  "        return x - self.mean\n", "        elif x.ndim == 2 and not self.ready.item():\n"),
     "spare_expert": ("        self.w = nn.Parameter(torch.arange(192.0).reshape(24, 8) / 192)\n\n    def forward(self, x):\n"
                      "        mask = nn.functional.one_hot((x[:, :2] > 0.3).long(), 3 + 1).permute(2, 1, 0)\n"
                      "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n        out = torch.zeros_like(x)\n"

@@ -203,9 +203,12 @@ class Editor(Lookup):
         return Edit(self.path, (place.line, place.column), (place.line, place.column), text)
 
     def lines(self, indent: str, *lines: str) -> str:
-        """``lines`` joined, each but the first behind ``indent``; a leading tab in a line is one level deeper."""
-        text = [line.replace("\t", self.indent) for line in lines]
-        return (self.newline + indent).join(text)
+        """``lines`` joined, each but the first behind ``indent``; a leading tab in a line is one level deeper.
+
+        An empty line between others stays empty; as the last one it is the indentation of what follows.
+        """
+        text = (self.newline + indent).join(line.replace("\t", self.indent) for line in lines)
+        return text.replace(f"{self.newline}{indent}{self.newline}", self.newline * 2)
 
     def statement(self, indent: str, start: str, value: str) -> str:
         """``start`` with ``value``; where one line is too long, what is in its parentheses has lines of its own."""

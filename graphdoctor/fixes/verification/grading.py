@@ -9,6 +9,7 @@ from graphdoctor.fixes.core.apply import edits_by_path, original_lines
 from graphdoctor.fixes.verification.coverage import has_run, tests
 from graphdoctor.fixes.verification.trials import Trial, Trials, break_places, innermost
 from graphdoctor.model.findings import Finding, Fix, Grade
+from graphdoctor.model.labels import sets_for_process
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.syntax.branches import BOTH
 
@@ -30,8 +31,13 @@ def finding(
         return found
     if found in dropped:
         return replace(found, fix=replace(fix, grade="none", detail=f"Dropped: {dropped[found]}."))
-    if found not in trial.applied or trial.problem or not trial.equal:
+    if found not in trial.applied or trial.problem:
         return found
+    if not trial.equal:
+        raised = next((run.detail for run in trial.runs if run.fails_compiled), "")
+        return (
+            unconfirmed(found, f"the compiled code still raises, as the original does: {raised}") if raised else found
+        )
     grade = _grade(found, fix, trial, trials.texts)
     seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
     sentences = [*_alone(found, trials, before, len(trial.applied))]
@@ -60,7 +66,9 @@ def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[Dynam
     """Why the runs prove less than that the fix changes nothing: clauses."""
     if not trials.varied_in_all_modes():
         yield "the original was not run on varied inputs in each mode"
-    if grade == "setup-required":
+    if found.fix is not None and sets_for_process(found.fix):
+        yield "it changes a setting for the whole process"
+    elif grade == "setup-required":
         yield "it compiles with fullgraph=True only, for that switches on settings that record data"
     elif still_breaks(found, trial, trials.texts):
         yield "its line still breaks"
@@ -109,6 +117,8 @@ def still_breaks(found: Finding, trial: Trial, texts: Mapping[str, str]) -> bool
 
 def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> Grade:
     """Of what the run did not confirm nothing is known but that results stay, until all compiles."""
+    if sets_for_process(fix):
+        return "setup-required"
     if found.status != "confirmed":
         return "general" if trial.fullgraph and not trial.breaks and found.status == "static-only" else fix.grade
     return "setup-required" if still_breaks(found, trial, texts) else "general"

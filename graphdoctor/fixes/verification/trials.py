@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,12 +125,16 @@ class Trials:
         if key not in self._done:
             texts = fixed_texts(self.texts, applied)
             runs = tuple(self._copies.run(texts, mode, known(applied)))
-            problem, changes = _problem(runs), ""
+            problem, changes = _problem(runs, self._failing()), ""
             if mode is None and not problem:
                 problem, changes = self.varied(applied)
             changes = changes or _lost(runs)
             self._done[key] = Trial(tuple(applied), runs, problem, changes)
         return self._done[key]
+
+    def _failing(self) -> set[str]:
+        """The modes in which the original itself raises under torch.compile."""
+        return {run.mode for run in self._before if run.fails_compiled}
 
     def was_tried(self, applied: Sequence[Finding]) -> bool:
         """Whether ``attempt`` with these fixes costs nothing more."""
@@ -194,10 +198,10 @@ def _lost(runs: Sequence[DynamicRun]) -> str:
     return f"under compile {', '.join(names[:3])} is no longer written" if names else ""
 
 
-def _problem(runs: Sequence[DynamicRun]) -> str:
-    """What is wrong with the fixed code, as a clause."""
+def _problem(runs: Sequence[DynamicRun], failing: Collection[str]) -> str:
+    """What is wrong with the fixed code, as a clause. Compiled code may raise in the modes that are ``failing``."""
     for run in runs:
-        if run.outcome != "ok":
+        if run.outcome != "ok" and not (run.fails_compiled and run.mode in failing):
             return f"the {run.mode} run did not end well ({run.outcome}{': ' + run.detail if run.detail else ''})"
         if run.numerics is not None and run.numerics.equal is False:
             where = f": {run.numerics.detail}" if run.numerics.detail else ""

@@ -13,7 +13,7 @@ from graphdoctor.fixes.verification import grading
 from graphdoctor.fixes.verification.subsets import needed, working
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
-from graphdoctor.model.labels import label
+from graphdoctor.model.labels import label, sets_for_process
 from graphdoctor.model.runs import Dropped, DynamicRun, Verification
 
 #: Fixes up to which the minimal set is looked for: each takes one compile of the model.
@@ -50,6 +50,7 @@ def verify(
     trial = _right(chosen, trials, reasons, before)
     trial = _as_proved(trial, trials, reasons)
     trial = _effective(trial, trials, reasons)
+    trial = _local(trial, trials, reasons)
     if not trial.applied:
         # Nothing is left to show but the original.
         trial = Trial((), tuple(before), "")
@@ -152,6 +153,19 @@ def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
     return trials.attempt(rest) if rest else replace(trial, applied=())
 
 
+def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
+    """``trial`` without the settings for the whole process, where the other fixes do as much without them."""
+    settings = [f for f in trial.applied if f.fix is not None and sets_for_process(f.fix)]
+    rest = [f for f in trial.applied if f not in settings]
+    if trial.problem or not settings or not rest or not trials.has_time():
+        return trial
+    without = trials.attempt(rest)
+    if without.problem or len(without.breaks) > len(trial.breaks) or without.fullgraph is not trial.fullgraph:
+        return trial
+    reasons.update(dict.fromkeys(settings, "the other fixes do without this setting for the whole process"))
+    return without
+
+
 def _minimal(trial: Trial, trials: Trials) -> list[Finding] | None:
     """The fixes that alone make fullgraph=True pass; None when it fails with all, or it takes too long to find out.
 
@@ -175,7 +189,8 @@ def _minimal(trial: Trial, trials: Trials) -> list[Finding] | None:
 def _grade(trial: Trial) -> Grade:
     if trial.problem or not trial.applied or not trial.equal or trial.fullgraph is not True:
         return "none"
-    return "setup-required" if trial.breaks else "general"
+    by_setting = any(f.fix is not None and sets_for_process(f.fix) for f in trial.applied)
+    return "setup-required" if trial.breaks or by_setting else "general"
 
 
 def _details(

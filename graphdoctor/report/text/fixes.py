@@ -15,6 +15,21 @@ from graphdoctor.report.wording import plural
 COLUMNS = 100
 
 
+def render_rounds(rounds: Sequence[Diagnosis]) -> str:
+    """What each round but the last wrote, and the outcome of the last one, under titles where there are several."""
+    *earlier, last = rounds
+    if not earlier:
+        return render(last)
+    total = sum(diagnosis.summary.fixed for diagnosis in rounds)
+    blocks = []
+    for number, diagnosis in enumerate(map(printable, earlier), 1):
+        written = [f for f in diagnosis.findings if f.fix is not None and f.fix.written]
+        notes = [one_line(note) for note in diagnosis.notes]
+        blocks.append("\n".join([f"Round {number}, written:", *_lines(written), *notes]))
+    blocks.append(f"Round {len(rounds)}\n\n{render(last)}")
+    return "\n\n".join(blocks) + f"{plural(total, 'fix', 'fixes')} written in all rounds.\n"
+
+
 def render(diagnosis: Diagnosis) -> str:
     """The outcome as text, its numbers in the last line."""
     shown = printable(diagnosis)

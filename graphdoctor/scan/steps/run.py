@@ -35,9 +35,9 @@ class Ran:
     seconds: float | None = None
 
     @property
-    def came_to_an_end(self) -> bool:
-        """Whether there are runs, all without an error."""
-        return self.runs is not None and all(run.outcome == "ok" for run in self.runs)
+    def came_to_an_end_in_eager(self) -> bool:
+        """Whether there are runs, all without an error but for what the compiled code raised."""
+        return self.runs is not None and all(run.outcome == "ok" or run.fails_compiled for run in self.runs)
 
 
 def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: bool, session: Session) -> Ran:

@@ -30,7 +30,7 @@ class Verified:
 
 
 def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) -> Verified:
-    """Run the code with the fixes, where the original ran without an error. Nothing is written."""
+    """Run the code with the fixes, where the original ran without an error in eager. Nothing is written."""
     request, runs = ran.request, ran.runs
     if plan is None or request is None or runs is None:
         return Verified(joined.findings)
@@ -40,7 +40,7 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
     started = time.monotonic()
     notes: tuple[str, ...] = ()
     verified: verification.Verified | None = None
-    if ran.came_to_an_end:
+    if ran.came_to_an_end_in_eager:
         session.steps.run(request.timeout)
         copies = Copies(request, joined.sources.files, session.steps.verifying, session.server)
         texts = joined.sources.texts
@@ -52,7 +52,7 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
         if verified is None and session.interrupts.requested:
             notes = ("fixes not verified: interrupted",)
     else:
-        notes = ("fixes not verified: the original code did not run to its end",)
+        notes = ("fixes not verified: the original code did not run to its end in eager",)
     seconds = time.monotonic() - started
     if verified is None:
         return Verified(joined.findings, None, notes, seconds)

@@ -320,3 +320,43 @@ def test_overlapping_fixes_are_named() -> None:
     result = verify([finding(1, "A"), finding(1, "B")], {"m.py": TEXT}, BEFORE, Copies())
     assert result is not None and "overlap other fixes: GD101 at m.py:1" in result.verification.detail
     assert grades(result.findings) == ["general", "not-verified"]
+
+
+def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_never_called_general() -> None:
+    setting = finding(4, "torch._dynamo.config.capture = True  # D", "unsafe")
+    result = verify([finding(1, "A"), finding(2, "B"), finding(3, "C"), setting], {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and result.verification.grade == "general"
+    (dropped,) = result.verification.dropped
+    assert dropped.reason == "the other fixes do without this setting for the whole process"
+    needed = finding(1, "torch._dynamo.config.capture = True", "unsafe")
+    result = verify([needed, finding(2, "B"), finding(3, "C")], {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and result.verification.grade == "setup-required"
+    assert grades(result.findings) == ["setup-required", "general", "general"]
+    assert labels_of(result.findings) == ["unsafe", "safe", "safe"]
+
+
+class Failing(Copies):
+    """The compiled code raises until no small letter is left."""
+
+    def run(
+        self, texts: Mapping[str, str], mode: str | None = None, known: Sequence[Known] = ()
+    ) -> Sequence[DynamicRun]:
+        (run,) = super().run(texts, mode, known)
+        return (failing(run) if run.breaks else run,)
+
+
+def failing(run: DynamicRun) -> DynamicRun:
+    not_compared = Numerics(None, None, "1e-5", "the compiled model raised")
+    return replace(run, outcome="raised", detail="TypeError under torch.compile: no", numerics=not_compared)
+
+
+def test_fixes_are_tried_where_only_the_compiled_original_raises() -> None:
+    before = tuple(map(failing, BEFORE))
+    every = [finding(1, "A", "unsafe"), finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
+    result = verify(every, {"m.py": TEXT}, before, Failing())
+    assert result is not None and labels_of(result.findings) == ["verified"] * 3
+    result = verify(every[:2], {"m.py": TEXT}, before, Failing(varying="B"), each=False)
+    assert result is not None and labels_of(result.findings) == ["unsafe", "refused"]
+    assert details(result.findings)[0] == (
+        "Not verified: the compiled code still raises, as the original does: TypeError under torch.compile: no."
+    )

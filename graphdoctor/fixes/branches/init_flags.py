@@ -1,0 +1,142 @@
+"""A flag in a buffer that says whether the first call has set things up: compiled code takes it as set.
+
+``if self.initted: return`` and ``if not self.initted: self.initialise(x)`` ask a tensor in each call, and only the
+first call finds it unset. In eager nothing changes; compiled code checks the flag inside the graph and is the code
+behind it, so the first call is to be made before the model is compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import conjuncts
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.try_blocks import unhandled
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_COMPILING = "torch.compiler.is_compiling()"
+#: Methods that write their argument into the tensor.
+_WRITES = ("copy_", "fill_")
+#: Functions that make a tensor of what they are given, or of one value.
+_MADE_OF_ARGUMENT = ("tensor", "as_tensor", "BoolTensor", "IntTensor", "LongTensor", "full_like")
+_MADE_OF_ONE = {"ones": True, "ones_like": True, "zeros": False, "zeros_like": False}
+
+
+def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if not self.initted: ...`` where all that ever writes ``self.initted`` makes it true."""
+    branch = branch_of(hit.place, editor)
+    if not isinstance(branch, cst.If):
+        return Refusal("This is no branch on a flag.")
+    operands = conjuncts(branch.test)
+    asked = [(number, *found) for number, o in enumerate(operands) if (found := _flag(o)) is not None]
+    if len(asked) != 1:
+        raise Refuse("the branch does not ask one flag of the module")
+    number, flag, is_negated = asked[0]
+    if not any(node is hit.place for node in walk(operands[number])):
+        raise Refuse("the branch asks more than a flag of the module")
+    unhandled(branch, editor)
+    truth = _settled(flag.attr.value, editor)
+    others = [editor.code(o) for o in (*operands[:number], *operands[number + 1 :])]
+    if number and any(isinstance(n, (cst.Call, cst.NamedExpr)) for o in operands[:number] for n in walk(o)):
+        raise Refuse("what the branch asks before the flag may do more than compute a value")
+    check = f"({editor.code(flag)} {'!=' if truth else '=='} 0).all()"
+    message = f"{editor.code(flag)}: call the model once before it is compiled"
+    lines = [f'torch._assert_async({check}, "{message}")']
+    if others:
+        lines = [f"if {' and '.join(others)}:", f"\t{lines[0]}"]
+    text = editor.lines(editor.indent_of(branch), f"if {_COMPILING}:", *(f"\t{line}" for line in lines), "")
+    edits = [*editor.torch_import(branch)]
+    if truth != is_negated:
+        # The branch is what always runs once the flag is set.
+        edits.append(editor.insert_before(branch, text))
+        either = f"{_COMPILING} or {editor.code(operands[number])}"
+        edits.append(editor.replace(operands[number], f"({either})" if others else either))
+    elif branch.orelse is not None or editor.code(branch).startswith("elif"):
+        raise Refuse("the branch on the flag has another side")
+    else:
+        edits.append(editor.insert_before(branch, text + "el"))
+    reason = (
+        f"In eager nothing changes. Compiled code takes `{editor.code(flag)}` as set, and raises RuntimeError where it "
+        "is not: make the first call before the model is compiled."
+    )
+    return FixPlan(tuple(edits), "unsafe", reason, known=("compile",))
+
+
+def _flag(test: cst.BaseExpression) -> tuple[cst.Attribute, bool] | None:
+    """``self.flag`` of ``not self.flag.item()``, and whether it is negated."""
+    is_negated = False
+    while True:
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, is_negated = test.expression, not is_negated
+        elif isinstance(test, cst.Call) and called(test) in ("item", "any", "all") and not test.args:
+            if not isinstance(test.func, cst.Attribute):
+                return None
+            test = test.func.value
+        elif isinstance(test, cst.Call) and called(test) == "bool" and len(test.args) == 1:
+            test = test.args[0].value
+        elif isinstance(test, cst.Attribute) and isinstance(test.value, cst.Name) and test.value.value == "self":
+            return test, is_negated
+        else:
+            return None
+
+
+def _settled(flag: str, editor: Editor) -> bool:
+    """What every write to the attribute ``flag`` outside of constructors makes it. Refuses where they differ."""
+    found = {_truth(value) for node, value in _writes(flag, editor) if not _in_constructor(node, editor)}
+    if len(found) != 1:
+        raise Refuse(f"`{flag}` is not shown to be set once and for all")
+    (truth,) = found
+    if truth is None:
+        raise Refuse(f"`{flag}` is set to what data decides")
+    return truth
+
+
+def _in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
+    function = editor.function_of(node)
+    return function is not None and function.name.value == "__init__"
+
+
+def _writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None]]:
+    """Each place in the file that writes to an attribute of that name, and the value; None for an unknown one."""
+    for assign in editor.every(cst.Assign):
+        if any(_is_flag(target.target, flag) for target in assign.targets):
+            yield assign, assign.value
+    for augmented in editor.every(cst.AugAssign):
+        if _is_flag(augmented.target, flag):
+            yield augmented, None
+    for call in editor.every(cst.Call):
+        method = called(call)
+        if isinstance(call.func, cst.Attribute) and method.endswith("_") and _is_flag(call.func.value, flag):
+            yield call, call.args[0].value if method in _WRITES and len(call.args) == 1 else None
+
+
+def _is_flag(node: cst.BaseExpression, flag: str) -> bool:
+    """``self.flag``, ``self.flag.data`` and ``self.flag[...]``."""
+    while isinstance(node, cst.Subscript) or (isinstance(node, cst.Attribute) and node.attr.value == "data"):
+        node = node.value
+    return isinstance(node, cst.Attribute) and node.attr.value == flag
+
+
+def _truth(value: cst.BaseExpression | None) -> bool | None:
+    """Whether a constant is true, also one in a tensor; None for what is no constant."""
+    if isinstance(value, cst.Call):
+        if called(value) in _MADE_OF_ONE:
+            return _MADE_OF_ONE[called(value)]
+        if called(value) in _MADE_OF_ARGUMENT and value.args:
+            return _truth(value.args[-1 if called(value) == "full_like" else 0].value)
+        return None
+    if isinstance(value, (cst.List, cst.Tuple)):
+        found = {_truth(element.value) for element in value.elements}
+        return found.pop() if len(found) == 1 else None
+    try:
+        constant = ast.literal_eval(cst.Module([]).code_for_node(value)) if value is not None else None
+    except (ValueError, SyntaxError):
+        return None
+    return bool(constant) if isinstance(constant, (bool, int, float)) else None

@@ -1,0 +1,166 @@
+"""A function of what a mask selects, written back by the same mask: called with a full shape instead.
+
+``y[m] = f(x[m], w[m, :])`` calls ``f`` with as many rows as the mask selects, which is data. Called with all rows,
+where each that is not selected is a copy of the first selected one, ``f`` sees no value that it did not see before;
+zeros where nothing is selected, for then it was not called, or on nothing. Its rows go back where the mask is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import RANDOM, called, calls, words
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.branch_arms import statements
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.layout import on_one_line
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_REASON = (
+    "It is called with all rows, those that the mask leaves out filled with the first one that it selects: that must "
+    "not matter to the rows that it selects. Where the mask selects none it is called with zeros, and results then "
+    "require gradients, of zeros or NaN, that they did not."
+)
+#: What joins all rows, so that copies of one of them change the result for the others.
+_JOINS = words("cumprod cumsum layer_norm logsumexp mean norm prod softmax std sum var")
+
+
+def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``(y[m], z[m]) = f(x[m])``, alone or under ``if m.any():``."""
+    assign, whole = _statement(hit, editor)
+    targets = _targets(assign)
+    mask = targets[0].mask
+    if any(not t.mask.deep_equals(mask) for t in targets):
+        raise Refuse("the targets are not selected by the same mask")
+    if isinstance(whole, cst.If) and not _asks_any(whole, mask):
+        raise Refuse("the branch asks more than whether the mask selects anything")
+    pick = editor.fresh("picked")
+    picking = _Pick(mask, pick)
+    value = cst.parse_expression(on_one_line(assign.value, editor)).visit(picking)
+    assert isinstance(value, cst.BaseExpression)
+    if not picking.count or any(type(node) is type(mask) and node.deep_equals(mask) for node in walk(value)):
+        raise Refuse("what is called does not get what the mask selects, or reads the mask in another way")
+    for call in calls(value):
+        if called(call) in RANDOM or called(call) in _JOINS:
+            raise Refuse(f"`{editor.code(assign.value)}` draws random numbers for each row, or joins the rows")
+    return FixPlan(
+        (*editor.torch_import(whole), _edit(whole, targets, value, pick, editor)),
+        "unsafe",
+        _REASON,
+        known=("gradients", "requires_grad"),
+    )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """``tensor[mask]``."""
+
+    tensor: cst.BaseExpression
+    mask: cst.BaseExpression
+
+
+def _statement(hit: Hit, editor: Editor) -> tuple[cst.Assign, cst.If | cst.Assign]:
+    """The assignment, and what is replaced: it, or the branch that only guards it."""
+    branch = branch_of(hit.place, editor)
+    if isinstance(branch, cst.If):
+        body = list(statements(branch.body))
+        if len(body) != 1 or not isinstance(body[0], cst.Assign) or branch.orelse is not None:
+            raise Refuse("the branch does more than write back what a mask selects")
+        return body[0], branch
+    statement = editor.statement_of(hit.place)
+    if not isinstance(statement, cst.Assign):
+        raise Refuse("what the mask selects is not written back to where it came from")
+    outer = next((o for o in editor.ancestors(statement) if isinstance(o, cst.BaseCompoundStatement)), None)
+    if isinstance(outer, cst.If) and outer.orelse is None and list(statements(outer.body)) == [statement]:
+        targets = _targets(statement)
+        if _asks_any(outer, targets[0].mask):
+            return statement, outer
+    return statement, statement
+
+
+def _asks_any(branch: cst.If, mask: cst.BaseExpression) -> bool:
+    """``if m.any():`` and ``if torch.any(m):``."""
+    test = branch.test
+    if not isinstance(test, cst.Call) or called(test) != "any" or not isinstance(test.func, cst.Attribute):
+        return False
+    asked = test.args[0].value if len(test.args) == 1 else test.func.value if not test.args else None
+    return asked is not None and asked.deep_equals(mask)
+
+
+def _targets(assign: cst.Assign) -> Sequence[_Target]:
+    target = assign.targets[0].target
+    found = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+    if len(assign.targets) != 1:
+        raise Refuse("the statement assigns more than one target")
+    targets = []
+    for each in found:
+        index = _index(each) if isinstance(each, cst.Subscript) else None
+        if (
+            not isinstance(each, cst.Subscript)
+            or index is None
+            or not isinstance(each.value, (cst.Name, cst.Attribute))
+        ):
+            raise Refuse("what the mask selects is not written back to where it came from")
+        targets.append(_Target(each.value, index))
+    return targets
+
+
+def _index(node: cst.Subscript) -> cst.BaseExpression | None:
+    """The mask of ``x[m]``, ``x[m, :]`` and ``x[m, ...]``, a name or an attribute; None for another index."""
+    first, *others = [element.slice for element in node.slice]
+    if not isinstance(first, cst.Index) or not isinstance(first.value, (cst.Name, cst.Attribute)):
+        return None
+    return first.value if all(map(_is_everything, others)) else None
+
+
+def _is_everything(element: cst.BaseSlice) -> bool:
+    if isinstance(element, cst.Slice):
+        return element.lower is None and element.upper is None and element.step is None
+    return isinstance(element, cst.Index) and isinstance(element.value, cst.Ellipsis)
+
+
+class _Pick(cst.CSTTransformer):
+    """``x[m]`` becomes ``picked(x)``."""
+
+    def __init__(self, mask: cst.BaseExpression, pick: str) -> None:
+        self.mask = mask
+        self.pick = pick
+        self.count = 0
+
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        index = _index(original_node)
+        if index is None or not index.deep_equals(self.mask):
+            return updated_node
+        self.count += 1
+        return cst.Call(cst.Name(self.pick), [cst.Arg(updated_node.value)])
+
+
+def _edit(whole: cst.CSTNode, targets: Sequence[_Target], value: cst.BaseExpression, pick: str, editor: Editor) -> Edit:
+    mask = editor.code(targets[0].mask)
+    indent = editor.indent_of(whole)
+    selected, rows = editor.fresh("selected"), editor.fresh("rows")
+    found = [editor.fresh(f"new_{number}" if number else "new") for number in range(len(targets))]
+    first = f"{selected}.int().argsort(descending=True, stable=True)[:1]"
+    lines = [
+        f"{selected} = {mask}.flatten()",
+        f"{rows} = torch.arange({selected}.numel(), device={selected}.device)",
+        f"{rows} = torch.where({selected}, {rows}, {first})",
+        "",
+        f"def {pick}(values):",
+        f"\tvalues = values.flatten(0, {mask}.ndim - 1)[{rows}]",
+        f"\treturn torch.where({selected}.any(), values, torch.zeros_like(values))",
+        "",
+        editor.statement(indent, f"{', '.join(found)} = ", editor.module.tree.code_for_node(value)),
+    ]
+    for target, new in zip(targets, found, strict=True):
+        tensor = editor.code(target.tensor)
+        where = f"{mask}[(...,) + (None,) * ({tensor}.ndim - {mask}.ndim)]"
+        written = f"torch.where({where}, {new}.reshape({tensor}.shape), {tensor})"
+        lines.append(editor.statement(indent, f"{tensor}.copy_", f"({written})"))
+    return editor.replace(whole, editor.lines(indent, *lines))
