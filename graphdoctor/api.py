@@ -10,8 +10,8 @@ from graphdoctor.scan.options import ScanOptions, UsageError
 from graphdoctor.scan.patches import diff, fixed, third_party_patch
 from graphdoctor.scan.pipeline import diagnose
 from graphdoctor.scan.plan import plan_for
-from graphdoctor.scan.rounds import MOST, is_worth_another
 from graphdoctor.scan.session import Callbacks, Choose, Early, ExternalRuns, Progress
+from graphdoctor.scan.steps.again import MOST, is_worth_another
 
 __all__ = ["ScanOptions", "UsageError", "diff", "fixed", "scan", "scan_in_rounds", "third_party_patch"]
 

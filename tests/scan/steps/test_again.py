@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import Verification
-from graphdoctor.scan.rounds import is_worth_another
+from graphdoctor.scan.steps.again import is_worth_another
 
 
 def diagnosis(fixed: int, breaks: int, fullgraph: bool) -> Diagnosis:
