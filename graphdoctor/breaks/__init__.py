@@ -1,4 +1,4 @@
 """Graph breaks as Dynamo names them: its registry, messages, guards, and the place in the user's code.
 
-May import ``model`` and ``source``; torch is never imported.
+May import ``model``, ``source`` and ``target_torch``; torch is never imported.
 """

@@ -9,16 +9,15 @@ text but the expression that makes one; hints come cut into the pieces of the st
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from graphdoctor.source.files import read_bytes
+from graphdoctor.target_torch.installed import torch_available, torch_folder
 
 TABLE = Path(__file__).with_name("graph_breaks.json")
 
@@ -70,13 +69,13 @@ def bundled() -> Registry:
 
 def installed() -> Registry:
     """The registry of the installed torch; empty where there is no torch, or one without a readable registry."""
+    folder, version = torch_folder(), torch_available()
+    if folder is None or version is None:
+        return {}
     try:
-        spec = importlib.util.find_spec("torch")
-        if spec is None or spec.origin is None:
-            return {}
-        file = Path(spec.origin).parent / "_dynamo" / "graph_break_registry.json"
-        return parse(read_bytes(file).decode("utf-8"), metadata.version("torch").partition("+")[0])
-    except (OSError, ValueError, RecursionError, metadata.PackageNotFoundError):
+        text = read_bytes(folder / "_dynamo" / "graph_break_registry.json").decode("utf-8")
+        return parse(text, version.partition("+")[0])
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

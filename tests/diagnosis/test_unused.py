@@ -81,6 +81,7 @@ def test_rules_that_were_not_selected_are_not_known(
 
 
 def test_what_a_run_could_find_waits_for_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     text = MODEL + SAMPLE
     assert lines(scan(tmp_path, text, run=False)) == [19, 24]
     found = scan(tmp_path, text, run=True, mode="eval", verify=False)

@@ -32,6 +32,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_function_of_a_module_is_run_and_joined_with_its_source(shop: Path) -> None:
+    pytest.importorskip("torch")
     diagnosis = scan(OPTIONS)
     assert [(f.rule, f.location.path, f.location.line, f.status) for f in diagnosis.findings] == [
         ("GD201", "shop.py", 5, "confirmed")

@@ -126,6 +126,7 @@ def test_a_wrong_code_in_a_file_is_said_with_the_file(folder: Path) -> None:
 
 
 def test_a_method_that_the_target_does_not_have_is_wrong_usage(folder: Path) -> None:
+    pytest.importorskip("torch")
     result = invoke("a.py", "--target", "Net.froward", "--input", "float32[2]", "--mode", "eval")
     assert result.exit_code == 2
     assert "--target 'Net.froward'" in result.stderr

@@ -47,6 +47,7 @@ def test_its_examples_pass_unchanged(copy: Path, written: Path) -> None:
 
 
 def test_it_is_clean_for_the_linter(copy: Path, written: Path) -> None:
+    pytest.importorskip("ruff")
     for check in (["check"], ["format", "--check"]):
         done = subprocess.run([sys.executable, "-m", "ruff", *check, "--no-cache", str(written)], cwd=copy)
         assert done.returncode == 0
