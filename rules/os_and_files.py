@@ -1,6 +1,6 @@
 """Files, processes or the operating system are used in compiled code.
 
-What: `open`, reading and writing files (`pathlib`, `torch.save`, `torch.load`, `json`, `pickle`, `tempfile`),
+What: `open`, reading and writing files (`pathlib`, `torch.save`, `torch.load`, `json`, `tempfile`),
 `os.path.exists` and its relatives, `os.getpid`, `os.cpu_count`, writes to `os.environ`, subprocesses and
 sockets.
 
@@ -32,7 +32,7 @@ TORCH = ">=2.6"
 
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 OUTSIDE = frozenset((
-    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "pickle", "shutil", "glob",
+    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "shutil", "glob",
     "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.TemporaryFile",
     "tempfile.TemporaryDirectory", "tempfile.SpooledTemporaryFile",
     "subprocess", "socket", "psutil", "getpass", "marshal", "shelve", "torch.save", "torch.load", "torch.hub",

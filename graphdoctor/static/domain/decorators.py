@@ -1,8 +1,9 @@
 """What decorators of other modules, whose bodies are not interpreted, do to what they decorate.
 
-Most change nothing that a trace sees. Some mark a function as one whose result is a constant. Some put a lookup before
-it, ``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``: unless a file says what the setting
-``kind`` is, it is not known whether ``original`` ever runs.
+Most change nothing of what a call gives. Some mark a function as one whose result is a constant, or keep it out of
+compilation. Some put a lookup before it, ``chosen = table.get(self.config.kind, original)`` and ``chosen(self, x)``:
+unless a file says what the setting ``kind`` is, it is not known whether ``original`` ever runs. What stands around the
+call, in a function of the decorator that takes the place of the decorated one, is traced with it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ class Effect:
     """What the decorator ``name`` does.
 
     ``lookups`` has what it makes the default of a lookup, names of methods of a class, or "" for a function that it
-    decorates, each with the attribute that the lookup asks for.
+    decorates, each with the attribute that the lookup asks for. ``wrapper`` is the function that calls the decorated
+    one in its place; ``delegates`` has the functions that it has make that.
     """
 
     name: str
     constant: bool
     lookups: Mapping[str, str]
+    disables: bool = False
+    wrapper: cst.FunctionDef | None = None
+    delegates: tuple[str, ...] = ()
 
     def defaults(self, text: str) -> list[str]:
         """What runs only where a lookup finds nothing else, if the file that is decorated holds ``text``.
@@ -49,7 +54,15 @@ NOTHING = Effect("", False, {})
 def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
     """What ``decorator`` does, as far as its ``body`` shows."""
     nodes = list(walk(body))
-    return Effect(decorator.name.value, any(map(_marks_constant, nodes)), _lookups(decorator, nodes))
+    decorated = _decorated(decorator, nodes)
+    return Effect(
+        decorator.name.value,
+        any(map(_marks_constant, nodes)),
+        _lookups(decorated, nodes),
+        any(_disables(node, decorated) for node in nodes),
+        next((node for node in nodes if type(node) is cst.FunctionDef and _calls_one(node, decorated)), None),
+        tuple(dict.fromkeys(name for node in nodes if (name := _passed_on(node, decorated)))),
+    )
 
 
 def _marks_constant(node: cst.CSTNode) -> bool:
@@ -58,8 +71,35 @@ def _marks_constant(node: cst.CSTNode) -> bool:
     return type(node) is cst.Attribute and node.attr.value == _CONSTANT
 
 
-def _lookups(decorator: cst.FunctionDef, nodes: Sequence[cst.CSTNode]) -> dict[str, str]:
-    originals = dict.fromkeys(_decorated(decorator, nodes), "")
+def _disables(node: cst.CSTNode, decorated: Sequence[str]) -> bool:
+    """Whether ``node`` gives back what is decorated, kept out of compilation."""
+    made = node.value if type(node) is cst.Return else None
+    if type(made) is not cst.Call or type(made.func) is not cst.Attribute or made.func.attr.value != "disable":
+        return False
+    owner = made.func.value
+    compiler = type(owner) is cst.Attribute and owner.attr.value in ("compiler", "_dynamo")
+    return compiler and any(type(arg.value) is cst.Name and arg.value.value in decorated for arg in made.args)
+
+
+def _passed_on(node: cst.CSTNode, decorated: Sequence[str]) -> str:
+    """The function of which ``node`` returns what it makes of one of ``decorated``; empty where there is none."""
+    made = node.value if type(node) is cst.Return else None
+    if type(made) is not cst.Call or type(made.func) is not cst.Name:
+        return ""
+    passed = any(type(arg.value) is cst.Name and arg.value.value in decorated for arg in made.args)
+    return made.func.value if passed else ""
+
+
+def _calls_one(function: cst.FunctionDef, decorated: Sequence[str]) -> bool:
+    """Whether ``function`` itself calls one of ``decorated``."""
+    return any(
+        type(node) is cst.Call and type(node.func) is cst.Name and node.func.value in decorated
+        for node in walk(function.body, stop=(cst.FunctionDef, cst.Lambda, cst.ClassDef))
+    )
+
+
+def _lookups(decorated: Sequence[str], nodes: Sequence[cst.CSTNode]) -> dict[str, str]:
+    originals = dict.fromkeys(decorated, "")
     made: dict[str, cst.BaseExpression] = {}
     for node in nodes:
         if type(node) is cst.Assign and type(node.targets[0].target) is cst.Name:

@@ -16,7 +16,7 @@ from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
-from graphdoctor.static.domain.values import Class, External, Value
+from graphdoctor.static.domain.values import Class, External, Function, Value
 from graphdoctor.syntax import parse_check
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
@@ -130,6 +130,10 @@ class FunctionInfo:
     defaults: dict[str, Value]
     #: The values that annotations stand for, by the ids of their nodes, as far as they were needed.
     promises: dict[int, Value] = field(default_factory=dict)
+    #: What decorators of other modules put in its place.
+    wrappers: tuple[Function, ...] = ()
+    #: Of a decorator: what it puts in the place of what it decorates, once that was asked.
+    wrapper: Function | None = None
 
     @cached_property
     def generator(self) -> bool:

@@ -33,7 +33,16 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
+from graphdoctor.static.interp import (
+    arguments,
+    definitions,
+    expressions,
+    iteration,
+    objects,
+    predicates,
+    statements,
+    wrappers,
+)
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
 from graphdoctor.static.memo.summaries import call_key
@@ -246,7 +255,7 @@ def call_function(
     names = arguments.bound(interpreter, info, args, kwargs)
     if info.markers & OPAQUE:
         return _opaque_result(interpreter, info, args)
-    if not frame.compiled and not _worth_following(interpreter, info):
+    if not (frame.compiled or frame.guessed or _worth_following(interpreter, info)):
         return ExternalObject(f"{info.module.name}.{info.qualname}")
     inside = frame.compiled and frame.function is not None
     if inside and any(map(_holds_sparse, names.values())):
@@ -272,6 +281,7 @@ def call_function(
         return UNKNOWN
     if frame.compiled:
         interpreter.reach(info, names)
+        wrappers.interpret_wrappers(interpreter, node, info)
     try:
         result = _follow(interpreter, function, names)
     except Budget:
@@ -322,6 +332,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         untaken=frame.untaken or DEFAULT_OF_LOOKUP in info.markers,
         muted=frame.muted,
         trying=frame.trying,
+        guessed=frame.guessed,
         compiled=frame.compiled,
     )
     interpreter.active.append(info)

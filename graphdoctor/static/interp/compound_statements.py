@@ -78,9 +78,17 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if not ends:
         return False
     interpreter.restore(merge(*ends))
-    if verdict is None and sample is not None and _leaves(node.body if sample else body):
-        interpreter.frame.untaken = True
+    frame = interpreter.frame
+    passed_by = (
+        _leaves(node.body if sample else body) if sample is not None else frame.guessed and _ends(node.body, body)
+    )
+    if verdict is None and passed_by:
+        frame.untaken = True
     return True
+
+
+def _ends(*blocks: cst.BaseSuite | None) -> bool:
+    return any(map(_leaves, blocks))
 
 
 def _leaves(block: cst.BaseSuite | None) -> bool:

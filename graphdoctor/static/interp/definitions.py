@@ -31,7 +31,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import calls, expressions, imports, statements
+from graphdoctor.static.interp import calls, expressions, imports, statements, wrappers
 from graphdoctor.static.interp.interpreter import Interpreter
 
 #: Decorators that do not change what a call gives; the last part of the name marks the function.
@@ -41,6 +41,7 @@ _DISABLE = (
     "torch._disable_dynamo",
     "torch._dynamo.eval_frame.disable",
 )
+_DISABLING = frozenset(map(External, _DISABLE))
 
 
 def define_lambda(interpreter: Interpreter, node: cst.Lambda) -> Function:
@@ -62,18 +63,24 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
     """The value that ``def`` binds, decorators applied."""
     frame = interpreter.frame
     markers: set[str] = set()
-    wrappers: list[tuple[cst.BaseExpression, Value]] = []
+    applying: list[tuple[cst.BaseExpression, Value]] = []
+    around: list[Function] = []
     for decorator in node.decorators:
         value = expressions.evaluate(interpreter, decorator.decorator)
         name = _decorator_name(interpreter, decorator.decorator, value)
         if name is not None:
-            markers.add("disable" if name in _DISABLE else name.rpartition(".")[2])
-        applied = _effect(interpreter, decorator.decorator, value)
+            markers.add(name.rpartition(".")[2])
+        made_by = _decorator(interpreter, decorator.decorator, value)
+        applied = NOTHING if made_by is None else made_by.info.effect
+        if name in _DISABLE or applied.disables or any(option in _DISABLING for option in options(value)):
+            markers.add("disable")
+        if made_by is not None and made_by.info.module is not frame.module:
+            around += wrappers.wrapped_by(interpreter, decorator.decorator, made_by)
         if applied.constant:
             markers.add("assume_constant_result")
         if "" in applied.defaults(frame.module.source.text):
             markers.add(DEFAULT_OF_LOOKUP)
-        wrappers.append((decorator.decorator, value))
+        applying.append((decorator.decorator, value))
     owner = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):
@@ -86,9 +93,10 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         owner=owner.info if isinstance(owner, Class) else None,
         markers=frozenset(markers),
         defaults=_defaults(interpreter, node.params),
+        wrappers=tuple(around),
     )
     defined: Value = Function(info, None, _enclosing(interpreter, _closure(frame.scope)))
-    for place, wrapper in reversed(wrappers):
+    for place, wrapper in reversed(applying):
         defined = _decorate(interpreter, place, wrapper, defined)
     for kind in markers & {"setter", "deleter"}:
         # The name stays the property, which its getter reads.
@@ -140,10 +148,16 @@ def _decorate(interpreter: Interpreter, node: cst.BaseExpression, wrapper: Value
 
 def _effect(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Effect:
     """What the decorator ``node``, of which ``value`` is known, does to what it decorates."""
+    made_by = _decorator(interpreter, node, value)
+    return NOTHING if made_by is None else made_by.info.effect
+
+
+def _decorator(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Function | None:
+    """The function that decorates, or makes what does, where ``value`` is known of the decorator ``node``."""
     if type(node) is cst.Call and isinstance(value, ExternalObject):
         value = expressions.evaluate(interpreter, node.func)
     value = imports.decorator(interpreter, value)
-    return value.info.effect if isinstance(value, Function) else NOTHING
+    return value if isinstance(value, Function) else None
 
 
 def _defaults(interpreter: Interpreter, params: cst.Parameters) -> dict[str, Value]:

@@ -61,6 +61,8 @@ class Frame:
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
+    #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.
+    guessed: bool = False
     #: The loops of this function that are being interpreted.
     loops: tuple[cst.For | cst.While, ...] = ()
     #: The exception that the ``try`` being interpreted surely meets.
@@ -91,7 +93,7 @@ class _Path:
         self.before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
         conditional, untaken, muted, whole_frame, trying = self.flags
         frame.conditional |= conditional
-        frame.untaken |= untaken
+        frame.untaken |= untaken or (conditional and frame.guessed)
         frame.muted |= muted
         if whole_frame:
             frame.whole_frame = frame.name

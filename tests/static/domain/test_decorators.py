@@ -134,3 +134,65 @@ def test_a_function_whose_result_is_marked_as_a_constant_is_not_looked_into(even
     others = {} if here else {"probes": f"import functools\nfrom table import constant\n{probe}"}
     found = events(own + (probe if here else "") + use, table=TABLE, **others)
     assert [e.qualname for e in found if isinstance(e, Call)] == ["torch.Tensor.exp", "torch.Tensor.sin"]
+
+
+AROUND = """
+import functools
+import pickle
+import torch
+
+
+def keyed(method=None, name=None):
+    if method is None:
+        return functools.partial(keyed, name=name)
+
+    @functools.wraps(method)
+    def inner(self, *args, **kwargs):
+        key = pickle.dumps(kwargs)
+        if key in self.known:
+            print("known")
+        return method(self, *args, **kwargs)
+
+    return inner
+
+
+def either(method=None, name=None, free=False):
+    if free:
+        return as_it_is(function=method)
+    else:
+        return keyed(method=method, name=name)
+
+
+def uncompiled(function):
+    return torch.compiler.disable(function)
+
+
+def as_it_is(function=None):
+    return function
+
+
+old_or_new = getattr(getattr(torch, "compiler", None), "disable", None) or as_it_is
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "sure"),
+    [
+        ("@keyed", ["pickle.dumps"]),
+        ("@keyed(name='step')", ["pickle.dumps"]),
+        ("@either", ["pickle.dumps"]),
+        ("@either(name='step')", ["pickle.dumps"]),
+        ("@either(free=True)", []),
+        ("@uncompiled", ["torch.compiler.disable.__call__"]),
+        ("@old_or_new", ["torch.compiler.disable.__call__"]),
+    ],
+)
+def test_what_a_decorator_of_another_module_puts_around_a_call(events, decorator, sure):
+    """Not what stands there under a condition: of its values nothing is known."""
+    source = (
+        "import torch\nfrom around import either, keyed, old_or_new, uncompiled\n\nclass Net(torch.nn.Module):\n"
+        f"    {decorator}\n    def step(self, x):\n        return x\n\n"
+        "    def forward(self, x):\n        return self.step(x) + self.step(x + 1)\n"
+    )
+    found = [e for e in events(source, around=AROUND) if isinstance(e, Call) and not e.site.untaken]
+    assert list(dict.fromkeys(e.qualname for e in found)) == sure
