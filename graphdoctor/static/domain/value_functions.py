@@ -204,3 +204,13 @@ def holds_tensor(value: Value) -> bool:
 def mark_assumed(value: Value) -> Value:
     """``value`` with its tensors marked as assumed rather than known."""
     return join(*(replace(o, is_known=False) if isinstance(o, Tensor) else o for o in options(value)))
+
+
+def holds_sparse(value: Value) -> bool:
+    """Whether ``value`` may be a sparse tensor."""
+    return any(type(option) is Tensor and option.sparse for option in options(value))
+
+
+def dense(value: Value) -> Value:
+    """``value`` where a sparse tensor in it is a dense one."""
+    return join(*(replace(o, sparse=False) if type(o) is Tensor and o.sparse else o for o in options(value)))

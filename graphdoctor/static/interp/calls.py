@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -11,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.program import FunctionInfo, Scope
-from graphdoctor.static.domain.value_functions import holds_tensor, join, options
+from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
 from graphdoctor.static.domain.values import (
     NONE,
     UNKNOWN,
@@ -258,9 +257,9 @@ def call_function(
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info)):
         return ExternalObject(f"{info.module.name}.{info.qualname}")
     inside = frame.compiled and frame.function is not None
-    if inside and any(map(_holds_sparse, names.values())):
+    if inside and any(map(holds_sparse, names.values())):
         # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
-        names = {k: join(*map(_dense, options(v))) for k, v in names.items()}
+        names = {k: dense(v) for k, v in names.items()}
     if info in interpreter.active:
         # A counter that changes with each level of a recursion would be a new call each time.
         names = {
@@ -295,14 +294,6 @@ def call_function(
         if interpreter.graph_ends != graph_ends:
             interpreter.ends_graph.add(key)
     return result
-
-
-def _holds_sparse(value: Value) -> bool:
-    return any(type(option) is Tensor and option.sparse for option in options(value))
-
-
-def _dense(value: Value) -> Value:
-    return replace(value, sparse=False) if type(value) is Tensor and value.sparse else value
 
 
 def _follow(interpreter: Interpreter, function: Function, names: Names) -> Value:
