@@ -40,10 +40,15 @@ from graphdoctor.static.interp import (
     objects,
     predicates,
     statements,
-    wrappers,
 )
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
-from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions
+from graphdoctor.static.library_models import (
+    dispatch,
+    duck_typed_modules,
+    methods,
+    torch_functions,
+    wrapping_decorators,
+)
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]
@@ -280,7 +285,7 @@ def call_function(
         return UNKNOWN
     if frame.compiled:
         interpreter.reach(info, names)
-        wrappers.interpret_wrappers(interpreter, node, info)
+        wrapping_decorators.interpret_wrappers(interpreter, node, info)
     try:
         result = _follow(interpreter, function, names)
     except Budget:
