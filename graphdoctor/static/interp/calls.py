@@ -47,7 +47,7 @@ from graphdoctor.static.library_models import (
     duck_typed_modules,
     methods,
     torch_functions,
-    wrapping_decorators,
+    wrappers,
 )
 from graphdoctor.static.memo.summaries import call_key
 
@@ -285,7 +285,7 @@ def call_function(
         return UNKNOWN
     if frame.compiled:
         interpreter.reach(info, names)
-        wrapping_decorators.interpret_wrappers(interpreter, node, info)
+        wrappers.interpret_wrappers(interpreter, node, info)
     try:
         result = _follow(interpreter, function, names)
     except Budget:

@@ -33,7 +33,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions, imports, statements
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import wrapping_decorators
+from graphdoctor.static.library_models import wrappers
 
 #: Decorators that do not change what a call gives; the last part of the name marks the function.
 _DISABLE = (
@@ -76,7 +76,7 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         if name in _DISABLE or applied.disables or any(option in _DISABLING for option in options(value)):
             markers.add("disable")
         if made_by is not None and made_by.info.module is not frame.module:
-            around += wrapping_decorators.wrapped_by(interpreter, decorator.decorator, made_by)
+            around += wrappers.wrapped_by(interpreter, decorator.decorator, made_by)
         if applied.constant:
             markers.add("assume_constant_result")
         if "" in applied.defaults(frame.module.source.text):
