@@ -32,23 +32,9 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import (
-    arguments,
-    definitions,
-    expressions,
-    iteration,
-    objects,
-    predicates,
-    statements,
-)
+from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
-from graphdoctor.static.library_models import (
-    dispatch,
-    duck_typed_modules,
-    methods,
-    torch_functions,
-    wrappers,
-)
+from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions, wrappers
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]

@@ -1,4 +1,4 @@
 """What calls into torch, numpy, Python and other libraries give back.
 
-May import ``static.domain`` and ``static.interp``.
+May import ``syntax``, ``static.domain`` and ``static.interp``.
 """
