@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ from graphdoctor.source.text import split_lines
 if TYPE_CHECKING:
     from graphdoctor.model.runs import Break
 
-#: Dynamo's ids of a branch on tensor data, and of tensor data that becomes a Python number.
+#: Dynamo's ids of a branch on tensor data, of a Python number made of it, and of a shape that depends on it.
 _BRANCH = frozenset({"GB0170"})
-_NUMBER = frozenset({"GB0124"})
+_NUMBER = frozenset({"GB0124", "GB0033"})
+_SHAPE = frozenset({"GB0036"})
 _METHODS = ("item", "tolist")
 _CONVERSIONS = ("bool", "int", "float")
 
@@ -30,6 +31,8 @@ class RunFacts:
 
     tensors: frozenset[Span] = frozenset()
     functions: frozenset[str] = frozenset()
+    #: Those of the tensors that are masks, of dtype bool.
+    masks: frozenset[Span] = frozenset()
 
 
 def facts_of(
@@ -46,27 +49,30 @@ def facts_of(
             by_path.setdefault(brk.path, []).append(brk)
     facts: dict[Path, RunFacts] = {}
     for path, group in by_path.items():
-        shown = RunFacts(tensor_places(texts[path], group), frozenset(brk.function for brk in group))
+        tensors, masks = tensor_places(texts[path], group)
+        shown = RunFacts(tensors, frozenset(brk.function for brk in group), masks)
         facts |= {files[path]: shown, files[path].resolve(): shown}
     return facts
 
 
-def tensor_places(text: str, breaks: Iterable[Break]) -> frozenset[Span]:
-    """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors."""
-    gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in _BRANCH | _NUMBER and b.column is not None}
-    if not gb_ids:
-        return frozenset()
+def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], frozenset[Span]]:
+    """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors, and which of them are masks."""
+    every = _BRANCH | _NUMBER | _SHAPE
+    gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in every and b.column is not None}
+    tensors: set[Span] = set()
+    masks: set[Span] = set()
     try:
-        tree = ast.parse(text)
+        nodes = list(ast.walk(ast.parse(text))) if gb_ids else []
     except (SyntaxError, ValueError, RecursionError):
-        return frozenset()
+        nodes = []
     lines = split_lines(text)
-    found = set()
-    for node in ast.walk(tree):
-        for at, tensor, ids in (*_branches(node), *_numbers(node)):
+    for node in nodes:
+        for at, tensor, ids in (*_branches(node), *_numbers(node), *_shapes(node)):
             if gb_ids.get(_span(at, lines)[:2]) in ids:
-                found.add(_span(tensor, lines))
-    return frozenset(found)
+                tensors.add(_span(tensor, lines))
+        if isinstance(node, ast.Subscript) and gb_ids.get(_span(node, lines)[:2]) in _SHAPE:
+            masks |= {_span(index, lines) for index in _mask(node)}
+    return frozenset(tensors | masks), frozenset(masks)
 
 
 def _lines(place: Location) -> range:
@@ -102,6 +108,23 @@ def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]
         yield node, node.func.value, _NUMBER
     elif isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS and len(node.args) == 1:
         yield node, node.args[0], _NUMBER
+
+
+def _shapes(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
+    """``x`` of ``x[mask]`` and of ``x.nonzero()``."""
+    if isinstance(node, ast.Subscript):
+        yield node, node.value, _SHAPE
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        receiver = node.func.value
+        if not (isinstance(receiver, ast.Name) and receiver.id == "torch"):
+            yield node, receiver, _SHAPE
+
+
+def _mask(node: ast.Subscript) -> Sequence[ast.expr]:
+    """``m`` of ``x[m]``, ``x[m, :]`` and ``x[..., m]``: the one index that is computed."""
+    every = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    computed = [index for index in every if not isinstance(index, (ast.Slice, ast.Constant))]
+    return computed if len(computed) == 1 else ()
 
 
 def _span(node: ast.expr | ast.stmt, lines: list[str]) -> Span:

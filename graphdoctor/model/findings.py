@@ -50,10 +50,12 @@ class Edit:
 #: A way in which a fix is known to differ from the original, as its reason says: "anew": what was kept in an attribute
 #: is computed again; "compile": under compile more than output is left out; "eager": eager code compiles too; "early":
 #: what the first call made is there before, so random numbers are drawn in another order; "gradients": gradients may be
-#: others; "once": what each call made is made once; "requires_grad": results may need no gradient; "zero_gradients":
-#: where results needed no gradient, they may need one that is zero; "zeros": numbers
-#: that are zero are treated in another way.
-Known = Literal["anew", "compile", "eager", "early", "gradients", "once", "requires_grad", "zero_gradients", "zeros"]
+#: others; "once": what each call made is made once; "requires_grad": results may need no gradient; "rows": a function
+#: gets other rows too; "zero_gradients": where results needed no gradient, they may need one that is zero; "zeros":
+#: numbers that are zero are treated in another way.
+Known = Literal[
+    "anew", "compile", "eager", "early", "gradients", "once", "requires_grad", "rows", "zero_gradients", "zeros"
+]
 
 
 @dataclass(frozen=True)

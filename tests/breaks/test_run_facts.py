@@ -44,8 +44,15 @@ def broken(line: int, column: int | None, gb_id: str, function: str = "Net.forwa
     ],
 )
 def test_place_of_a_break_is_an_expression(breaks: list[Break], places: set[tuple[int, int, int, int]]) -> None:
-    assert tensor_places(NET, breaks) == places
-    assert tensor_places("def (", breaks) == frozenset()
+    assert tensor_places(NET, breaks) == (places, frozenset())
+    assert tensor_places("def (", breaks) == (frozenset(), frozenset())
+
+
+def test_a_shape_that_depends_on_data_shows_masks_and_what_they_select_from() -> None:
+    text = "def f(x, m):\n    return g(x.y[m, :], x.nonzero(), torch.nonzero(m), x[..., m + 1, 0])\n"
+    breaks = [broken(2, column, "GB0036") for column in (14, 25, 38, 56)]
+    masks = {(2, 18, 2, 19), (2, 63, 2, 68)}
+    assert tensor_places(text, breaks) == ({(2, 14, 2, 17), (2, 25, 2, 26), (2, 56, 2, 57), *masks}, masks)
 
 
 def scanned(folder: Path, text: str, *breaks: Break) -> Diagnosis:
@@ -70,3 +77,14 @@ def test_function_that_a_trainer_compiled_is_a_region(tmp_path: Path, monkeypatc
     text = NET.replace("def forward", "def training_step")
     found = scanned(tmp_path, text, broken(10, 18, BRANCH, function="Net.training_step")).findings
     assert [(f.rule, f.location.line, f.status) for f in found] == [("GD201", 10, "confirmed")]
+
+
+def test_a_file_that_nothing_leads_to_is_read_where_it_broke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.py").write_text(
+        "import torch\n\n\ndef select(x, m):\n    print(x)\n    y = torch.zeros_like(x)\n    y[m] = x[m] * 2\n    return y\n"
+    )
+    brk = Break("other.py", 7, 12, "select", "GB0036", None, "a reason")
+    (found,) = scanned(tmp_path, NET, brk).findings
+    assert (found.rule, found.location.path, found.location.line, found.status) == ("GD302", "other.py", 7, "confirmed")
+    assert found.fix is not None and "torch.where(m" in found.fix.edits[-1].text

@@ -66,13 +66,30 @@ def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def _decides(place: cst.CSTNode, editor: Editor) -> bool:
-    """True when a name that the value goes to stands in the test of a branch of the same function."""
+    """True when a name that the value goes to stands in the test of a later branch of the same function.
+
+    One that asks whether there is a number at all (``n is None``) knows the answer, and handlers are not traced.
+    """
     statement, function = editor.statement_of(place), editor.function_of(place)
     if not isinstance(statement, cst.Assign) or function is None:
         return False
     bound = {n for target in statement.targets for n in target_names(target.target)}
-    tests = (getattr(n, _DECIDING[type(n)]) for n in walk(function) if type(n) in _DECIDING)
-    return any(names(test) & bound for test in tests)
+    loop = next((n for n in editor.ancestors(statement) if isinstance(n, (cst.For, cst.While))), None)
+    start = editor.location(loop if loop is not None else statement)
+    branches = (n for n in walk(function) if type(n) in _DECIDING and editor.location(n) > start)
+    tests = (getattr(n, _DECIDING[type(n)]) for n in branches if not _in_handler(n, editor))
+    return any(names(test) & bound and not _asks_none(test) for test in tests)
+
+
+def _in_handler(node: cst.CSTNode, editor: Editor) -> bool:
+    return any(isinstance(outer, cst.ExceptHandler) for outer in editor.ancestors(node))
+
+
+def _asks_none(test: cst.CSTNode) -> bool:
+    """``n is None`` and ``n is not None``."""
+    return isinstance(test, cst.Comparison) and all(
+        isinstance(c.operator, (cst.Is, cst.IsNot)) for c in test.comparisons
+    )
 
 
 def _last_import(tree: cst.Module) -> cst.CSTNode | None:

@@ -53,7 +53,7 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         (*editor.torch_import(whole), _edit(whole, targets, value, pick, editor)),
         "unsafe",
         _REASON,
-        known=("gradients", "requires_grad"),
+        known=("gradients", "requires_grad", "rows"),
     )
 
 

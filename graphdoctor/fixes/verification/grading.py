@@ -79,6 +79,8 @@ def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[Dynam
         yield "what it leaves out under compile may be more than output"
     if "once" in known:
         yield "what each call made is made once, and may keep what a call leaves in it"
+    if "rows" in known:
+        yield "what it calls gets other rows too, and may join them for masks that did not occur"
     if "eager" in known:
         yield "eager code compiles too, which sets what torch.compile sets for the whole process"
     if trial.changes:

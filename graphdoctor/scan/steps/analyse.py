@@ -14,8 +14,12 @@ from graphdoctor.scan.source_texts import Sources, read_texts
 from graphdoctor.scan.static_pass import static_pass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from graphdoctor.lint.result import StaticResult
     from graphdoctor.model.findings import Finding
+    from graphdoctor.model.runs import Break
     from graphdoctor.scan.plan import StaticPlan
     from graphdoctor.scan.session import Session
     from graphdoctor.scan.steps.run import Ran
@@ -45,15 +49,39 @@ def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed
     return _analysed(plan, stdin, session, started)
 
 
-def analyse_again(plan: StaticPlan, stdin: bytes | None, analysed: Analysed, ran: Ran, session: Session) -> Analysed:
+def analyse_again(
+    plan: StaticPlan, stdin: bytes | None, analysed: Analysed, ran: Ran, root: Path, session: Session
+) -> Analysed:
     """``analysed`` again where ``ran`` shows what the source does not, such as the result of a library call."""
-    sources = analysed.sources
-    breaks = (brk for run in ran.runs or () for brk in run.breaks)
+    breaks = [brk for run in ran.runs or () for brk in run.breaks]
+    unread = _unread(plan, breaks, analysed.sources, root)
+    sources = analysed.sources.extended(read_texts(unread, plan.work.unsaved))
     facts = facts_of(breaks, analysed.findings, sources.texts, sources.files)
     if not facts or session.interrupts.requested:
         return analysed
-    informed = replace(plan, work=replace(plan.work, facts=facts))
-    return _analysed(informed, stdin, session, time.monotonic() - analysed.seconds)
+    work = replace(plan.work, facts=facts)
+    again = _analysed(replace(plan, work=work), stdin, session, time.monotonic() - analysed.seconds)
+    if not unread:
+        return again
+    beside = replace(work, files=unread, helper=lambda _file: None, target=None)
+    active = plan.rules.loaded.active
+    found = static_pass(beside, lambda: active, None, plan.jobs, interrupts=session.interrupts).findings
+    broken = {(brk.path, brk.line) for brk in breaks}
+    seen = {(f.rule, f.location) for f in again.findings}
+    at_breaks = (f for f in found if any((f.location.path, line) in broken for line in _lines(f)))
+    new = tuple(f for f in at_breaks if (f.rule, f.location) not in seen)
+    return replace(again, findings=(*again.findings, *new), sources=again.sources.extended(sources))
+
+
+def _unread(plan: StaticPlan, breaks: Iterable[Break], sources: Sources, root: Path) -> tuple[tuple[Path, str], ...]:
+    """The user's files that broke and were not read, because nothing in the source shows the way to them."""
+    paths = dict.fromkeys(brk.path for brk in breaks if brk.owner == "own" and brk.path not in sources.texts)
+    files = [((root / path).resolve(), path) for path in paths]
+    return tuple((file, path) for file, path in files if file.suffix == ".py" and plan.work.helper(file) == path)
+
+
+def _lines(finding: Finding) -> range:
+    return range(finding.location.line, finding.location.end_line + 1)
 
 
 def _analysed(plan: StaticPlan, stdin: bytes | None, session: Session, started: float) -> Analysed:

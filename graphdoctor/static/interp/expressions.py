@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -62,8 +63,8 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     if interpreter.steps > interpreter.most_steps:
         raise Budget
     value = HANDLERS[type(node)](interpreter, node)
-    if interpreter.facts and _is_open(value) and _was_tensor(interpreter, node):
-        value = Tensor()
+    if interpreter.facts:
+        value = _as_seen(interpreter, node, value)
     if interpreter.recorder is not None:
         interpreter.recorder.note(node, value)
     return value
@@ -76,10 +77,17 @@ def _is_open(value: Value) -> bool:
     return isinstance(value, (Unknown, ExternalObject))
 
 
-def _was_tensor(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -> Value:
+    """``value``, or what a run has shown of it where it is not known."""
     source = interpreter.frame.module.source
     facts = interpreter.facts.get(source.file)
-    return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors
+    is_vague = isinstance(value, Tensor) and value.dtype is None
+    if facts is None or not source.has_place(node) or not (is_vague or _is_open(value)):
+        return value
+    place = span_of(source.location(node))
+    if place in facts.masks:
+        return replace(value, dtype="bool") if isinstance(value, Tensor) else Tensor("bool")
+    return Tensor() if not is_vague and place in facts.tensors else value
 
 
 def truth(
