@@ -1,4 +1,4 @@
-"""Which files are read for the usage rules, and which calls into imported modules are followed."""
+"""Which files the usage rules concern, and which calls into imported modules are followed."""
 
 import textwrap
 from pathlib import Path
@@ -6,31 +6,10 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.source.files import read
-from graphdoctor.static.usage.relevance import Relevance, concerns_compiler
+from graphdoctor.static.usage.relevance import Relevance
 from graphdoctor.syntax.module import SourceModule
 
 COMPILES = "import torch\n\n\ndef fast(net):\n    return torch.compile(net)\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "concerned"),
-    [
-        ("model = torch.compile(model)", True),
-        ("model.compile()", True),
-        ("from torch import nn, compile", True),
-        ("torch._dynamo.config.cache_size_limit = 4", True),
-        ("Accelerator(dynamo_backend='inductor')", True),
-        ("WORD = re.compile('a')", False),
-        ("from utils import compile_compatible_cache", False),
-        ("if torch.compiler.is_compiling():\n    pass", False),
-        ("x = y  # torch.compile needs this", False),
-        ('def f():\n    """Works with torch.compile(net)."""', False),
-        ("log.warning('torch.compile(net) is slow here')", False),
-        ("""name = "it's"\nnet = torch.compile(net)  # 'fast'""", True),
-    ],
-)
-def test_what_concerns_the_compiler(text: str, concerned: bool) -> None:
-    assert concerns_compiler(text) is concerned
 
 
 def relevance(folder: Path, main: str, **modules: str) -> tuple[Relevance, dict[str, SourceModule]]:

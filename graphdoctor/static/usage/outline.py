@@ -1,0 +1,151 @@
+"""What the text of a module says of its functions: which use the compiler, and which names they use.
+
+By words alone: to interpret every imported module of a package costs more than everything else of a scan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import libcst as cst
+
+from graphdoctor.static.usage.events import dotted
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.walk import children
+
+#: What stands in every file that uses the compiler: one of these words, or one of these patterns.
+_WORDS = ("compile_regions", "dynamo_backend", "DynamoPlugin", "TORCH_LOGS")
+_OF_TORCH = re.compile(
+    r"torch\.(compile(?!r\.is_)|_dynamo|_inductor|_functorch|_export|export|_prims|_logging|ao\.quantization)"
+)
+#: Most files that compile only compile patterns.
+_COMPILES = re.compile(r"(?<!\bre)\.compile\(")
+_IMPORTED = re.compile(r"\bimport\b[^\n]*\bcompile\b")
+#: What the usage rules know of objects besides: how they are wrapped, stepped, timed and loaded.
+_WATCHED = re.compile(
+    r"\b(DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel|fully_shard|Accelerator|Fabric|GradScaler|DataLoader"
+    r"|optim|lr_scheduler|perf_counter|synchronize|quantize_)\b|\btime\.time\b"
+)
+
+#: Comments, text over several lines, and strings, which are dropped where they are sentences.
+_TEXT = re.compile(r"\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\'(?:[^\'\\\n]|\\.)*\'", re.DOTALL)
+_CLASS_LINE = re.compile(r"^[ \t]*class\b[^\n]*", re.MULTILINE)
+_NAME = re.compile(r"\w+")
+#: A name that is called, whose attribute is read, that decorates, or that is handed to a call first or by keyword.
+_USED = re.compile(r"\w+(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+(?=[,)])")
+
+
+def concerns_compiler(text: str) -> bool:
+    """Whether the text of a file, without its comments and docstrings, has something to do with the compiler."""
+    return _concerns(text) and _concerns(code_of(text))
+
+
+def code_of(text: str) -> str:
+    """The text without comments, docstrings and sentences."""
+    return _TEXT.sub(lambda found: found[0] if found[0][0] in "\"'" and " " not in found[0] else "", text)
+
+
+def names_in(code: str) -> frozenset[str]:
+    """All names in a text, and whatever else is a word."""
+    return frozenset(_NAME.findall(code))
+
+
+def used_names(code: str) -> frozenset[str]:
+    """The names that are called, read from, handed on or used as decorators, the bases of classes left out."""
+    return frozenset(_USED.findall(_CLASS_LINE.sub("", code)))
+
+
+def _concerns(text: str) -> bool:
+    if any(word in text for word in _WORDS) or _OF_TORCH.search(text) is not None:
+        return True
+    # Looking for the plain text first is ten times as fast.
+    if ".compile(" in text and _COMPILES.search(text) is not None:
+        return True
+    return "compile" in text and _IMPORTED.search(text) is not None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function, or what a class holds beside its methods."""
+
+    owner: str
+    names: frozenset[str]
+    compiles: bool
+    watched: bool
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The functions of a module by name, those of classes as ``Class.method``, its classes, and what it imports."""
+
+    parts: Mapping[str, Part]
+    methods: Mapping[str, tuple[str, ...]]
+    #: The last names of the bases of classes.
+    bases: Mapping[str, tuple[str, ...]]
+    #: By the name that they are bound to: the module as it is written, and the name in it, if it is one.
+    imports: Mapping[str, tuple[str, str]]
+    #: The modules of ``import *``.
+    stars: tuple[str, ...]
+
+    def defines(self, name: str) -> bool:
+        """Whether it is a function or class of the module itself."""
+        return name in self.parts or name in self.methods
+
+
+_outlines: WeakKeyDictionary[SourceModule, Outline] = WeakKeyDictionary()
+
+
+def outline(source: SourceModule) -> Outline:
+    """The outline of a module, made once."""
+    if source not in _outlines:
+        _outlines[source] = _outlined(source)
+    return _outlines[source]
+
+
+def _outlined(source: SourceModule) -> Outline:
+    parts: dict[str, Part] = {}
+    methods: dict[str, tuple[str, ...]] = {}
+    bases: dict[str, tuple[str, ...]] = {}
+    imports: dict[str, tuple[str, str]] = {}
+    stars: list[str] = []
+    for node in _statements(source.top.body):
+        if isinstance(node, cst.FunctionDef):
+            parts[node.name.value] = _part(source, node)
+        elif isinstance(node, cst.ClassDef):
+            inner = [each for each in _statements(node.body.body) if isinstance(each, cst.FunctionDef)]
+            bases[node.name.value] = tuple(dotted(base.value).rpartition(".")[2] for base in node.bases)
+            methods[node.name.value] = tuple(each.name.value for each in inner)
+            parts.update({f"{node.name.value}.{m.name.value}": _part(source, m, node.name.value) for m in inner})
+        elif isinstance(node, cst.Import):
+            for alias in node.names:
+                name = alias.evaluated_name
+                imports[alias.evaluated_alias or name.partition(".")[0]] = name, ""
+        elif isinstance(node, cst.ImportFrom):
+            base = "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+            if isinstance(node.names, cst.ImportStar):
+                stars.append(base)
+                continue
+            for alias in node.names:
+                imports[alias.evaluated_alias or alias.evaluated_name] = base, alias.evaluated_name
+    return Outline(parts, methods, bases, imports, tuple(stars))
+
+
+def _statements(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """The statements of a body, those in ``if`` and ``try`` too, not those in functions and classes."""
+    for node in body:
+        if isinstance(node, cst.SimpleStatementLine):
+            yield from node.body
+        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            yield node
+        else:
+            yield from _statements(children(node))
+
+
+def _part(source: SourceModule, node: cst.FunctionDef, owner: str = "") -> Part:
+    first = node.decorators[0].decorator if node.decorators else node
+    lines = source.lines[source.location(first).line - 1 : source.location(node).end_line]
+    text = code_of("\n".join(lines))
+    return Part(owner, frozenset(_USED.findall(text)), _concerns(text), _WATCHED.search(text) is not None)

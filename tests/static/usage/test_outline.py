@@ -1,0 +1,26 @@
+"""What the text of a module says of its functions."""
+
+import pytest
+
+from graphdoctor.static.usage.outline import concerns_compiler
+
+
+@pytest.mark.parametrize(
+    ("text", "concerned"),
+    [
+        ("model = torch.compile(model)", True),
+        ("model.compile()", True),
+        ("from torch import nn, compile", True),
+        ("torch._dynamo.config.cache_size_limit = 4", True),
+        ("Accelerator(dynamo_backend='inductor')", True),
+        ("WORD = re.compile('a')", False),
+        ("from utils import compile_compatible_cache", False),
+        ("if torch.compiler.is_compiling():\n    pass", False),
+        ("x = y  # torch.compile needs this", False),
+        ('def f():\n    """Works with torch.compile(net)."""', False),
+        ("log.warning('torch.compile(net) is slow here')", False),
+        ("""name = "it's"\nnet = torch.compile(net)  # 'fast'""", True),
+    ],
+)
+def test_what_concerns_the_compiler(text: str, concerned: bool) -> None:
+    assert concerns_compiler(text) is concerned
