@@ -111,5 +111,5 @@ def _name(model: Callable[..., Any]) -> str:
     return getattr(model, "__qualname__", None) or type(model).__qualname__
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -159,14 +159,14 @@ _CONVERSIONS = (".half", ".bfloat16", ".double", ".float")
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
-    thing = _changed(step)
-    if thing is None:
+    tracked = _changed(step)
+    if tracked is None:
         return None
-    wraps = thing.inner is not None and thing.find("torch.compile") is not None
+    wraps = tracked.inner is not None and tracked.find("torch.compile") is not None
     if step.name in FULLY_SHARD and wraps:
         # It becomes another class around the compiled call, which stays.
         return None
-    called = next((s for s in thing.steps if _is_compiled_call(s, thing)), None)
+    called = next((s for s in tracked.steps if _is_compiled_call(s, tracked)), None)
     sure = together(called.path, step.path) if called is not None else None
     return sure and Hit(
         event,
@@ -205,9 +205,9 @@ def _device(step: Operation) -> str:
     return device.value.partition(":")[0] if device is not None and isinstance(device.value, str) else ""
 
 
-def _is_compiled_call(step: Operation, thing: TrackedObject) -> bool:
-    """Whether a step calls ``thing``, compiled by then. A call of a wrapper is among the steps of the model in it."""
+def _is_compiled_call(step: Operation, tracked: TrackedObject) -> bool:
+    """Whether a step calls ``tracked``, compiled by then. A call of a wrapper is among the steps of the model in it."""
     called = step.receiver if step.name == ".__call__" else None
     if called is None or compiled(called) is None:
         return False
-    return unwrapped(called).number == unwrapped(thing).number
+    return unwrapped(called).number == unwrapped(tracked).number

@@ -162,19 +162,19 @@ def check_use(event: Use) -> Hit | None:
         return _prepared(event)
     if step.name not in COMPILE:
         return None
-    thing = target(step)
-    first = compiled(thing) if thing is not None else None
-    if thing is None:
+    tracked = target(step)
+    first = compiled(tracked) if tracked is not None else None
+    if tracked is None:
         return None
     if first is not None:
         sure = together(first.path, step.path)
         return sure and Hit(event, f"{code(event)} compiles what is compiled already", "keep one of the two", sure)
-    launched = next((s for s in thing.steps if compiling_setup(s)), None)
+    launched = next((s for s in tracked.steps if compiling_setup(s)), None)
     if launched is not None:
         sure = together(launched.path, step.path)
         words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
         return sure and Hit(event, words, "remove it, or the Accelerator's `dynamo_plugin`", sure)
-    if _rebound(event, thing):
+    if _rebound(event, tracked):
         words = f"from the second round of the loop {code(event)} compiles what is compiled already"
         return Hit(event, words, "compile once, before the loop")
     return None
@@ -184,8 +184,8 @@ def _prepared(event: Use) -> Hit | None:
     step = event.step
     if not compiling_setup(step):
         return None
-    for thing in step.args:
-        own = compiled(thing)
+    for tracked in step.args:
+        own = compiled(tracked)
         sure = together(own.path, step.path) if own is not None else None
         if sure:
             words = (
@@ -195,7 +195,7 @@ def _prepared(event: Use) -> Hit | None:
     return None
 
 
-def _rebound(event: Use, thing: TrackedObject) -> bool:
+def _rebound(event: Use, tracked: TrackedObject) -> bool:
     """Whether the innermost loop binds the result to the name that is compiled, which it does not bind otherwise."""
     step: Operation = event.step
     statement = event.site.statement
@@ -203,8 +203,8 @@ def _rebound(event: Use, thing: TrackedObject) -> bool:
         return False
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
-    made = thing.maker.loops if thing.maker is not None else None
+    made = tracked.maker.loops if tracked.maker is not None else None
     if made is None or len(made) >= len(step.loops):
         return False
     names = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
-    return any(isinstance(n, cst.Name) and n.deep_equals(thing.node) for n in names)
+    return any(isinstance(n, cst.Name) and n.deep_equals(tracked.node) for n in names)

@@ -152,4 +152,4 @@ def _touches(earlier: Operation, step: Operation) -> bool:
     number = step.receiver.number if step.receiver is not None else 0
     arguments = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))
     called = earlier.name == ".__call__" and earlier.receiver is not None and earlier.receiver.number == number
-    return called or any(thing.number == number for thing in arguments)
+    return called or any(tracked.number == number for tracked in arguments)

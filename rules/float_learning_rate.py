@@ -65,7 +65,7 @@ def f(x):
 
 
 def check_store(event: Store) -> Hit | None:
-    made = compiled(event.thing)
+    made = compiled(event.tracked)
     step = made.argument(0, "model") if made is not None else None
     optimizer = step.owner if step is not None and step.name == ".step" else None
     made_by = optimizer.maker if optimizer is not None else None

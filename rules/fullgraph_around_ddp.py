@@ -182,17 +182,17 @@ def check_use(event: Use) -> Hit | None:
         return None
     if step.name in SETUPS:
         return _set_up(event)
-    thing = target(step) if step.name in COMPILE and step.option("fullgraph") is True else None
-    if thing is None or thing.unsure:
+    tracked = target(step) if step.name in COMPILE and step.option("fullgraph") is True else None
+    if tracked is None or tracked.unsure:
         return None
-    wrapped = thing.find(*DDP, *FSDP)
+    wrapped = tracked.find(*DDP, *FSDP)
     if wrapped is not None:
         sure = together(wrapped.path, step.path)
         name = wrapped.name.rpartition(".")[2]
         words = f"{code(event)} raises on the first call: `{name}` has a graph break of its own"
         return sure and Hit(event, words, "put compile inside: `DDP(torch.compile(model, fullgraph=True))`", sure)
-    part = next((s for s in event.before if s.name in FULLY_SHARD and _is_part(s.argument(0, "module"), thing)), None)
-    if part is None or thing.find(*FULLY_SHARD) is None:
+    part = next((s for s in event.before if s.name in FULLY_SHARD and _is_part(s.argument(0, "module"), tracked)), None)
+    if part is None or tracked.find(*FULLY_SHARD) is None:
         return None
     sure = together(part.path, step.path)
     words = f"{code(event)} raises on the first call: the hooks of `fully_shard` on a part of the model break the graph"
@@ -227,11 +227,11 @@ def _is_ddp(strategy: TrackedObject) -> bool:
     return named or strategy.made_by.rpartition(".")[2] == "DDPStrategy"
 
 
-def _is_part(thing: TrackedObject | None, whole: TrackedObject) -> bool:
+def _is_part(tracked: TrackedObject | None, whole: TrackedObject) -> bool:
     """Whether an object was read from another one."""
     number = unwrapped(whole).number
-    while thing is not None and thing.owner is not None:
-        thing = thing.owner
-        if thing.number == number != 0:
+    while tracked is not None and tracked.owner is not None:
+        tracked = tracked.owner
+        if tracked.number == number != 0:
             return True
     return False

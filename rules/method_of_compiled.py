@@ -175,11 +175,11 @@ def _by(wrapper: Operation) -> str:
     return "`torch.compile`" if wrapper.name == "torch.compile" else "what the Accelerator makes"
 
 
-def _wrapper(thing: TrackedObject) -> Operation | None:
+def _wrapper(tracked: TrackedObject) -> Operation | None:
     """What wrapped an object for compiled calls that is not compiled in place as well."""
-    if thing.find(".compile", ".forward=", "accelerate.utils.compile_regions") is not None or not thing.steps:
+    if tracked.find(".compile", ".forward=", "accelerate.utils.compile_regions") is not None or not tracked.steps:
         return None
-    return thing.find("torch.compile") or next((s for s in reversed(thing.steps) if _compiles_whole(s)), None)
+    return tracked.find("torch.compile") or next((s for s in reversed(tracked.steps) if _compiles_whole(s)), None)
 
 
 def _compiles_whole(step: Operation) -> bool:
@@ -188,39 +188,39 @@ def _compiles_whole(step: Operation) -> bool:
     return accelerator is not None and (made is None or made.option("use_regional_compilation") is not True)
 
 
-def _method(thing: TrackedObject, name: str) -> Function | None:
+def _method(tracked: TrackedObject, name: str) -> Function | None:
     """A method of the module's class, of the scanned code."""
-    kept = thing.made_of or _inner_class(thing)
+    kept = tracked.made_of or _inner_class(tracked)
     return kept.method(name) if kept is not None else None
 
 
-def _inner_class(thing: TrackedObject) -> Class | None:
-    return None if thing.inner is None else thing.inner.made_of or _inner_class(thing.inner)
+def _inner_class(tracked: TrackedObject) -> Class | None:
+    return None if tracked.inner is None else tracked.inner.made_of or _inner_class(tracked.inner)
 
 
-def _calls_itself(thing: TrackedObject, name: str) -> bool:
+def _calls_itself(tracked: TrackedObject, name: str) -> bool:
     """Whether the method calls the module."""
-    method = _method(thing, name)
+    method = _method(tracked, name)
     return method is not None and any(_called(node) in ("self", "self.forward") for node in _nodes(method))
 
 
-def _runs_layers(event: Use, thing: TrackedObject, name: str) -> bool:
+def _runs_layers(event: Use, tracked: TrackedObject, name: str) -> bool:
     """Whether the method calls modules that the object holds, of which none is compiled itself."""
-    method, parts = _method(thing, name), event.parts(thing)
+    method, parts = _method(tracked, name), event.parts(tracked)
     called = {_called(node) for node in _nodes(method)} if method is not None else set()
     layers = {f"self.{key}" for key, part in parts.items() if _is_module(part)}
     return bool(called & layers) and not any(_is_compiled(part) for part in parts.values())
 
 
-def _is_module(thing: TrackedObject) -> bool:
-    roots = thing.made_of.roots if thing.made_of is not None else (thing.made_by,)
+def _is_module(tracked: TrackedObject) -> bool:
+    roots = tracked.made_of.roots if tracked.made_of is not None else (tracked.made_by,)
     return any(root.startswith("torch.nn.") for root in roots)
 
 
-def _is_compiled(thing: TrackedObject) -> bool:
-    forward = thing.made_of.find("forward") if thing.made_of is not None else None
-    here = any(each is not None and compiled(each) is not None for each in (thing, forward))
-    return here or any(_is_compiled(item) for item in thing.items)
+def _is_compiled(tracked: TrackedObject) -> bool:
+    forward = tracked.made_of.find("forward") if tracked.made_of is not None else None
+    here = any(each is not None and compiled(each) is not None for each in (tracked, forward))
+    return here or any(_is_compiled(item) for item in tracked.items)
 
 
 def _nodes(method: Function) -> Iterator[cst.CSTNode]:

@@ -68,7 +68,7 @@ def f(x):
 
 
 def check_setting(event: Setting) -> Hit | None:
-    if event.name != "torch._dynamo.config.optimize_ddp" or event.thing.value != "python_reducer":
+    if event.name != "torch._dynamo.config.optimize_ddp" or event.tracked.value != "python_reducer":
         return None
     if "compiled_autograd" in event.site.module.text:
         return None

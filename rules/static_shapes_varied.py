@@ -181,10 +181,10 @@ def _pads_to_longest(event: Use, loader: Operation) -> bool:
     return any(word in text for word in padded) and not any(word in text for word in bounded)
 
 
-def _function(thing: TrackedObject) -> Function | None:
-    """What runs when ``thing`` is called, of the scanned code."""
-    if isinstance(thing.code, Partial):
-        return _function(thing.code.target)
-    if thing.made_of is not None:
-        return thing.made_of.method("__call__")
-    return thing.code if isinstance(thing.code, Function) else None
+def _function(tracked: TrackedObject) -> Function | None:
+    """What runs when ``tracked`` is called, of the scanned code."""
+    if isinstance(tracked.code, Partial):
+        return _function(tracked.code.target)
+    if tracked.made_of is not None:
+        return tracked.made_of.method("__call__")
+    return tracked.code if isinstance(tracked.code, Function) else None

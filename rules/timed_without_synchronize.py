@@ -113,8 +113,8 @@ def check_timed(event: Timed) -> Hit | None:
     return Hit(event, words, "call `torch.cuda.synchronize()` before each reading", "likely")
 
 
-def _on_gpu(thing: TrackedObject) -> bool:
-    return any(_moves(step) for step in thing.steps)
+def _on_gpu(tracked: TrackedObject) -> bool:
+    return any(_moves(step) for step in tracked.steps)
 
 
 def _moves(step: Operation) -> bool:

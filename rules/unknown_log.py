@@ -119,7 +119,7 @@ def check_store(event: Store) -> Hit | None:
     literal = key.value if isinstance(key, cst.Index) else None
     if not isinstance(literal, cst.SimpleString) or literal.evaluated_value != "TORCH_LOGS":
         return None
-    return _variable(event, event.thing)
+    return _variable(event, event.tracked)
 
 
 def check_use(event: Use) -> Hit | None:

@@ -137,7 +137,7 @@ def check_use(event: Use) -> Hit | None:
 
 
 def check_store(event: Store) -> Hit | None:
-    made = compiled(event.thing)
+    made = compiled(event.tracked)
     wrapped = made.argument(0, "model") if made is not None else None
     if not isinstance(event.target, cst.Subscript) or wrapped is None:
         return None

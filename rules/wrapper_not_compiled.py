@@ -102,9 +102,9 @@ def f(x):
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
-    thing = target(step) if step.name in COMPILE else None
-    wrapped = thing.find(*DDP, *FSDP) if thing is not None else None
-    if thing is None or wrapped is None or thing.unsure:
+    tracked = target(step) if step.name in COMPILE else None
+    wrapped = tracked.find(*DDP, *FSDP) if tracked is not None else None
+    if tracked is None or wrapped is None or tracked.unsure:
         return None
     name = wrapped.name.rpartition(".")[2]
     if wrapped.name in FSDP:

@@ -98,10 +98,10 @@ def _written(findings: Iterable[Finding], number: int) -> Iterable[Written]:
 
 
 def _left(last: Diagnosis, proved: Diagnosis) -> Iterable[str]:
-    said = {(f.location.path, line): f for f in last.findings for line in _lines(f)}
+    findings_by_line = {(f.location.path, line): f for f in last.findings for line in _lines(f)}
     dropped = {d.fix: d.reason for d in (proved.verification.dropped if proved.verification else ())}
     for brk in _breaks(last).values():
-        found = said.get((brk.path, brk.line))
+        found = findings_by_line.get((brk.path, brk.line))
         why = "no finding" if found is None else dropped.get(found.fingerprint) or _why(found)
         yield f"{brk.path}:{brk.line} {brk.function} {brk.gb_id or brk.gb_type}: {why}"
     for run in last.dynamic or ():
@@ -114,5 +114,5 @@ def _lines(found: Finding) -> Sequence[int]:
 
 
 def _why(found: Finding) -> str:
-    said = found.suggestion if found.fix is None else found.fix.detail or found.fix.reason
-    return f"{found.rule} {found.status}: {said}"
+    explanation = found.suggestion if found.fix is None else found.fix.detail or found.fix.reason
+    return f"{found.rule} {found.status}: {explanation}"

@@ -144,5 +144,5 @@ def _ended(run: DynamicRun) -> str:
     return _WORDS[run.outcome] + (detail if run.detail else "")
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -41,7 +41,7 @@ def ask(module: str, question: Question, timeout: float, kinds: Kinds, on_messag
     """
     failure: list[str] = []
 
-    def heard(message: object) -> bool:
+    def receive(message: object) -> bool:
         if isinstance(message, Refused):
             failure.append(message.detail)
         elif not isinstance(message, Ended):
@@ -53,7 +53,7 @@ def ask(module: str, question: Question, timeout: float, kinds: Kinds, on_messag
         file.write_text(dump(question), encoding="utf-8")
         process = Process("main", str(file), Path(folder), module=module)
         try:
-            watch = Watch(Job.alone(process), {**_KINDS, **kinds}, heard)
+            watch = Watch(Job.alone(process), {**_KINDS, **kinds}, receive)
             end = watch.run(Limits(timeout, _MEMORY_MB))
         finally:
             process.stop()

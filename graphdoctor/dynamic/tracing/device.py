@@ -45,7 +45,7 @@ _ACTIONS = (
 
 
 @dataclass
-class Heard:
+class LoggedMessages:
     """Messages of the loggers, in order: on speed, and on CUDA graphs."""
 
     hints: list[str] = field(default_factory=list)
@@ -53,20 +53,20 @@ class Heard:
 
 
 class _Listener(logging.Handler):
-    def __init__(self, heard: Heard) -> None:
+    def __init__(self, messages: LoggedMessages) -> None:
         super().__init__()
-        self._heard = heard
+        self._messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        kept = self._heard.skips if record.name.endswith(_CUDA_GRAPHS) else self._heard.hints
+        kept = self._messages.skips if record.name.endswith(_CUDA_GRAPHS) else self._messages.hints
         kept.append(record.getMessage())
 
 
 @contextlib.contextmanager
-def listen() -> Iterator[Heard]:
+def listen() -> Iterator[LoggedMessages]:
     """Collect torch's messages about performance, and leave its loggers as they were."""
-    heard = Heard()
-    handler = _Listener(heard)
+    messages = LoggedMessages()
+    handler = _Listener(messages)
     saved = []
     for name in _LOGGERS:
         logger = logging.getLogger(name)
@@ -76,7 +76,7 @@ def listen() -> Iterator[Heard]:
         logger.setLevel(logging.DEBUG)
         logger.addHandler(handler)
     try:
-        yield heard
+        yield messages
     finally:
         for logger, level, propagate in saved:
             logger.removeHandler(handler)
@@ -100,11 +100,11 @@ def check(
     eager: Callable[[], object],
     compiled: Callable[[], object],
     places: Places,
-    heard: Heard | None,
+    messages: LoggedMessages | None,
 ) -> DeviceChecks:
-    """Run ``eager`` and ``compiled`` on ``device`` and look; ``heard`` is what Inductor said, where it was run."""
-    unchecked: tuple[str, ...] = () if heard else ("hints on speed (they come from Inductor: --ladder)",)
-    caught = heard or Heard()
+    """Run ``eager`` and ``compiled`` on ``device`` and look; ``messages`` is what Inductor said, where it was run."""
+    unchecked: tuple[str, ...] = () if messages else ("hints on speed (they come from Inductor: --ladder)",)
+    caught = messages or LoggedMessages()
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)
         return DeviceChecks(hints=hints(caught.hints), unchecked=unchecked)

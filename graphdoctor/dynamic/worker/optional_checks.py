@@ -53,14 +53,14 @@ class Deeper:
             run = self._step(run, stages.READINESS, self._readiness, compiles=1, requested=bool(request.readiness))
         if run.numerics is not None and run.numerics.equal is False:
             run = self._step(run, stages.DIVERGES, self._found_where, compiles=1)
-        with device.listen() as heard:
+        with device.listen() as messages:
             if request.ladder or (request.ladder is None and run.outcome in ("raised", "exited")):
                 run = self._step(run, stages.LADDER, self._climbed, compiles=1, requested=bool(request.ladder))
         if run.outcome == "ok":
             ran_inductor = run.ladder is not None and any(s.name == "inductor" for s in run.ladder.stages)
             compiles = 0 if self.experiment.target.device.type == "cpu" else 1
             run = self._step(
-                run, stages.DEVICE, lambda r: self._checked(r, heard if ran_inductor else None), compiles=compiles
+                run, stages.DEVICE, lambda r: self._checked(r, messages if ran_inductor else None), compiles=compiles
             )
         return run
 
@@ -207,9 +207,11 @@ class Deeper:
 
     # The device
 
-    def _checked(self, run: DynamicRun, heard: device.Heard | None) -> DynamicRun:
+    def _checked(self, run: DynamicRun, messages: device.LoggedMessages | None) -> DynamicRun:
         of = self.experiment
-        return replace(run, device_checks=device.check(of.target.device, self._eager, self._compiled, of.places, heard))
+        return replace(
+            run, device_checks=device.check(of.target.device, self._eager, self._compiled, of.places, messages)
+        )
 
     def _eager(self) -> None:
         with torch.compiler.set_stance("force_eager"):

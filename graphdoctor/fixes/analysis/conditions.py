@@ -82,17 +82,17 @@ class Conditions:
         if self.types.kind(argument) is not None:
             return f"{tight(self.number_free(argument))}.{method}"
         if isinstance(argument, (cst.GeneratorExp, cst.ListComp)):
-            self._once(argument)
+            self._check_repeatable(argument)
             every = self.editor.module.tree.code_for_node(argument.for_in).strip()
             return f"torch.stack([{self.boolean(argument.elt)} {every}]).{method}"
         if isinstance(argument, (cst.List, cst.Tuple)):
-            self._once(argument)
+            self._check_repeatable(argument)
             if any(isinstance(e, cst.StarredElement) for e in argument.elements):
                 raise Refuse(f"`{self.editor.code(argument)}` is not written out")
             return f"torch.stack([{', '.join(self.boolean(e.value) for e in argument.elements)}]).{method}"
         return f"torch.stack({self.editor.code(argument)}).{method}"
 
-    def _once(self, code: cst.CSTNode) -> None:
+    def _check_repeatable(self, code: cst.CSTNode) -> None:
         """Refuse calls that Python might not come to, or come to once only."""
         for call in calls(code):
             if not is_pure(call, self.editor, python=True) and called(call) not in _CONVERSIONS:
@@ -102,7 +102,7 @@ class Conditions:
         """``3 in ids`` as ``(ids == 3).any()``, ``t in (1, 2)`` as ``(t == 1) | (t == 2)``."""
         listed = self.types.listed(test)
         if listed:
-            self._once(test)
+            self._check_repeatable(test)
             tensor, *values = (self.number_free(value) for value in listed)
             text = " | ".join(f"({tight(tensor)} == {tight(value)})" for value in values)
             return text if isinstance(test.comparisons[0].operator, cst.In) else f"~({text})"

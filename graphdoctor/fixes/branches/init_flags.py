@@ -35,10 +35,10 @@ def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(branch, cst.If):
         return Refusal("This is no branch on a flag.")
     operands = conjuncts(branch.test)
-    asked = [(number, *found) for number, o in enumerate(operands) if (found := _flag(o)) is not None]
-    if len(asked) != 1:
+    tested = [(number, *found) for number, o in enumerate(operands) if (found := _flag(o)) is not None]
+    if len(tested) != 1:
         raise Refuse("the branch does not ask one flag of the module")
-    number, flag, is_negated = asked[0]
+    number, flag, is_negated = tested[0]
     if not any(node is hit.place for node in walk(operands[number])):
         raise Refuse("the branch asks more than a flag of the module")
     unhandled(branch, editor)

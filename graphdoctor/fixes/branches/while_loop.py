@@ -100,7 +100,7 @@ def _with_functions(
     goes_on, one_round = editor.fresh("goes_on"), editor.fresh("one_round")
     arguments = ", ".join(carried)
     copied = {name for name, value in steps if isinstance(value, cst.Name)}
-    given = ", ".join(f"{name}.clone()" if name in copied else name for name in carried)
+    returned = ", ".join(f"{name}.clone()" if name in copied else name for name in carried)
     comma = "," if len(carried) == 1 else ""
     return editor.lines(
         editor.indent_of(loop),
@@ -109,7 +109,7 @@ def _with_functions(
         "",
         f"def {one_round}({arguments}):",
         *(f"\t{name} = {on_one_line(value, editor)}" for name, value in steps),
-        f"\treturn {given}{comma}",
+        f"\treturn {returned}{comma}",
         "",
         f"{arguments}{comma} = torch.while_loop({goes_on}, {one_round}, ({arguments}{comma}))",
     )

@@ -48,12 +48,12 @@ def attention_backends(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     if not isinstance(call, cst.Call) or called(call) != "sdp_kernel":
         return Refusal("This is no call of sdp_kernel.")
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for name, argument in zip(_BACKENDS, call.args, strict=False):
-        given[argument.keyword.value if argument.keyword is not None else name] = editor.code(argument.value)
-    if any(a.star for a in call.args) or set(given) - set(_BACKENDS) or set(given.values()) - {"True", "False"}:
+        arguments[argument.keyword.value if argument.keyword is not None else name] = editor.code(argument.value)
+    if any(a.star for a in call.args) or set(arguments) - set(_BACKENDS) or set(arguments.values()) - {"True", "False"}:
         return Refusal("Which backends are used is not written out.")
-    used = [backend for name, backend in _BACKENDS.items() if given.get(name, "True") == "True"]
+    used = [backend for name, backend in _BACKENDS.items() if arguments.get(name, "True") == "True"]
     if not used:
         return Refusal("No backend is left.")
     backends = ", ".join(f"torch.nn.attention.SDPBackend.{name}" for name in used)

@@ -89,8 +89,8 @@ def _asks_any(branch: cst.If, mask: cst.BaseExpression) -> bool:
     test = branch.test
     if not isinstance(test, cst.Call) or called(test) != "any" or not isinstance(test.func, cst.Attribute):
         return False
-    asked = test.args[0].value if len(test.args) == 1 else test.func.value if not test.args else None
-    return asked is not None and asked.deep_equals(mask)
+    tested = test.args[0].value if len(test.args) == 1 else test.func.value if not test.args else None
+    return tested is not None and tested.deep_equals(mask)
 
 
 def _targets(assign: cst.Assign) -> Sequence[_Target]:

@@ -36,10 +36,10 @@ def choose_by_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assign = editor.parent(hit.place)
     if not isinstance(assign, cst.Assign):
         return Refusal("The number is not what a branch asks for.")
-    asked = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
-    if len(asked) != 1:
+    branching_uses = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
+    if len(branching_uses) != 1:
         return Refusal("The number does not decide one branch.")
-    plan = _rewritten(replace(hit, node=asked[0]), editor)
+    plan = _rewritten(replace(hit, node=branching_uses[0]), editor)
     drawn = traced_draw(hit, editor)
     if isinstance(plan, Refusal) or isinstance(drawn, Refusal):
         return plan

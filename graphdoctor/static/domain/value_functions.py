@@ -141,7 +141,7 @@ def set_of(kind: str, items: Sequence[Value]) -> Seq:
     return Seq(kind, tuple(items)) if len(items) == 1 else Seq(kind, None, join(*items))
 
 
-def keep(value: Value, test: Callable[[Value], bool]) -> Value:
+def narrowed_to(value: Value, test: Callable[[Value], bool]) -> Value:
     """``value`` narrowed to the alternatives that pass ``test``; unchanged when none does."""
     kept = [o for o in options(value) if test(o)]
     return join(*kept) if kept else value

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo
-from graphdoctor.static.domain.value_functions import is_sure_tensor, join, keep, kinds, may_be_tensor, options, walk
+from graphdoctor.static.domain.value_functions import (
+    is_sure_tensor,
+    join,
+    kinds,
+    may_be_tensor,
+    narrowed_to,
+    options,
+    walk,
+)
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Instance, Mapping, PythonValue, Seq, Tensor, Unknown, Value
 from graphdoctor.static.interp import definitions, expressions, iteration
 from graphdoctor.static.interp.interpreter import Frame, Interpreter
@@ -99,7 +107,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
                 names[name] = declared
             elif _asks_for_number(declared):
                 # On the way on which the caller holds a tensor, it would not call this.
-                names[name] = keep(names[name], lambda option: not isinstance(option, Tensor))
+                names[name] = narrowed_to(names[name], lambda option: not isinstance(option, Tensor))
     return names
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.value_functions import join, keep, options
+from graphdoctor.static.domain.value_functions import join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -186,7 +186,7 @@ def _refine(
     if name is None:
         return
     value = expressions.evaluate(interpreter, node)
-    narrowed = Const(None) if none and isinstance(value, Unknown) else keep(value, test)
+    narrowed = Const(None) if none and isinstance(value, Unknown) else narrowed_to(value, test)
     if narrowed is not value:
         note(interpreter, name, narrowed)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from graphdoctor.static.domain.value_functions import keep, may_be_tensor, options
+from graphdoctor.static.domain.value_functions import may_be_tensor, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
@@ -174,11 +174,11 @@ def _bound(interpreter: Interpreter, pattern: cst.CSTNode, subject: Value) -> It
 def without(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value) -> Value:
     """What is left of ``subject`` where ``pattern`` did not take it: not None, not of a class."""
     if isinstance(pattern, cst.MatchSingleton) and pattern.value.value == "None":
-        return keep(subject, lambda value: value != Const(None))
+        return narrowed_to(subject, lambda value: value != Const(None))
     if isinstance(pattern, cst.MatchClass) and not pattern.patterns and not pattern.kwds:
         with interpreter.path(muted=True):
             wanted = expressions.evaluate(interpreter, pattern.cls)
-        return keep(subject, lambda value: conditions.fits(value, wanted) is not True)
+        return narrowed_to(subject, lambda value: conditions.fits(value, wanted) is not True)
     return subject
 
 
@@ -186,9 +186,13 @@ def within(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value) 
     """What ``subject`` is where ``pattern`` took it."""
     inner = pattern.pattern if isinstance(pattern, cst.MatchAs) and pattern.pattern is not None else pattern
     if isinstance(inner, cst.MatchSingleton) and inner.value.value == "None":
-        return Const(None) if isinstance(subject, (Unknown, PythonValue)) else keep(subject, lambda v: v == Const(None))
+        return (
+            Const(None)
+            if isinstance(subject, (Unknown, PythonValue))
+            else narrowed_to(subject, lambda v: v == Const(None))
+        )
     if isinstance(inner, cst.MatchClass):
         with interpreter.path(muted=True):
             wanted = expressions.evaluate(interpreter, inner.cls)
-        return keep(subject, lambda value: conditions.fits(value, wanted) is not False)
+        return narrowed_to(subject, lambda value: conditions.fits(value, wanted) is not False)
     return subject

@@ -159,11 +159,11 @@ def _enter(
     target: Value,
     args: tuple[Value, ...] | None = None,
     kwargs: dict[str, Value] | None = None,
-    anew: bool = False,
+    again: bool = False,
 ) -> bool:
     """Interpret ``target`` as a compiled region. False when it is not scanned code.
 
-    Without arguments, functions that other regions called are entered again only with ``anew``.
+    Without arguments, functions that other regions called are entered again only with ``again``.
     """
     if isinstance(target, Compiled):
         return any(_enter(interpreter, module, option, args, kwargs) for option in options(target.target))
@@ -172,7 +172,7 @@ def _enter(
     function = entry_function(target)
     if function is None:
         return False
-    if args is None and not anew and _was_called(interpreter, function):
+    if args is None and not again and _was_called(interpreter, function):
         return True
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
     with interpreter.call(frame):
@@ -236,9 +236,11 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             held |= {id(part.info) for part in _held(made) if part is not made}
     public = public_names(module)
     for info in sorted(classes, key=lambda one: id(one) in held):
-        anew = (info.name in public and _hears_more(interpreter, info)) or _heard_nothing(interpreter, info)
-        if anew or not _reached(interpreter, info):
-            _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), anew=anew)
+        again = (info.name in public and _may_get_other_kinds(interpreter, info)) or _got_unknowns_only(
+            interpreter, info
+        )
+        if again or not _reached(interpreter, info):
+            _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
     for info in classes:
         if info.name in public:
             _counterparts(interpreter, module, info, instances)
@@ -320,7 +322,7 @@ def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
     return any(tensor.is_known for value in assumed.values() if (tensor := tensor_of(value)) is not None)
 
 
-def _hears_more(interpreter: Interpreter, info: ClassInfo) -> bool:
+def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether users may give a module that was called a kind of argument that no class of the file gives it."""
     function = entry_function(Instance(info))
     passed = interpreter.reached.get(id(function.info)) if function is not None else None
@@ -330,7 +332,7 @@ def _hears_more(interpreter: Interpreter, info: ClassInfo) -> bool:
     return any(not kinds(value) - {Unknown} <= passed.get(name, set()) for name, value in assumed.items())
 
 
-def _heard_nothing(interpreter: Interpreter, info: ClassInfo) -> bool:
+def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether a module was called with values of which nothing is known, where a tensor is what to expect."""
     function = entry_function(Instance(info))
     passed = interpreter.reached.get(id(function.info)) if function is not None else None

@@ -57,8 +57,8 @@ def bound(
     return names
 
 
-def _passed(thing: TrackedObject) -> TrackedObject:
-    return replace(thing, passed=True) if thing.value is not MISSING and not thing.passed else thing
+def _passed(tracked: TrackedObject) -> TrackedObject:
+    return replace(tracked, passed=True) if tracked.value is not MISSING and not tracked.passed else tracked
 
 
 def _default(param: cst.Param, fresh: Callable[[cst.CSTNode], TrackedObject]) -> TrackedObject:

@@ -191,16 +191,16 @@ class Calls(Expressions):
             and (self.is_relevant(code) or any(self._is_watched(each) for each in (code.bound, *passed)))
         )
 
-    def _is_watched(self, thing: TrackedObject | None, depth: int = 2) -> bool:
+    def _is_watched(self, tracked: TrackedObject | None, depth: int = 2) -> bool:
         """Whether something was done to an object, or to what it holds, that the rules ask for."""
-        if thing is None:
+        if tracked is None:
             return False
-        if isinstance(thing.code, (Function, Partial)) or any(_is_watched_step(step) for step in thing.steps):
+        if isinstance(tracked.code, (Function, Partial)) or any(_is_watched_step(step) for step in tracked.steps):
             return True
         held = (
-            *thing.items,
-            *(value for _, value in thing.entries),
-            *self.state.objects.get(thing.number, {}).values(),
+            *tracked.items,
+            *(value for _, value in tracked.entries),
+            *self.state.objects.get(tracked.number, {}).values(),
         )
         return depth > 0 and any(self._is_watched(each, depth - 1) for each in held)
 
@@ -281,8 +281,8 @@ class Calls(Expressions):
         number = self.new_number()
         self.state.steps[number] = (step,)
         maker = inner.maker if inner is not None and inner.maker is not None else step
-        thing = TrackedObject(node, (step,), number=number, maker=maker, inner=inner, made_of=made_of)
-        return self.state.now(thing)
+        tracked = TrackedObject(node, (step,), number=number, maker=maker, inner=inner, made_of=made_of)
+        return self.state.now(tracked)
 
     def wrapped(self, node: cst.CSTNode, step: Operation) -> TrackedObject:
         """What a step makes of its first argument."""
@@ -296,8 +296,8 @@ class Calls(Expressions):
         if step.name == "copy.deepcopy" and first is not None:
             return self._copied(node, step, step.args[0] if step.args else first)
         if step.name == "functools.partial" and step.args:
-            thing = self.made(node, step)
-            return replace(thing, code=Partial(step.args[0], step.args[1:], step.kwargs))
+            tracked = self.made(node, step)
+            return replace(tracked, code=Partial(step.args[0], step.args[1:], step.kwargs))
         if step.name in SETUPS and step.receiver is not None and step.receiver.made_by.endswith(LAUNCHERS):
             wrapped = tuple(self.made(node, step, arg) for arg in step.args)
             return wrapped[0] if len(wrapped) == 1 else TrackedObject(node, items=wrapped, number=self.new_number())
@@ -364,13 +364,13 @@ class Calls(Expressions):
 
     def _call_back(self, step: Operation) -> None:
         """A function that is handed to a library is called by it, at once or later."""
-        for thing in (*step.args, *step.kwargs.values()):
-            code = thing.code.target.code if isinstance(thing.code, Partial) else thing.code
-            if isinstance(code, Function) and not thing.steps and self._may_follow(code, step.args):
-                partial = thing.code if isinstance(thing.code, Partial) else None
+        for tracked in (*step.args, *step.kwargs.values()):
+            code = tracked.code.target.code if isinstance(tracked.code, Partial) else tracked.code
+            if isinstance(code, Function) and not tracked.steps and self._may_follow(code, step.args):
+                partial = tracked.code if isinstance(tracked.code, Partial) else None
                 first = partial.args if partial is not None else ()
-                passed = callback_arguments(step, thing, len(parameters(code)) - len(first))
-                open_end = {} if passed else {"*": thing}
+                passed = callback_arguments(step, tracked, len(parameters(code)) - len(first))
+                open_end = {} if passed else {"*": tracked}
                 self.enter(code, (*first, *passed), {**(partial.kwargs if partial is not None else {}), **open_end})
 
 
@@ -378,8 +378,8 @@ def _is_watched_step(step: Operation) -> bool:
     return step.name in _WATCHED or step.name.startswith("torch.optim.")
 
 
-def _parts(thing: TrackedObject | None) -> Iterator[TrackedObject]:
-    if thing is not None:
-        yield thing
-        for item in thing.items:
+def _parts(tracked: TrackedObject | None) -> Iterator[TrackedObject]:
+    if tracked is not None:
+        yield tracked
+        for item in tracked.items:
             yield from _parts(item)

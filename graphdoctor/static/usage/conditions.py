@@ -30,10 +30,10 @@ class Conditions(Calls):
 
     def _number(self, node: cst.BaseExpression) -> int:
         chain = dotted(node).split(".")
-        thing = self.state.find(self.frame.scopes, chain[0])
+        tracked = self.state.find(self.frame.scopes, chain[0])
         for name in chain[1:]:
-            thing = self.found(node, thing, name) if thing is not None else None
-        return thing.number if thing is not None else 0
+            tracked = self.found(node, tracked, name) if tracked is not None else None
+        return tracked.number if tracked is not None else 0
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
         """The answer, where the arguments of the call decide it."""
@@ -44,10 +44,10 @@ class Conditions(Calls):
             return self._both(test)
         if isinstance(test, cst.Comparison):
             return self._compared(test)
-        thing = self._look(test)
-        if thing is None:
+        tracked = self._look(test)
+        if tracked is None:
             return None
-        return bool(thing.value) if thing.passed and thing.value is not MISSING else None
+        return bool(tracked.value) if tracked.passed and tracked.value is not MISSING else None
 
     def _both(self, test: cst.BooleanOperation) -> bool | None:
         ends = isinstance(test.operator, cst.Or)
@@ -82,8 +82,8 @@ class Conditions(Calls):
     def _look(self, node: cst.BaseExpression) -> TrackedObject | None:
         """What a chain of names stands for, without an event."""
         chain = dotted(node).split(".")
-        thing = self.state.find(self.frame.scopes, chain[0]) if chain[0] else None
+        tracked = self.state.find(self.frame.scopes, chain[0]) if chain[0] else None
         for name in chain[1:]:
-            stored = self.state.objects.get(thing.number, {}) if thing is not None else {}
-            thing = stored.get(name)
-        return thing
+            stored = self.state.objects.get(tracked.number, {}) if tracked is not None else {}
+            tracked = stored.get(name)
+        return tracked

@@ -170,9 +170,9 @@ class Use(Event):
     #: Attributes and elements of objects, by the number of the object.
     objects: Mapping[int, Mapping[str, TrackedObject]] = field(default_factory=dict)
 
-    def parts(self, thing: TrackedObject) -> Mapping[str, TrackedObject]:
+    def parts(self, tracked: TrackedObject) -> Mapping[str, TrackedObject]:
         """What an object, or what it wraps, holds."""
-        return self.objects.get(unwrapped(thing).number, {})
+        return self.objects.get(unwrapped(tracked).number, {})
 
     @property
     def before(self) -> Sequence[Operation]:
@@ -185,7 +185,7 @@ class Store(Event):
     """An object is stored in a container or another object: ``layers[0] = x``, ``self.net = x``."""
 
     target: cst.BaseExpression
-    thing: TrackedObject
+    tracked: TrackedObject
     path: tuple[Condition, ...]
     #: What it is stored in.
     container: TrackedObject | None = None
@@ -196,7 +196,7 @@ class Setting(Event):
     """A setting of torch is assigned: ``torch._dynamo.config.optimize_ddp = "python_reducer"``."""
 
     name: str
-    thing: TrackedObject
+    tracked: TrackedObject
 
 
 @frozen
@@ -230,9 +230,9 @@ FULLY_SHARD: Final = (
 )
 
 
-def unwrapped(thing: TrackedObject) -> TrackedObject:
+def unwrapped(tracked: TrackedObject) -> TrackedObject:
     """What is wrapped, without its wrappers."""
-    return thing if thing.inner is None else unwrapped(thing.inner)
+    return tracked if tracked.inner is None else unwrapped(tracked.inner)
 
 
 def compiling_setup(step: Operation) -> Operation | None:
@@ -255,9 +255,9 @@ def plugin(accelerator: Operation) -> Operation | None:
     return made if made is not None and made.name.endswith("TorchDynamoPlugin") else None
 
 
-def compiled(thing: TrackedObject) -> Operation | None:
-    """The step that compiled ``thing``, if it was."""
-    return next((step for step in reversed(thing.steps) if step.name in COMPILE), None)
+def compiled(tracked: TrackedObject) -> Operation | None:
+    """The step that compiled ``tracked``, if it was."""
+    return next((step for step in reversed(tracked.steps) if step.name in COMPILE), None)
 
 
 def target(step: Operation) -> TrackedObject | None:

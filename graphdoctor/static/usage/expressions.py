@@ -172,7 +172,7 @@ class Expressions:
         known = [each for each in (one, other) if each.value is not MISSING or each.steps or each.code or each.name]
         return self.state.join(*known) if len(known) == 2 else known[0] if known else TrackedObject(node)
 
-    def assign(self, target: cst.BaseExpression, thing: TrackedObject) -> None:
+    def assign(self, target: cst.BaseExpression, tracked: TrackedObject) -> None:
         """Bind ``target``."""
         raise NotImplementedError
 
@@ -192,15 +192,15 @@ class Expressions:
         now = self.state.now(self._here(known))
         return now if now.node is node else replace(now, node=node)
 
-    def _here(self, thing: TrackedObject) -> TrackedObject:
-        """``thing`` without wrappers that are only made where the conditions around the present place do not hold."""
+    def _here(self, tracked: TrackedObject) -> TrackedObject:
+        """``tracked`` without wrappers that are only made where the conditions around the present place do not hold."""
         denied = {(text, not holds) for text, holds in self.frame.path}
-        while thing.inner is not None and denied:
-            own = self.state.steps.get(thing.number, ())
+        while tracked.inner is not None and denied:
+            own = self.state.steps.get(tracked.number, ())
             if not own or denied.isdisjoint(own[0].path):
                 break
-            thing = thing.inner
-        return thing
+            tracked = tracked.inner
+        return tracked
 
     def attribute(self, node: cst.BaseExpression, owner: TrackedObject, name: str) -> TrackedObject:
         """The attribute ``name`` of ``owner``."""

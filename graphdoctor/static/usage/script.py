@@ -178,37 +178,37 @@ class Script(Statements):
         frame = self.frame
         name = node.name.value
         prefix = "" if frame.name == "<module>" else f"{frame.name}."
-        thing: TrackedObject
+        tracked: TrackedObject
         if isinstance(node, cst.ClassDef):
-            thing = self._class(node, prefix + name)
+            tracked = self._class(node, prefix + name)
         else:
             scopes = frame.scopes if frame.owner is None else frame.scopes[:-1]
             named = {self._marker(d.decorator) for d in node.decorators}
             code = Function(node, frame.module, scopes, prefix + name, frame.owner, markers=frozenset(named))
             if self.is_main() and frame.owner is None:
                 self._defined.append(code)
-            thing = TrackedObject(node, code=code)
+            tracked = TrackedObject(node, code=code)
             for decorator in reversed(node.decorators):
-                thing = self._decorated(thing, decorator.decorator)
-        self.state.bind(frame.scopes[-1], name, thing)
+                tracked = self._decorated(tracked, decorator.decorator)
+        self.state.bind(frame.scopes[-1], name, tracked)
 
     def _marker(self, decorator: cst.BaseExpression) -> str:
         if self.is_compile(decorator):
             return "torch.compile"
         return (self.resolved(decorator) or dotted(decorator)).rpartition(".")[2]
 
-    def _decorated(self, thing: TrackedObject, decorator: cst.BaseExpression) -> TrackedObject:
+    def _decorated(self, tracked: TrackedObject, decorator: cst.BaseExpression) -> TrackedObject:
         """What a decorator makes of a function; of those of other packages, that it stays the same."""
         by = self.evaluate(decorator)
         waiting = by.find("torch.compile")
         if by.name == "torch.compile":
-            return self.made(thing.node, self.new_step(by.name, decorator, args=(thing,)), thing)
+            return self.made(tracked.node, self.new_step(by.name, decorator, args=(tracked,)), tracked)
         if waiting is not None:
-            return self.made(thing.node, replace(waiting, args=(thing,)), thing)
+            return self.made(tracked.node, replace(waiting, args=(tracked,)), tracked)
         if isinstance(by.code, Function) and self.is_relevant(by.code):
-            returned = self.enter(by.code, (thing,), {})
-            return returned if returned.code is not None or returned.steps else thing
-        return thing
+            returned = self.enter(by.code, (tracked,), {})
+            return returned if returned.code is not None or returned.steps else tracked
+        return tracked
 
     def _class(self, node: cst.ClassDef, qualname: str) -> TrackedObject:
         frame, scope = self.frame, self.new_number()

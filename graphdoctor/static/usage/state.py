@@ -29,36 +29,36 @@ class State:
         """A state of its own for one path."""
         return State(dict(self.scopes), dict(self.objects), dict(self.steps))
 
-    def bind(self, scope: int, name: str, thing: TrackedObject) -> None:
+    def bind(self, scope: int, name: str, tracked: TrackedObject) -> None:
         """Bind ``name`` in a scope."""
-        self.scopes[scope] = {**self.scopes.get(scope, {}), name: thing}
+        self.scopes[scope] = {**self.scopes.get(scope, {}), name: tracked}
 
-    def put(self, number: int, name: str, thing: TrackedObject) -> None:
+    def put(self, number: int, name: str, tracked: TrackedObject) -> None:
         """Store an attribute or element in an object."""
-        self.objects[number] = {**self.objects.get(number, {}), name: thing}
+        self.objects[number] = {**self.objects.get(number, {}), name: tracked}
 
     def find(self, scopes: Sequence[int], name: str) -> TrackedObject | None:
         """What ``name`` stands for in the innermost of ``scopes`` that has it."""
         return next((self.scopes[s][name] for s in reversed(scopes) if name in self.scopes.get(s, ())), None)
 
-    def record(self, thing: TrackedObject, step: Operation) -> None:
-        """Note that ``step`` worked on ``thing``; a call of a wrapper is one of what it wraps, too."""
-        if thing.number:
-            self.steps[thing.number] = (*self.steps.get(thing.number, ()), step)
-        if thing.inner is not None and step.name == ".__call__":
-            self.record(thing.inner, step)
+    def record(self, tracked: TrackedObject, step: Operation) -> None:
+        """Note that ``step`` worked on ``tracked``; a call of a wrapper is one of what it wraps, too."""
+        if tracked.number:
+            self.steps[tracked.number] = (*self.steps.get(tracked.number, ()), step)
+        if tracked.inner is not None and step.name == ".__call__":
+            self.record(tracked.inner, step)
 
-    def history(self, thing: TrackedObject) -> tuple[Operation, ...]:
-        """What was done to ``thing`` and to what it wraps, in order."""
-        own = self.steps.get(thing.number, ()) if thing.number else thing.steps
-        if thing.inner is None:
+    def history(self, tracked: TrackedObject) -> tuple[Operation, ...]:
+        """What was done to ``tracked`` and to what it wraps, in order."""
+        own = self.steps.get(tracked.number, ()) if tracked.number else tracked.steps
+        if tracked.inner is None:
             return own
-        return tuple(sorted({*own, *self.history(thing.inner)}, key=lambda step: step.order))
+        return tuple(sorted({*own, *self.history(tracked.inner)}, key=lambda step: step.order))
 
-    def now(self, thing: TrackedObject) -> TrackedObject:
-        """``thing`` with what was done to it so far."""
-        steps = self.history(thing)
-        return thing if steps == thing.steps else replace(thing, steps=steps)
+    def now(self, tracked: TrackedObject) -> TrackedObject:
+        """``tracked`` with what was done to it so far."""
+        steps = self.history(tracked)
+        return tracked if steps == tracked.steps else replace(tracked, steps=steps)
 
     def join(self, one: TrackedObject, other: TrackedObject) -> TrackedObject:
         """One of two: the one that wraps the other, because its steps have the order; else the one with more steps."""

@@ -179,35 +179,35 @@ class Statements(Conditions):
         frame.guards = before
         return reached
 
-    def assign(self, target: cst.BaseExpression, thing: TrackedObject) -> None:
+    def assign(self, target: cst.BaseExpression, tracked: TrackedObject) -> None:
         """Bind ``target``; an element or an attribute that is stored is an event."""
         if isinstance(target, (cst.Tuple, cst.List)):
             for position, element in enumerate(target.elements):
-                known = position < len(thing.items)
-                each = thing.items[position] if known else TrackedObject(element.value, number=self.new_number())
+                known = position < len(tracked.items)
+                each = tracked.items[position] if known else TrackedObject(element.value, number=self.new_number())
                 self.assign(element.value, each)
         elif isinstance(target, cst.Name):
             scopes = self.frame.scopes
             outer = [s for s in scopes[:-1] if target.value in self.state.scopes.get(s, ())] or scopes[:1]
-            self.state.bind(outer[-1] if target.value in self.frame.outer else scopes[-1], target.value, thing)
+            self.state.bind(outer[-1] if target.value in self.frame.outer else scopes[-1], target.value, tracked)
         elif isinstance(target, cst.Subscript):
             container, key = self.evaluate(target.value), self.key_of(target)
             for index in target.slice:
                 self.visit(index)
             if container.number and key:
-                self.state.put(container.number, key, thing)
-            self.emit(Store, target, target=target, thing=thing, path=self.frame.path, container=container)
+                self.state.put(container.number, key, tracked)
+            self.emit(Store, target, target=target, tracked=tracked, path=self.frame.path, container=container)
         elif isinstance(target, cst.Attribute):
-            self._store(target, thing)
+            self._store(target, tracked)
 
-    def _store(self, target: cst.Attribute, thing: TrackedObject) -> None:
+    def _store(self, target: cst.Attribute, tracked: TrackedObject) -> None:
         setting = self.resolved(target)
         if setting.startswith(_CONFIG):
-            self.emit(Setting, target, name=setting, thing=thing)
+            self.emit(Setting, target, name=setting, tracked=tracked)
             return
         owner = self.evaluate(target.value)
         name = target.attr.value
         if owner.number:
-            self.state.record(owner, self.new_step(f".{name}=", target, owner, (thing,)))
-            self.state.put(owner.number, name, thing)
-        self.emit(Store, target, target=target, thing=thing, path=self.frame.path, container=owner)
+            self.state.record(owner, self.new_step(f".{name}=", target, owner, (tracked,)))
+            self.state.put(owner.number, name, tracked)
+        self.emit(Store, target, target=target, tracked=tracked, path=self.frame.path, container=owner)

@@ -22,11 +22,11 @@ def test_hints_are_kept_once_and_only_with_something_to_do() -> None:
 def test_the_loggers_are_left_as_they_were() -> None:
     loggers = [logging.getLogger(name) for name in device._LOGGERS]
     before = [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
-    with device.listen() as heard:
+    with device.listen() as messages:
         loggers[0].debug("Using FallbackKernel: aten.svd")
         loggers[-1].warning("skipping cudagraphs due to mutated inputs (1 instances)")
-    assert (heard.hints, len(heard.skips)) == (["Using FallbackKernel: aten.svd"], 1)
-    assert "buffer" in device.hints(heard.skips)[0].action
+    assert (messages.hints, len(messages.skips)) == (["Using FallbackKernel: aten.svd"], 1)
+    assert "buffer" in device.hints(messages.skips)[0].action
     assert [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers] == before
 
 
@@ -43,5 +43,5 @@ def test_without_a_gpu_nothing_runs_and_the_gaps_are_named() -> None:
     assert "peak device memory" in checks.unchecked
     assert any("--ladder" in line for line in checks.unchecked)
     assert not any(
-        "--ladder" in line for line in device.check(torch.device("cpu"), never, never, PLACES, device.Heard()).unchecked
+        "--ladder" in line for line in device.check(torch.device("cpu"), never, never, PLACES, device.LoggedMessages()).unchecked
     )
