@@ -43,5 +43,6 @@ def test_without_a_gpu_nothing_runs_and_the_gaps_are_named() -> None:
     assert "peak device memory" in checks.unchecked
     assert any("--ladder" in line for line in checks.unchecked)
     assert not any(
-        "--ladder" in line for line in device.check(torch.device("cpu"), never, never, PLACES, device.LoggedMessages()).unchecked
+        "--ladder" in line
+        for line in device.check(torch.device("cpu"), never, never, PLACES, device.LoggedMessages()).unchecked
     )
