@@ -1,71 +1,30 @@
-"""Each rule's examples, run under Dynamo and read by the static pass: both find what is marked, and nothing else.
-
-A line that breaks ends in a comment with its ids, one on which the call itself fails in ``# raises``. Where a rule does
-not flag just the lines that break, those that it flags end in ``flagged``.
-"""
+"""Each rule's examples, run under Dynamo and read by the static pass: both find what is marked, and nothing else."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
-import re
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import graphdoctor.rules
 import pytest
 
+from benchmarks import rule_versions
+from benchmarks.rule_versions.examples import breaks, examples, marks, rules
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.lint.engine import analyse
 from graphdoctor.model.findings import Finding
 
 pytest.importorskip("torch")
 
-RUNNER = Path(__file__).with_name("run_examples.py")
-MARK = re.compile(r"#(( GB\d{4})+( flagged)?| raises| flagged)$")
-
-#: Makes an example, which defines ``f`` or ``Net``, a complete program: compiled for one positive 4 x 8 input.
-TARGET = """
-
-def graphdoctor_target():
-    import torch
-
-    return {target}, (torch.rand(4, 8) + 0.5,)
-"""
-
-RULES = [
-    importlib.import_module(f"graphdoctor.rules.{found.name}")
-    for found in sorted(pkgutil.iter_modules(graphdoctor.rules.__path__), key=lambda m: m.name)
-    if not found.name.startswith("_")
-]
+RUNNER = Path(rule_versions.__file__).with_name("run.py")
+RULES = rules()
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.NAME)
 
 #: Rules whose examples run in one process. What ends it, the time limit too, costs the tests of these rules only.
 SHARD = 18
-
-
-def examples(rule: ModuleType) -> dict[str, str]:
-    """The complete examples of ``rule``: ``{"print_in_graph_breaks_0": source}``."""
-    short = rule.__name__.rpartition(".")[2] + ("_again" if rule.CODE.startswith("GD7") else "")
-    kinds = (("breaks", rule.BREAKS), ("clean", rule.CLEAN))
-    return {f"{short}_{kind}_{i}": complete(s) for kind, sources in kinds for i, s in enumerate(sources)}
-
-
-def complete(source: str) -> str:
-    """``source`` with a target, added at the end where it declares none."""
-    if "def graphdoctor_target" in source:
-        return source
-    return source + TARGET.format(target="Net().eval()" if "class Net" in source else "f")
-
-
-def marks(source: str) -> dict[int, list[str]]:
-    """The marked lines and their words: ``{3: ["GB0059"]}``."""
-    found = {number: MARK.search(line) for number, line in enumerate(source.splitlines(), 1)}
-    return {number: match.group(1).split() for number, match in found.items() if match}
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +117,7 @@ def ran(rule: ModuleType, shards: Shards) -> dict[str, Any]:
 
 @each_rule
 def test_examples_break_exactly_where_they_are_marked(rule: ModuleType, ran: dict[str, Any]) -> None:
-    said = {
-        name: {str(n): [w for w in words if w != "flagged"] for n, words in marks(source).items() if "GB" in words[0]}
-        for name, source in examples(rule).items()
-    }
+    said = {name: breaks(source) for name, source in examples(rule).items()}
     assert {name: ran[name]["breaks"] for name in said} == said
 
 
