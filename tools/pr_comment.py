@@ -92,6 +92,7 @@ def _find(api: Api, comments: str) -> int | None:
 
 
 def main(report: Path) -> None:
+    """Post the text of ``report`` as a comment of the pull request, or replace the earlier one."""
     api, repository = Api(os.environ["GITHUB_API_URL"], os.environ["GITHUB_TOKEN"]), os.environ["GITHUB_REPOSITORY"]
     text = read(report)
     try:

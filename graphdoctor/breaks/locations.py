@@ -136,4 +136,5 @@ def _under(path: str, folder: str) -> bool:
 
 
 def is_installed(path: str) -> bool:
+    """Whether ``path`` lies in a folder of installed packages."""
     return any(part in _SITE for part in PurePath(path).parts)

@@ -22,6 +22,7 @@ class OneLine(click.ClickException):
     exit_code = FAILURE
 
     def show(self, _file: Any = None) -> None:
+        """Write the message to stderr, as click asks for."""
         complain(self.format_message())
 
 

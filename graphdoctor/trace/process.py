@@ -99,7 +99,7 @@ class Process:
 
     @property
     def seconds(self) -> float:
-        """All compile time."""
+        """All compile time, in seconds."""
         return sum(cost.seconds for cost in self.costs.values())
 
     @property

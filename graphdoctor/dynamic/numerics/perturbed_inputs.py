@@ -130,12 +130,12 @@ VARIATIONS = (
 
 #: Only where a test of the changed code had one outcome so far.
 FURTHER = (
-    Variation("inputs drawn anew", _drawn(1.0)),
+    Variation("other random inputs", _drawn(1.0)),
     Variation("the inputs plus 100", _shifted(100)),
     Variation("the inputs minus 100", _shifted(-100)),
     Variation("the inputs times 1e+06", _scaled(1e6)),
     Variation("the inputs times -1e+06", _scaled(-1e6)),
-    Variation("parameters drawn anew", None, _drawn(3.0)),
+    Variation("other random parameters", None, _drawn(3.0)),
     Variation("the parameters plus 100", None, _shifted(100)),
     Variation("the parameters minus 100", None, _shifted(-100)),
     Variation("parameters of zeros", None, torch.zeros_like),

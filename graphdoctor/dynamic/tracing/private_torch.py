@@ -134,7 +134,7 @@ def skip_guard_timing() -> None:
 
 
 def compiled_autograd(backend: Callable[..., Any]) -> AbstractContextManager[Any]:
-    """A context in which ``backward`` is traced by Dynamo (torch/_dynamo/compiled_autograd.py)."""
+    """A context in which Dynamo traces ``backward`` (torch/_dynamo/compiled_autograd.py). Raises NoCompiledAutograd."""
     try:
         from torch._dynamo.compiled_autograd import _enable
     except ImportError:

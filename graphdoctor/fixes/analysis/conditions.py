@@ -51,7 +51,7 @@ class Conditions:
         return Condition(python, text, all(self.types.is_scalar(o) for o in tensors))
 
     def boolean(self, test: cst.BaseExpression) -> str:
-        """``test`` as a tensor of bools, with the truth that Python would see."""
+        """``test`` as a tensor of bools, with the truth that Python would see. Raises Refuse where it does not fit."""
         if isinstance(test, cst.BooleanOperation):
             symbol = "&" if isinstance(test.operator, cst.And) else "|"
             return f"{tight(self.boolean(test.left))} {symbol} {tight(self.boolean(test.right))}"

@@ -47,7 +47,10 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
 
 
 def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """An assert that Dynamo cannot trace gets a twin for compile, with a plain test and literal text."""
+    """An assert that Dynamo cannot trace gets a twin for compile, with a plain test and literal text.
+
+    Raises Refuse where it does not fit.
+    """
     try:
         unhandled(assert_node, editor)
         checks = _compiled_checks(assert_node, hit, editor)

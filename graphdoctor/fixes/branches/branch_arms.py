@@ -92,7 +92,7 @@ class _PutInPlace(cst.CSTTransformer):
 
 
 def returned_value(block: cst.BaseSuite) -> cst.BaseExpression:
-    """What a block returns, when that is all it does."""
+    """What a block returns. Raises Refuse where it does more than return."""
     body = list(statements(block))
     if len(body) != 1 or not isinstance(body[0], cst.Return):
         raise Refuse("a side does more than return a value")

@@ -19,7 +19,10 @@ from graphdoctor.syntax.walk import walk
 
 
 def choose_with_cond(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``if t: y = f(x)`` with ``else: y = g(x)``, or two returns, where ``torch.where`` would run what must not run."""
+    """``if t: y = f(x)`` with ``else: y = g(x)``, or two returns, where ``torch.where`` would run what must not run.
+
+    Raises Refuse where it does not fit.
+    """
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If) or isinstance(branch.orelse, cst.If):
         return Refusal("This is no choice between two sides.")

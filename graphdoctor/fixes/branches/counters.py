@@ -15,7 +15,10 @@ _SUPER_INIT = re.compile(r"super\([^()]*\)\.__init__")
 
 
 def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``self.step = 0`` in ``__init__`` becomes a buffer, where the class only counts with it or computes."""
+    """``self.step = 0`` in ``__init__`` becomes a buffer, where the class only counts with it or computes.
+
+    Raises Refuse where it does not fit.
+    """
     target = hit.place
     owner = next((n for n in editor.ancestors(target) if isinstance(n, cst.ClassDef)), None)
     if owner is None or not editor.code(target).startswith("self."):

@@ -50,10 +50,12 @@ class Under:
 
     @property
     def as_tensor(self) -> str:
+        """The condition as code, for a bool tensor."""
         return self.name if self.holds else f"~{self.name}"
 
     @property
     def as_test(self) -> str:
+        """The condition as code, for an ``if``."""
         return self.name if self.holds else f"not {self.name}"
 
     def choose(self, value: str, before: str) -> str:
@@ -87,7 +89,7 @@ class Flat:
         return self.editor.replace(self.branch, self.editor.lines(self.indent, *comments, *self._lines))
 
     def branch_off(self, node: cst.If, under: Under | None, depth: int) -> None:
-        """``node``, which stands under ``under`` where it is inside a side."""
+        """``node``, which stands under ``under`` where it is inside a side. Raises Refuse where it does not fit."""
         condition = self._known(node.test, under)
         if condition is None:
             self._python_if(node, under, depth)

@@ -30,7 +30,10 @@ _MADE_OF_ONE = {"ones": True, "ones_like": True, "zeros": False, "zeros_like": F
 
 
 def take_as_set(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``if not self.initted: ...`` where all that ever writes ``self.initted`` makes it true."""
+    """``if not self.initted: ...`` where all that ever writes ``self.initted`` makes it true.
+
+    Raises Refuse where it does not fit.
+    """
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If):
         return Refusal("This is no branch on a flag.")

@@ -36,7 +36,7 @@ def skip_layer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if not drop: x = layer(x)`` in a loop, where ``drop`` is ``self.training and drawn < p``, in a name or not.
 
     The name may also be set before: ``if self.training: if drawn < p: drop = True``, and the layer may run in the
-    ``else`` of ``if drop: out = None``.
+    ``else`` of ``if drop: out = None``. Raises Refuse where it does not fit.
     """
     branch = branch_of(hit.place, editor)
     if not isinstance(branch, cst.If):

@@ -21,7 +21,10 @@ LONG = 40
 
 
 def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for ...: x = f(x)`` with ``if t: break`` at its end, or with ``if t: continue`` before it."""
+    """``for ...: x = f(x)`` with ``if t: break`` at its end, or with ``if t: continue`` before it.
+
+    Raises Refuse where it does not fit.
+    """
     branch = branch_of(hit.place, editor)
     jump = _jump(branch) if isinstance(branch, cst.If) else None
     if not isinstance(branch, cst.If) or jump is None:
@@ -51,7 +54,10 @@ def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def flag_around(branch: cst.If, editor: Editor) -> cst.If | None:
-    """``if self.training:`` around ``branch``, which is the last statement in it; the flag is tested again later."""
+    """``if self.training:`` around ``branch``, which is the last statement in it; the flag is tested again later.
+
+    Raises Refuse where it does not fit.
+    """
     block = editor.parent(branch)
     outer = editor.parent(block) if isinstance(block, cst.IndentedBlock) else None
     if not isinstance(outer, cst.If) or not isinstance(block, cst.IndentedBlock):
@@ -98,7 +104,10 @@ def _jump(branch: cst.If) -> cst.Break | cst.Continue | None:
 
 
 def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> list[tuple[str, cst.Assign]]:
-    """The assignments of ``lines`` whose old value is kept: those of names that live on after a round."""
+    """The assignments of ``lines`` whose old value is kept: those of names that live on after a round.
+
+    Raises Refuse where it does not fit.
+    """
     function = editor.function_of(loop)
     if function is None:
         raise Refuse("the code is not in a function")

@@ -17,7 +17,10 @@ from graphdoctor.syntax.walk import walk
 
 
 def loop_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``while t(x): x = f(x)`` whose names are tensors that keep their shape and dtype."""
+    """``while t(x): x = f(x)`` whose names are tensors that keep their shape and dtype.
+
+    Raises Refuse where it does not fit.
+    """
     loop = editor.parent(hit.place)
     function = editor.function_of(hit.place)
     if not isinstance(loop, cst.While) or loop.test is not hit.place or function is None:

@@ -100,7 +100,10 @@ class Editor(Lookup):
         return is_keyword or (isinstance(outer, cst.Attribute) and outer.attr is node)
 
     def statement_of(self, node: cst.CSTNode) -> cst.BaseSmallStatement | cst.BaseCompoundStatement:
-        """The innermost statement that ``node`` belongs to: ``print(x)`` itself, not the line it stands on."""
+        """The innermost statement that ``node`` belongs to: ``print(x)`` itself, not the line it stands on.
+
+        Raises Refuse where there is none.
+        """
         for candidate in (node, *self.ancestors(node)):
             if isinstance(candidate, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return candidate
@@ -249,7 +252,10 @@ class Editor(Lookup):
         return self.newline.join([lines[0], *moved])
 
     def guard(self, statement: cst.CSTNode, condition: str = EAGER_ONLY) -> tuple[Edit, ...]:
-        """Put a simple statement under ``if <condition>:``, with the ``import torch`` that this needs."""
+        """Put a simple statement under ``if <condition>:``, with the ``import torch`` that this needs.
+
+        Raises Refuse where it does not fit.
+        """
         small = self.statement_of(statement)
         line = self.parent(small)
         imports = self.torch_import(statement)

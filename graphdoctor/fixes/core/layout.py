@@ -31,7 +31,10 @@ def behind(indent: str, expression: str, newline: str) -> str:
 
 
 def on_one_line(node: cst.CSTNode, editor: Editor) -> str:
-    """The code of ``node`` without its line ends and comments; what is in its texts stays as it is."""
+    """The code of ``node`` without its line ends and comments; what is in its texts stays as it is.
+
+    Raises Refuse where it does not fit.
+    """
     code = editor.code(node)
     if editor.newline not in code:
         return code

@@ -14,7 +14,10 @@ from graphdoctor.syntax.walk import walk
 
 
 def hoist_definition(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``try: import x`` with a flag, or a class statement, in a function moves above it."""
+    """``try: import x`` with a flag, or a class statement, in a function moves above it.
+
+    Raises Refuse where it does not fit.
+    """
     statement = _definition(hit.place, editor)
     if statement is None:
         return Refusal("This is neither a class nor a try that holds nothing but imports and flags.")

@@ -16,7 +16,10 @@ from graphdoctor.syntax.walk import walk
 
 
 def plain_with(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``with ExitStack() as s: s.enter_context(a); ...`` becomes ``with a: ...``."""
+    """``with ExitStack() as s: s.enter_context(a); ...`` becomes ``with a: ...``.
+
+    Raises Refuse where it does not fit.
+    """
     block = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.With) and _name(n, editor)), None)
     if block is None or block.asynchronous is not None or not isinstance(block.body, cst.IndentedBlock):
         return Refusal("The stack is not made by a with statement around this.")

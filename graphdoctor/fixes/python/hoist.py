@@ -106,7 +106,7 @@ def _extends(outer: cst.Attribute | cst.Call | cst.Subscript, value: cst.CSTNode
 
 
 def top_statement(place: cst.CSTNode, editor: Editor) -> cst.CSTNode:
-    """The function or class at module level around ``place``."""
+    """The function or class at module level around ``place``. Raises Refuse where there is none."""
     for node in editor.ancestors(place):
         if isinstance(editor.parent(node), cst.Module):
             if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):

@@ -39,7 +39,10 @@ def read_global(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def own_name(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``sys._getframe().f_code.co_name`` becomes the name of the function, as a string."""
+    """``sys._getframe().f_code.co_name`` becomes the name of the function, as a string.
+
+    Raises Refuse where it does not fit.
+    """
     function = editor.function_of(hit.place)
     code, outer = editor.code(hit.place), list(editor.ancestors(hit.place))[:2]
     reads = outer[1] if len(outer) == 2 else None

@@ -19,7 +19,10 @@ _CACHED = ("functools.cached_property", "cached_property")
 
 
 def build_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``if self.proj is None: self.proj = nn.Linear(8, 8)`` moves to where ``__init__`` says ``self.proj = None``."""
+    """``if self.proj is None: self.proj = nn.Linear(8, 8)`` moves to where ``__init__`` says ``self.proj = None``.
+
+    Raises Refuse where it does not fit.
+    """
     statement = editor.statement_of(hit.place)
     target = editor.code(statement.targets[0].target) if isinstance(statement, cst.Assign) else ""
     test = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
@@ -62,7 +65,10 @@ def plain_module(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def plain_property(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``@functools.cached_property`` becomes ``@property``, which Dynamo traces."""
+    """``@functools.cached_property`` becomes ``@property``, which Dynamo traces.
+
+    Raises Refuse where it does not fit.
+    """
     place = hit.place
     name = place.attr.value if isinstance(place, cst.Attribute) else ""
     found = [

@@ -32,7 +32,10 @@ def clone_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def call_with_copies(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``twin = copy.deepcopy(self.layer)`` that is only called runs ``self.layer`` on copies of its parameters."""
+    """``twin = copy.deepcopy(self.layer)`` that is only called runs ``self.layer`` on copies of its parameters.
+
+    Raises Refuse where it does not fit.
+    """
     copied = _copied(hit)
     if copied is None:
         return _NOT_PLAIN

@@ -16,7 +16,10 @@ _FACTORIES = words("""
 
 
 def device_arguments(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """Each factory in the block gets ``device=``, and the block is no block any more."""
+    """Each factory in the block gets ``device=``, and the block is no block any more.
+
+    Raises Refuse where it does not fit.
+    """
     item = next((n for n in (hit.place, *editor.ancestors(hit.place)) if isinstance(n, cst.WithItem)), None)
     block = editor.parent(item) if item is not None else None
     is_device = item is not None and isinstance(item.item, cst.Call) and editor.code(item.item.func) == "torch.device"

@@ -23,7 +23,10 @@ _REASON = (
 
 
 def loop_over_all(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for e in mask.nonzero(): k, rows = torch.where(mask[e])`` that ends in ``out.index_add_(0, rows, value)``."""
+    """``for e in mask.nonzero(): k, rows = torch.where(mask[e])`` that ends in ``out.index_add_(0, rows, value)``.
+
+    Raises Refuse where it does not fit.
+    """
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")

@@ -19,7 +19,10 @@ _LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "isnan", "isinf", "i
 
 
 def spread(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, editor: Editor) -> str:
-    """The mask with as many dimensions as the tensor: a mask indexes the leading ones, ``where`` lines up the last."""
+    """The mask with as many dimensions as the tensor: a mask indexes the leading ones, ``where`` lines up the last.
+
+    Raises Refuse where it does not fit.
+    """
     text, other = editor.code(mask), editor.code(tensor)
     if _same_shape(mask, tensor, hit, editor):
         return text

@@ -32,7 +32,7 @@ _JOINS = words("cumprod cumsum layer_norm logsumexp mean norm prod softmax std s
 
 
 def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``(y[m], z[m]) = f(x[m])``, alone or under ``if m.any():``."""
+    """``(y[m], z[m]) = f(x[m])``, alone or under ``if m.any():``. Raises Refuse where it does not fit."""
     assign, whole = _statement(hit, editor)
     targets = _targets(assign)
     mask = targets[0].mask

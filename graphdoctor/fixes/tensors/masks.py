@@ -45,7 +45,10 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``x[m].sum()``, ``.mean()``, ``.max()`` of what a mask selects become reductions of the full shape."""
+    """``x[m].sum()``, ``.mean()``, ``.max()`` of what a mask selects become reductions of the full shape.
+
+    Raises Refuse where it does not fit.
+    """
     selection = hit.place
     if isinstance(selection, cst.Subscript):
         tensor, mask = selection.value, _mask(selection)

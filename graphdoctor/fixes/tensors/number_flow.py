@@ -65,7 +65,10 @@ class Flow:
         self._names: set[str] = set()
 
     def follow(self, node: cst.BaseExpression, text: str, kind: Kind = "tensor") -> None:
-        """``node``, written as ``text``, is a tensor from now on: go on with the code around it."""
+        """``node``, written as ``text``, is a tensor from now on: go on with the code around it.
+
+        Raises Refuse where it does not fit.
+        """
         if self._in_branch(node) or self._shown(node, text):
             return
         user = self.editor.parent(node)
@@ -93,7 +96,10 @@ class Flow:
             raise Refuse(OTHER)
 
     def sequence(self, name_or_list: cst.BaseExpression) -> None:
-        """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself."""
+        """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself.
+
+        Raises Refuse where it does not fit.
+        """
         user = self.editor.parent(name_or_list)
         if isinstance(user, cst.Assign):
             for use in self._uses(user):
@@ -115,7 +121,10 @@ class Flow:
             raise Refuse(OTHER)
 
     def branch(self, branch: cst.CSTNode) -> None:
-        """A branch on the number becomes a branch on a tensor, and is rewritten as such."""
+        """A branch on the number becomes a branch on a tensor, and is rewritten as such.
+
+        Raises Refuse where it does not fit.
+        """
         plan: FixPlan | Refusal
         if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
             plan = assert_in_graph(branch, self.hit, self.editor)

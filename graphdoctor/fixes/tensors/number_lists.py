@@ -32,7 +32,10 @@ class _Numbers:
 
 
 def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``torch.tensor(lengths).max().item()`` becomes ``max(lengths)``, ``.cumsum(0).tolist()`` a sum in Python."""
+    """``torch.tensor(lengths).max().item()`` becomes ``max(lengths)``, ``.cumsum(0).tolist()`` a sum in Python.
+
+    Raises Refuse where it does not fit.
+    """
     call = hit.place
     if not isinstance(call, cst.Call):
         return Refusal("No number is read here.")

@@ -22,6 +22,7 @@ def tensor_argument(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``compiled(x, step * 0.1)`` becomes ``compiled(x, torch.tensor(step * 0.1))``.
 
     Only where the function does nothing with the number but arithmetic with another tensor.
+    Raises Refuse where it does not fit.
     """
     event, place = hit.event, hit.place
     argument = editor.parent(place)

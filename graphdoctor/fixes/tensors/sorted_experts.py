@@ -49,7 +49,10 @@ class _Head:
 
 
 def loop_over_all_sorted(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for i, end in enumerate(ends): start = ends[i - 1]; rows = order[start:end]`` that ends in a sum of rows."""
+    """``for i, end in enumerate(ends): start = ends[i - 1]; rows = order[start:end]`` that ends in a sum of rows.
+
+    Raises Refuse where it does not fit.
+    """
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")

@@ -12,7 +12,10 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
 def sort_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``sorted([a, b])`` of 0-d tensors becomes ``list(torch.stack([a, b]).sort().values)``."""
+    """``sorted([a, b])`` of 0-d tensors becomes ``list(torch.stack([a, b]).sort().values)``.
+
+    Raises Refuse where it does not fit.
+    """
     call = hit.place
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Name) or called(call) != "sorted":
         return Refusal(

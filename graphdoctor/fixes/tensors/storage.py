@@ -45,7 +45,10 @@ def size_of_memory(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def stay_dense(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``s = x.to_sparse()`` becomes ``s = x`` where ``s`` is only made dense again or multiplied."""
+    """``s = x.to_sparse()`` becomes ``s = x`` where ``s`` is only made dense again or multiplied.
+
+    Raises Refuse where it does not fit.
+    """
     conversion = _conversion(hit, editor)
     if conversion is None or not isinstance(conversion.func, cst.Attribute):
         return Refusal("The sparse tensor is not made by to_sparse() in this function.")

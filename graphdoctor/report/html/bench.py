@@ -41,7 +41,7 @@ class Plot:
 
     @property
     def height(self) -> int:
-        """The height of the drawing."""
+        """The height of the drawing in pixels."""
         return _ROW * len(self.bars) + 6
 
 

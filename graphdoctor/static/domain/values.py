@@ -128,6 +128,7 @@ class Mapping(Value):
     rest: Value | None = None
 
     def get(self, key: Any) -> Value | None:
+        """The value of the constant ``key``; None where there is none."""
         for name, value in self.items:
             if type(name) is type(key) and name == key:
                 return value

@@ -58,7 +58,7 @@ from graphdoctor.syntax.literals import value_of
 
 
 def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
-    """The abstract value of ``node``."""
+    """The abstract value of ``node``. Raises Budget when the interpreter has used up its steps."""
     interpreter.steps += 1
     if interpreter.steps > interpreter.most_steps:
         raise Budget

@@ -33,6 +33,7 @@ Kwargs = dict[str, Value]
 def call_torch(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
+    """The result of a function or class of torch, by its dotted name."""
     name = qualname.rpartition(".")[2]
     if torch_tables.is_torch_module(qualname):
         frame = interpreter.frame
