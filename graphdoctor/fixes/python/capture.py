@@ -13,7 +13,7 @@ from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.core.scope import names, target_names
+from graphdoctor.fixes.core.scope import names, parameters, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
@@ -30,12 +30,40 @@ _REASON = (
     "The code stays as it is; `torch._dynamo.config.{setting}` is set for the whole process when the file is imported, "
     "so other compiled code records such values too."
 )
+_PATCH = "@torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True)"
+_PATCHED = "The code stays as it is; while this function is traced, numbers of its arguments are recorded (torch 2.8)."
 
 
 def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Record the number as a symbol of the graph."""
     unhandled(hit.place, editor)
-    return _capture("capture_scalar_outputs", hit, editor)
+    plan = _capture("capture_scalar_outputs", hit, editor)
+    function = editor.function_of(hit.place)
+    if isinstance(plan, Refusal) or function is None or not _reads_input(hit.place, function, editor):
+        return plan
+    if any("capture_scalar_outputs" in editor.code(d.decorator) for d in function.decorators):
+        return Refusal("Numbers of tensors are already recorded in this function.")
+    line = editor.location(function).line
+    edit = Edit(editor.path, (line, 1), (line, 1), f"{editor.indent_of(function)}{_PATCH}{editor.newline}")
+    return FixPlan((edit,), "unsafe", _PATCHED)
+
+
+def _reads_input(place: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> bool:
+    """Whether ``place`` reads an argument of a function that nothing in this file calls: an input of the graph.
+
+    Measured on torch 2.13: for other tensors the graph asks for the setting that holds when tracing begins.
+    """
+    if not isinstance(place, cst.Call) or function.asynchronous is not None or editor.function_of(function) is not None:
+        return False
+    tensor = place.func.value if isinstance(place.func, cst.Attribute) and not place.args else None
+    if isinstance(place.func, cst.Name) and called(place) in ("float", "int") and len(place.args) == 1:
+        tensor = place.args[0].value
+    if not isinstance(tensor, cst.Name) or tensor.value not in parameters(function) or called(place) == "tolist":
+        return False
+    is_method = any(isinstance(outer, cst.ClassDef) for outer in editor.ancestors(function))
+    is_called = any(called(call) == function.name.value for call in editor.every(cst.Call))
+    returned = isinstance(editor.parent(place), cst.Return)
+    return not (is_method or is_called or returned or editor.assignments(function, tensor.value))
 
 
 def capture_shapes(hit: Hit, editor: Editor) -> FixPlan | Refusal:
