@@ -13,6 +13,9 @@ with a fixed length in place of `bincount`. Otherwise compute it outside the com
 
 from __future__ import annotations
 
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
@@ -213,4 +216,6 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.place, cst.Call) and called(hit.place) == "one_hot":
+        return Refusal("How many classes there are depends on data; give `num_classes`, which also fixes the shape.")
     return first_fit(hit, editor, reduce_masked, loop_over_all_sorted, capture_shapes)

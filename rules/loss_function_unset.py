@@ -15,8 +15,10 @@ Fix: Set it on the model: `model.loss_type = "ForCausalLM"`, or `model.loss_func
 
 from __future__ import annotations
 
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.model_settings import causal_loss
 from graphdoctor.static.domain.events import Build
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import code
 
@@ -115,3 +117,7 @@ def check_build(event: Build) -> Hit | None:
         'set `model.loss_type = "ForCausalLM"` after building the model (not in the configuration)',
         "likely",
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return causal_loss(hit, editor)

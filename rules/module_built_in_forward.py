@@ -16,7 +16,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.layers import build_in_init
+from graphdoctor.fixes.python.layers import build_in_init, layer_in_init
 from graphdoctor.fixes.tensors.gradients import plain_constant
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import options
@@ -231,4 +231,4 @@ def _is_narrow(arg: cst.Arg) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, plain_constant, build_in_init)
+    return first_fit(hit, editor, plain_constant, build_in_init, layer_in_init)

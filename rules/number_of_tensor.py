@@ -17,6 +17,7 @@ from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor, torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
+from graphdoctor.fixes.tensors.number_or_default import number_or_default
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -130,5 +131,5 @@ def check_convert(event: Convert) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, stay_numbers, guard_shown)
+    plan = first_fit(hit, editor, stay_numbers, guard_shown, number_or_default)
     return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, keep_tensor, torch_math, capture_numbers)

@@ -190,6 +190,11 @@ REWRITTEN = {
               "        print('max', v.item())\n    m = x.mean().detach()\n    condition = m > 0\n"
               "    if not torch.compiler.is_compiling() and condition:\n        print(f'mean {m:.3f}')\n"
               "    x = torch.where(condition, x - m, x)\n    if not torch.compiler.is_compiling():\n        n = x.sum().item()\n"),
+    "stored_times": ("import time\n" + HEAD + F + "    times = {}\n    t0 = time.time()\n    y = x * 2\n    times['a'] = time.time() - t0\n"
+                     "    print(len(times))\n    return y\n", "        times['a'] = time.time() - t0\n"),
+    "number_or_default": (HEAD + F + "    try:\n        v = int(x.sum())\n    except (ValueError, OverflowError):\n        v = 0\n"
+                          "    return x + v\n",
+                          "v = torch.where(x.sum().detach().isfinite(), torch.trunc(x.sum().detach()), 0)"),
     "text": (HEAD + F + "    text = 'mean %s' % x.mean()\n    print(text); y = x * 2\n    return y\n",
              "        text = 'mean %s' % x.mean()\n    if not torch.compiler.is_compiling():\n        print(text)\n    y = x * 2"),
     "level": ("import logging\n" + HEAD + "log = logging.getLogger('n')\n\n\n" + F
@@ -268,6 +273,8 @@ MODULES = {
              "            self.proj = nn.Linear(8, 8)\n            nn.init.ones_(self.proj.weight)\n"
              "            nn.init.zeros_(self.proj.bias)\n        return self.proj(x)\n",
              "        self.proj = nn.Linear(8, 8)\n        nn.init.ones_(self.proj.weight)\n"),
+    "layer_of_a_call": ("\n    def forward(self, x):\n        proj = nn.Linear(8, 8)\n        return proj(x)\n",
+                        "        self.proj_layer = nn.Linear(8, 8)\n"),
     "scripted": ("        self.lin = torch.jit.script(nn.Linear(8, 8))\n\n    def forward(self, x):\n        return self.lin(x)\n",
                  "self.lin = nn.Linear(8, 8)"),
     "init_flag": ("        self.register_buffer('ready', torch.tensor(True))\n        self.register_buffer('mean', torch.ones(8))\n\n"
@@ -374,7 +381,8 @@ REFUSED = {
                        "`torch.device` changes what the code in it computes, so it cannot be left out under compile."),
     "layer": (HEAD + F + "    return nn.Linear(8, 8)(x)\n",
               "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
-    "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n", "This is no selection by a mask."),
+    "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",
+                "How many classes there are depends on data; give `num_classes`, which also fixes the shape."),
     "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",
                          "The code is part of adjacent strings."),
 }  # fmt: skip

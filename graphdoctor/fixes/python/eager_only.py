@@ -113,9 +113,32 @@ def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
     for target in _targets(statement):
         if isinstance(target, cst.Subscript) and editor.code(target.value) == "os.environ":
             continue
+        if _is_own_store(target, editor):
+            continue
         if any(isinstance(node, (cst.Attribute, cst.Subscript)) for node in walk(target)):
             raise Refuse(f"`{editor.code(target)}` is stored where other code may read it")
-    return _bound_by(statement)
+    return _bound_by(statement) | {name for target in _targets(statement) if (name := _local_dict(target, editor))}
+
+
+def _is_own_store(target: cst.CSTNode, editor: Editor) -> bool:
+    """``self.elapsed`` that the function does not read, or an entry of a dict that the function makes."""
+    if _local_dict(target, editor):
+        return True
+    if not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+        return False
+    function = editor.function_of(target)
+    reads = editor.mentions(function, target.attr.value) if function is not None else []
+    return all(isinstance(outer := editor.parent(name), cst.Attribute) and not is_read(outer, editor) for name in reads)
+
+
+def _local_dict(target: cst.CSTNode, editor: Editor) -> str:
+    """``times`` of ``times["a"]`` where the function makes it a new dict; else empty."""
+    function = editor.function_of(target)
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name) or function is None:
+        return ""
+    bound = editor.assignments(function, target.value.value)
+    new = [b for b in bound if isinstance(b, cst.Assign) and isinstance(b.value, (cst.Dict, cst.DictComp))]
+    return target.value.value if bound and len(new) == len(bound) else ""
 
 
 def _bound_by(statement: cst.CSTNode) -> frozenset[str]:

@@ -11,6 +11,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import bound_names, names
 from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -47,6 +48,54 @@ def build_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edits = (editor.replace(placeholder, editor.lines(indent, *lines)), editor.delete(test))
     reason = "The layer is made with the module: its weights are drawn then, and its state_dict has them at once."
     return FixPlan(edits, "unsafe", reason, known=("early",))
+
+
+def layer_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``lin = nn.Linear(8, 8)`` in a method of a module is made at the end of ``__init__``, as ``self.lin``."""
+    call = hit.place
+    owner = next((n for n in editor.ancestors(call) if isinstance(n, cst.ClassDef)), None)
+    if not isinstance(call, cst.Call) or owner is None or not _is_layer(hit):
+        return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+    local = bound_names(editor.function_of(call) or call)
+    needed = {n.value for n in walk(call) if isinstance(n, cst.Name) and not editor.is_label(n)} & local
+    if needed - {"self"}:
+        raise Refuse(f"the layer needs `{min(needed - {'self'})}`, which only the call knows; use a lazy layer")
+    outer = editor.parent(call)
+    target = outer.targets[0].target if isinstance(outer, cst.Assign) and len(outer.targets) == 1 else None
+    name = editor.fresh(f"{target.value if isinstance(target, cst.Name) else called(call).lower()}_layer")
+    line = f"self.{name} = {editor.code(call)}"
+    edits = (_at_end_of_init(owner, line, editor), editor.replace(call, f"self.{name}"))
+    reason = "Its weights are drawn once, when the module is made, are trained, and are part of its state_dict."
+    return FixPlan(edits, "unsafe", reason, known=("early", "gradients"))
+
+
+def _is_layer(hit: Hit) -> bool:
+    name = hit.event.qualname if isinstance(hit.event, Call) else getattr(hit.event, "qualname", "")
+    return name.startswith("torch.nn.") and not name.startswith(("torch.nn.functional.", "torch.nn.parameter."))
+
+
+def _at_end_of_init(owner: cst.ClassDef, line: str, editor: Editor) -> Edit:
+    """The edit that adds ``line`` to ``__init__``. Refuses a class without one that is plain."""
+    block = owner.body
+    inits = [n for n in block.body if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"]
+    if not inits and isinstance(block, cst.IndentedBlock):
+        methods = [n for n in block.body if isinstance(n, cst.FunctionDef)]
+        bases = [editor.code(base.value) for base in owner.bases]
+        if not methods or bases not in (["nn.Module"], ["torch.nn.Module"]):
+            raise Refuse("the class has no `__init__`")
+        first = methods[0]
+        start, indent = (editor.first_line(first), 1), editor.indent_of(first)
+        body = ["def __init__(self):", "\tsuper().__init__()", f"\t{line}"]
+        text = indent + editor.lines(indent, *body) + editor.newline * 2
+        return Edit(editor.path, start, start, text)
+    if len(inits) != 1 or not isinstance(inits[0].body, cst.IndentedBlock):
+        raise Refuse("the class has no `__init__` of its own")
+    last = inits[0].body.body[-1]
+    if any(isinstance(n, cst.Return) for n in walk(inits[0])):
+        raise Refuse("`__init__` returns early")
+    place = editor.location(last)
+    end = (place.end_line, place.end_column)
+    return Edit(editor.path, end, end, editor.newline + editor.indent_of(last) + line)
 
 
 def plain_module(hit: Hit, editor: Editor) -> FixPlan | Refusal:
