@@ -32,7 +32,7 @@ OLDEST_TORCH = "2.6"
 COMMAND_LINE = ""
 
 #: Packages whose behaviour is known from tables, so their source is not followed.
-_TABLES = ("torch", "numpy")
+TABLES = ("torch", "numpy")
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _add_per_file(entries: dict[str, tuple[str, ...]], text: str, key: str, tabl
 def _packages(value: object, key: str, table: Table) -> tuple[str, ...]:
     packages = _words(value, key, table)
     for name in packages:
-        if name in _TABLES:
+        if name in TABLES:
             raise table.error(f"{key}: what {name} does is known from tables; it is not followed")
         if not name.isidentifier():
             raise table.error(f"{key}: {name!r} is no package name; give the name that is imported")

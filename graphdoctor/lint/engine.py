@@ -16,7 +16,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
-from graphdoctor.model.findings import Finding, ScannedFile, Severity
+from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile, Severity
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.suppressions import may_silence
@@ -40,14 +40,14 @@ SEVERITIES = get_args(Severity)
 _TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 
 #: Events about code outside compiled regions.
-_OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
+OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
 
 #: Lines shown around a finding.
 CONTEXT = 3
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """All hits of one rule at one node."""
 
     rule: Rule
@@ -90,7 +90,7 @@ class Analysis:
     ) -> None:
         self._facts = facts or {}
         self._shown = {file.resolve(): path for file, path in files}
-        self._checks = _Checks(active)
+        self._checks = Checks(active)
         self._shared = CallCache()
         self._helper = helper
         self._target = target
@@ -122,7 +122,7 @@ class Analysis:
         helpers: dict[str, Path] = {}
         editors: dict[SourceModule, Editor | None] = {}
         found = []
-        module = _module(source)
+        module = module_of(source)
 
         def path_of(other: Path) -> str | None:
             shown = self._shown.get(other)
@@ -142,7 +142,7 @@ class Analysis:
             places, statements, compiles = self._hits(module, recorder, trouble)
             complete = not trouble
             for place in places:
-                with _contained(trouble):
+                with contained(trouble):
                     here = place.hits[0].event.site.module is source
                     recorded = (lambda: recorder) if here else elsewhere
                     finding = _finding(place, path_of, editors, recorded, trouble)
@@ -161,17 +161,17 @@ class Analysis:
 
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
-    ) -> tuple[list[_Place], set[cst.CSTNode], bool]:
+    ) -> tuple[list[Place], set[cst.CSTNode], bool]:
         """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
 
         ``recorder`` gets the values of its expressions.
         """
-        audience = _Audience(self._checks, trouble)
-        interpreter = Interpreter(self._project, audience, _OUTSIDE, self._shared)
+        audience = Audience(self._checks, trouble)
+        interpreter = Interpreter(self._project, audience, OUTSIDE, self._shared)
         interpreter.recorder, interpreter.facts = recorder, self._facts
-        with _contained(trouble):
+        with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
-        with _contained(trouble):
+        with contained(trouble):
             for use in usage_events(module.source, Modules(interpreter, module)):
                 audience.receive(use)
         if interpreter.steps > interpreter.MAX_STEPS:
@@ -186,16 +186,16 @@ class Analysis:
 
         Calls into other files may have been replayed, which evaluates nothing.
         """
-        audience, module, recorder = _Audience(self._checks, []), _module(source), Recorder()
-        interpreter = Interpreter(self._project, audience, _OUTSIDE)
+        audience, module, recorder = Audience(self._checks, []), module_of(source), Recorder()
+        interpreter = Interpreter(self._project, audience, OUTSIDE)
         interpreter.recorder, interpreter.facts = recorder, self._facts
-        with _contained([]):
+        with contained([]):
             interpret(interpreter, module, audience.compiles, self._target)
         module.break_reference_cycles()
         return recorder
 
 
-def _module(source: SourceModule) -> ModuleInfo:
+def module_of(source: SourceModule) -> ModuleInfo:
     name, _ = package_of(source.file.resolve())
     package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
     return ModuleInfo(source, name, package, Scope("module"))
@@ -208,7 +208,7 @@ _WORDS = ("torch", "lightning", "transformers", "def forward")
 _Check = tuple[Rule, Callable[[Any], Any]]
 
 
-class _Checks:
+class Checks:
     """The rules that look at an event, and what they do then."""
 
     def __init__(self, active: tuple[Rule, ...]) -> None:
@@ -240,10 +240,10 @@ def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[A
         return lambda event: watches(event.qualname)
 
 
-class _Audience(EventSink):
+class Audience(EventSink):
     """Passes the events of one file to the rules that subscribe to them."""
 
-    def __init__(self, checks: _Checks, trouble: list[str]) -> None:
+    def __init__(self, checks: Checks, trouble: list[str]) -> None:
         super().__init__()
         self._checks = checks
         self._trouble = trouble
@@ -278,12 +278,12 @@ class _Audience(EventSink):
             ends |= _breaks(rule, hit)
         return ends
 
-    def places(self) -> list[_Place]:
+    def places(self) -> list[Place]:
         """The hits, by rule and node."""
         found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
         for rule, hit in self.hits:
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
-        return [_Place(rule, tuple(hits)) for rule, hits in found.values()]
+        return [Place(rule, tuple(hits)) for rule, hits in found.values()]
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:
@@ -293,7 +293,7 @@ def _breaks(rule: Rule, hit: Hit) -> bool:
 
 
 @contextmanager
-def _contained(trouble: list[str]) -> Iterator[None]:
+def contained(trouble: list[str]) -> Iterator[None]:
     """Note what goes wrong inside, a defect of graphdoctor too: it costs neither other files nor what was found."""
     try:
         yield
@@ -318,7 +318,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _finding(
-    place: _Place,
+    place: Place,
     path_of: PathOf,
     editors: dict[SourceModule, Editor | None],
     recorded: Callable[[], Recorder],
@@ -344,18 +344,23 @@ def _finding(
         fix = suggest(rule, first, editor, others)
     except Exception as error:
         trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
-    start = max(location.line - CONTEXT, 1)
+    return finding_at(place, replace(first, severity=severity), location, module, fix)
+
+
+def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule, fix: Fix | None = None) -> Finding:
+    """The finding for ``hit``, the surest of ``place``, which reports show at ``location``."""
+    rule, start = place.rule, max(location.line - CONTEXT, 1)
     return Finding(
         rule=rule.code,
         name=rule.name,
-        severity=severity,
-        confidence=first.confidence,
+        severity=hit.severity or rule.severity,
+        confidence=hit.confidence,
         location=location,
-        function=first.event.site.function,
-        message=first.message,
+        function=hit.event.site.function,
+        message=hit.message,
         why=rule.why,
-        suggestion=first.suggestion,
-        gb_ids=first.gb_ids or rule.gb_ids,
+        suggestion=hit.suggestion,
+        gb_ids=hit.gb_ids or rule.gb_ids,
         whole_frame=any(bool(h.event.site.whole_frame) for h in place.hits),
         fix=fix,
         snippet=module.lines[start - 1 : location.end_line + CONTEXT],

@@ -48,7 +48,7 @@ def package_folders(names: Sequence[str], origin: str, python: str | None, proje
     found: dict[str, Path] = {}
     for name in names:
         try:
-            found[name] = find_package(name, folders)
+            found[name] = find_package(name, folders).resolve()
         except PackageNotFound:
             looked = f"not in {folders[0]}" if folders else "there is no site-packages folder"
             if len(folders) > 1:

@@ -12,10 +12,11 @@ from graphdoctor.scan.filtering import Selection, selection_of
 from graphdoctor.scan.followed_packages import Followed, package_folders
 from graphdoctor.scan.inputs import Inputs, inputs_of, reported_path
 from graphdoctor.scan.named import with_named_target
-from graphdoctor.scan.options import ScanOptions, project_folder, settings_for
+from graphdoctor.scan.options import ScanOptions, UsageError, project_folder, settings_for
 from graphdoctor.scan.ruleset import LazyRuleSet, check_codes, torch_for
 from graphdoctor.scan.run_plan import RunPlan, run_plan
 from graphdoctor.scan.static_pass import Work
+from graphdoctor.source.installed import PackageNotFound, site_folders
 
 if TYPE_CHECKING:
     from graphdoctor.config.allow_list import Allowance
@@ -34,10 +35,24 @@ class CachePlan:
 
 
 @dataclass(frozen=True)
+class LibraryPlan:
+    """The one ``file`` whose calls into the packages in ``folders`` are followed; their files are shown from ``root``.
+
+    What a folder in ``own`` has is the project's, whatever is installed.
+    """
+
+    file: tuple[Path, str]
+    root: Path
+    folders: tuple[Path, ...]
+    own: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
 class StaticPlan:
     """What is analysed, and with which rules.
 
     ``jobs`` is the largest number of processes; None for as many as are worth it. Without ``cache`` nothing is kept.
+    ``libraries`` is None where nothing is followed but what the user names.
     """
 
     work: Work
@@ -45,6 +60,7 @@ class StaticPlan:
     followed: Followed
     jobs: int | None
     cache: CachePlan | None
+    libraries: LibraryPlan | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +124,9 @@ def plan_for(options: ScanOptions) -> Plan:
     return Plan(
         command=options.command,
         inputs=inputs,
-        static=StaticPlan(work, rules, followed, options.jobs, _cache(options, settings)),
+        static=StaticPlan(
+            work, rules, followed, options.jobs, _cache(options, settings), _libraries(options, settings, inputs)
+        ),
         selection=selection_of(settings, inputs.root, options.possible),
         run=run_plan(options, settings, inputs),
         verify=VerifyPlan(options.each_fix or options.deep) if options.verify and not options.quick else None,
@@ -134,6 +152,26 @@ def _cache(options: ScanOptions, settings: Config) -> CachePlan | None:
         return None
     own = (stamp for folder in settings.rules if folder.is_dir() for stamp in (str(folder), *stamps(folder)))
     return CachePlan(options.cache, (options.target or "", torch_for(settings), *own))
+
+
+def _libraries(options: ScanOptions, settings: Config, inputs: Inputs) -> LibraryPlan | None:
+    """Of a file on disk that compiles something or declares a sample, unless the user says what is followed."""
+    file = inputs.named_file
+    if file is None or settings.follow or inputs.unsaved or options.only_given or options.facts:
+        return None
+    installed = {"site-packages", "dist-packages"}
+    if installed & set(file[0].parts) or not any(word in inputs.text(file[0]) for word in _COMPILES):
+        return None
+    try:
+        found = site_folders(options.python, project_folder(options))
+    except PackageNotFound as error:
+        raise UsageError(str(error)) from None
+    folders = tuple(folder for folder in found if folder.name in installed)
+    return LibraryPlan(file, inputs.root, folders, (inputs.root, *file[0].absolute().parents))
+
+
+#: What a file says that compiles something or declares a sample.
+_COMPILES = ("torch.compile", ".compile(", "graphdoctor_target", "get_inputs", "example_input_array", "dummy_inputs")
 
 
 def _write(options: ScanOptions, files: Sequence[Path]) -> WritePlan:

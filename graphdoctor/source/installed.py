@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from graphdoctor.source.files import is_file, read_bytes
@@ -46,6 +46,37 @@ def find_package(name: str, folders: Sequence[Path]) -> Path:
         if is_file(package / "__init__.py") or is_file(package.with_suffix(".py")) or any(package.glob("**/*.py")):
             return folder
     raise PackageNotFound(name)
+
+
+class Installed(Mapping[str, Path]):
+    """The folder that holds each package installed in ``folders`` but ``besides``, looked for when it is asked for.
+
+    What a folder in ``own`` has comes before what is installed. Iterated are the packages that were found so far.
+    """
+
+    def __init__(self, folders: Sequence[Path], besides: Sequence[str], own: Sequence[Path]) -> None:
+        self._folders, self._own = folders, own
+        self._found: dict[str, Path | None] = dict.fromkeys((*besides, *sys.stdlib_module_names))
+
+    def __getitem__(self, name: str) -> Path:
+        if name not in self._found:
+            here = any(_holds(folder, name) for folder in self._own)
+            found = (folder.resolve() for folder in self._folders if _holds(folder, name))
+            self._found[name] = None if here else next(found, None)
+        folder = self._found[name]
+        if folder is None:
+            raise KeyError(name)
+        return folder
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for name, folder in self._found.items() if folder is not None])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _holds(folder: Path, name: str) -> bool:
+    return is_file(folder / name / "__init__.py") or is_file(folder / f"{name}.py")
 
 
 def installed_names(folders: Sequence[Path]) -> list[str]:

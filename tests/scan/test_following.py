@@ -1,4 +1,4 @@
-"""Packages that are followed on request, and that others are not."""
+"""Packages that are followed on request, or from what one file compiles, and that others are not."""
 
 from __future__ import annotations
 
@@ -68,6 +68,27 @@ def places(diagnosis: Diagnosis) -> list[tuple[str, int, str, str]]:
 
 def test_by_default_packages_are_not_followed(project: Path) -> None:
     assert scan("src").findings == scan("src/model.py").findings == ()
+
+
+def test_of_one_file_that_compiles_something_they_are(project: Path) -> None:
+    """Only what every trace comes to is said, with the line of the file that leads there."""
+    unsure = "    if x.sum() > 0:\n        print('positive')\n    return x\n"
+    ops = project / ".venv/lib/python3.11/site-packages/acme_nn/ops.py"
+    ops.write_text(
+        f"def act(x, flag=None):\n    if flag:\n        print('flag')\n    return late(x)\n\n\ndef late(x):\n{unsure}"
+    )
+    model = project / "src/model.py"
+    model.write_text(MODEL.format(block="Block") + "\n\nnet = torch.compile(Net())\n")
+    first, again = (scan("src/model.py", cache=project / "cache") for _ in range(2))
+    assert places(first) == [("layers.py", 7, "warning", "third-party"), ("ops.py", 8, "warning", "third-party")]
+    assert {f.message.partition(":")[0] for f in first.findings} == {"in a library, called from your line 12"}
+    assert first.findings == again.findings and exit_code(first) == 0
+    ops.write_text("def act(x):\n    return x\n")
+    assert places(scan("src/model.py", cache=project / "cache")) == [("layers.py", 7, "warning", "third-party")]
+    # A folder is the user's own code; what lies beside the file comes before what is installed.
+    assert scan("src").findings == ()
+    (project / "src/acme_nn.py").write_text("class Block:\n    def __call__(self, x):\n        return x\n")
+    assert scan("src/model.py").findings == ()
 
 
 @pytest.mark.parametrize("block", ["Block", "acme_nn.Block", "acme_nn.layers.Block"])

@@ -12,6 +12,7 @@ from graphdoctor.scan.followed_packages import marked
 from graphdoctor.scan.notebooks import cells_of
 from graphdoctor.scan.source_texts import Sources, read_texts
 from graphdoctor.scan.static_pass import static_pass
+from graphdoctor.scan.steps.libraries import Called, called_libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Analysed:
-    """``static`` as it was found, and its ``findings`` with those of followed packages marked.
+    """``static`` as it was found, and its ``findings`` with those of followed packages marked, and ``called``.
 
     ``cells`` are those of the notebooks, by shown path, as they were before a fix is written, which moves the lines.
     """
@@ -38,6 +39,7 @@ class Analysed:
     sources: Sources
     cells: dict[str, Cells]
     seconds: float
+    called: Called
 
 
 def analyse(plan: StaticPlan, stdin: bytes | None, session: Session) -> Analysed:
@@ -94,7 +96,9 @@ def _analysed(plan: StaticPlan, stdin: bytes | None, session: Session, started: 
         lambda done: session.progress(f"reading {count} files: {done}") if count > 1 else None,
         session.interrupts,
     )
-    sources = read_texts((*work.files, *((file, path) for path, file in static.helpers.items())), work.unsaved)
+    called = called_libraries(plan.libraries, plan.rules, plan.cache)
+    helpers = ((file, path) for path, file in static.helpers.items())
+    sources = read_texts((*work.files, *helpers, *called.files), work.unsaved)
     cells = cells_of(sources, stdin)
-    findings = marked(static.findings, static.helpers, plan.followed)
-    return Analysed(static, findings, sources, cells, time.monotonic() - started)
+    findings = (*marked(static.findings, static.helpers, plan.followed), *called.findings)
+    return Analysed(static, findings, sources, cells, time.monotonic() - started, called)

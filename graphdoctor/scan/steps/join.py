@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.diagnosis.fingerprint import with_fingerprints
 from graphdoctor.scan.filtering import Selection, kept, unused_comments
 from graphdoctor.scan.source_texts import Sources, lines_of, read_texts
+from graphdoctor.scan.steps.libraries import seen
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
@@ -40,6 +41,7 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
 
         texts = by_line.rule_texts(catalog.rules())
         findings = by_line.join(findings, ran.runs, texts, by_line.of_fullgraph(plan.rules.loaded.rules))
+        findings = seen(findings, analysed.called)
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import confirmed
 

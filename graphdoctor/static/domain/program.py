@@ -263,7 +263,7 @@ class Project:
 
     def __init__(self, unsaved: Mapping[Path, str] | None = None, followed: Mapping[str, Path] | None = None) -> None:
         self._unsaved = unsaved or {}
-        self.followed = followed or {}
+        self.followed = followed if followed is not None else {}
         self._sources: dict[Path, SourceModule | None] = {}
         self._resolved: dict[Path, Path] = {}
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}

@@ -68,7 +68,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         results: list[Value] = []
         for option in callee.options:
             # Settings decide which of several is called; an object that a library made is not assumed to be the one.
-            with interpreter.path(untaken=scanned and isinstance(option, ExternalObject)):
+            with interpreter.path(conditional=True, untaken=scanned and isinstance(option, ExternalObject)):
                 results.append(apply(interpreter, node, option, args, kwargs, used))
         result = join(*results)
     if not used:

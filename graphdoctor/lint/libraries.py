@@ -1,0 +1,124 @@
+"""What breaks in installed packages that one file calls from what it compiles, without being asked to follow them.
+
+The file is interpreted once more for that, with its packages followed as far as a budget allows, so what is said of the
+file itself does not depend on them. Only what every trace comes to is said: with which settings the user calls a
+library, its source does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from graphdoctor.lint.engine import OUTSIDE, Audience, Checks, contained, finding_at, module_of
+from graphdoctor.lint.result import FileResult, PathOf
+from graphdoctor.model.findings import Finding, ScannedFile
+from graphdoctor.source.errors import SourceError
+from graphdoctor.static.domain.events import Event
+from graphdoctor.static.domain.program import Project, looked_at
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.regions import interpret
+from graphdoctor.static.rule import Hit, Rule
+from graphdoctor.syntax import parse_check
+from graphdoctor.syntax.garbage_collection import collector_paused
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.recursion_limit import deep_recursion
+
+#: Steps of the interpreter, and bytes of source: together less than a second.
+MOST_STEPS = 60_000
+MOST_TEXT = 600_000
+
+
+def called_libraries(
+    file: Path, path: str, rules: tuple[Rule, ...], packages: Mapping[str, Path], path_of: PathOf
+) -> FileResult:
+    """What surely breaks in ``packages``, by name the folders that hold them, when ``file`` runs what it compiles.
+
+    Nothing where the file does not say what is compiled. ``path_of`` says how files of packages are shown.
+    """
+    project = _Frugal(packages)
+    scanned = ScannedFile(path, 0, "scanned")
+    with collector_paused():
+        try:
+            text, encoding = project.read(file)
+            source = SourceModule(path, file, text, encoding, parse_check.check(text))
+        except SourceError:
+            return FileResult(scanned)
+        project.add(source)
+        module = module_of(source)
+        audience = _WaysIn(Checks(rules))
+        interpreter = Interpreter(project, audience, OUTSIDE)
+        interpreter.most_steps = MOST_STEPS
+        audience.interpreter = interpreter
+        with deep_recursion(), contained([]):
+            interpret(interpreter, module, audience.compiles)
+        found = () if interpreter.assumed else tuple(_findings(audience, packages, path_of))
+        helpers = {finding.location.path: finding_file for finding, finding_file in found}
+        paths = looked_at(project, module)
+        module.break_reference_cycles()
+        project.close()
+    return FileResult(scanned, tuple(finding for finding, _ in found), helpers=helpers, looked_at=paths)
+
+
+class _Frugal(Project):
+    """Reads files until it has read enough; what it did not read is not known."""
+
+    def __init__(self, packages: Mapping[str, Path]) -> None:
+        super().__init__(followed=packages)
+        self._left = MOST_TEXT
+
+    def read(self, file: Path) -> tuple[str, str]:
+        if self._left < 0:
+            raise SourceError("is not read")
+        text, encoding = super().read(file)
+        self._left -= len(text)
+        return text, encoding
+
+
+class _WaysIn(Audience):
+    """Notes of each hit from which line of the file the code around it was called."""
+
+    interpreter: Interpreter
+
+    def __init__(self, checks: Checks) -> None:
+        super().__init__(checks, [])
+        self.lines: dict[int, int] = {}
+
+    def receive(self, event: Event) -> bool:
+        known = len(self.hits)
+        ends = super().receive(event)
+        for _, hit in self.hits[known:]:
+            line = self._line()
+            if line is not None:
+                self.lines.setdefault(id(hit.place), line)
+        return ends
+
+    def _line(self) -> int | None:
+        main = self.interpreter.main
+        for frame in reversed(self.interpreter.frames):
+            if frame.module is main and main is not None:
+                return main.source.location(frame.statement).line
+        return None
+
+
+def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) -> list[tuple[Finding, Path]]:
+    found = []
+    for place in audience.places():
+        hit = next(filter(_always, place.hits), place.hits[0])
+        module, line = hit.event.site.module, audience.lines.get(id(hit.place))
+        file = module.file.resolve()
+        sure = any(map(_always, place.hits))
+        shown = path_of(file) if sure and line is not None and place.rule.severity == "error" else None
+        inside = any(file.is_relative_to((folder / name).resolve()) for name, folder in packages.items())
+        if shown is None or not inside or not place.rule.gb_ids:
+            continue
+        said = replace(hit, message=f"in a library, called from your line {line}: {hit.message}")
+        finding = finding_at(place, said, replace(module.location(hit.place), path=shown), module)
+        found.append((replace(finding, owner="third-party", severity="warning"), file))
+    return found
+
+
+def _always(hit: Hit) -> bool:
+    """Whether every trace comes to ``hit``, as far as the source shows."""
+    return hit.confidence != "possible" and not hit.severity and not hit.event.site.conditional
