@@ -104,7 +104,7 @@ def helps(diagnosis: Diagnosis) -> bool:
 
 
 def mends(diagnosis: Diagnosis) -> frozenset[str]:
-    """The fingerprints of the findings that are no more with the verified fixes applied."""
+    """The fingerprints of the findings that the verified fixes remove."""
     result = diagnosis.verification
     if result is None or not helps(diagnosis):
         return frozenset()

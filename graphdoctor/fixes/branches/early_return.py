@@ -68,7 +68,7 @@ def _pairs(
 def _chosen(
     one: cst.BaseExpression, other: cst.BaseExpression, between: Sequence[cst.Assign], flat: Flat, under: Under
 ) -> str:
-    """The choice between two values; what the first reads may be another behind the lines ``between``."""
+    """The choice between two values; the lines ``between`` may rebind names that the first reads."""
     editor = flat.editor
     early = editor.code(one)
     is_constant = names(one) <= {"None", "True", "False"}

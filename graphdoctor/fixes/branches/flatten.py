@@ -135,7 +135,7 @@ class Flat:
             self._block(orelse.body, under)
 
     def _python_if(self, node: cst.If, under: Under | None, depth: int) -> None:
-        """A branch inside a side that no tensor decides stays one."""
+        """A branch inside a side that depends on no tensor stays a branch."""
         if under is None:
             raise Refuse(f"it is not clear which part of `{self.editor.code(node.test)}` is tensor data")
         branch_arms.check_calls(node.test, self.editor)
@@ -293,7 +293,7 @@ class Flat:
         return self.editor.fresh("condition" if self._names == 1 else f"condition{self._names}")
 
     def fresh(self, name: str) -> str:
-        """A name that neither the file nor this rewrite has."""
+        """A name that is used neither in the file nor by this rewrite."""
         number = sum(line.startswith(name) for line in self._lines)
         return self.editor.fresh(f"{name}{number + 1}" if number else name)
 

@@ -91,7 +91,7 @@ def _flag(test: cst.BaseExpression) -> tuple[cst.Attribute, bool] | None:
 
 
 def _settled(flag: str, editor: Editor) -> bool:
-    """What every write to the attribute ``flag`` outside of constructors makes it. Refuses where they differ."""
+    """The value that every write outside of constructors gives the attribute ``flag``. Refuses where they differ."""
     found = {_truth(value) for node, value in _writes(flag, editor) if not _in_constructor(node, editor)}
     if len(found) != 1:
         raise Refuse(f"`{flag}` is not shown to be set once and for all")

@@ -204,7 +204,7 @@ def _flags_around(name: str, loop: cst.For, conditions: Conditions) -> Iterator[
 
 
 def _denied(test: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What ``not`` stands before."""
+    """The operand of ``not``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return test.expression
     return None

@@ -89,7 +89,7 @@ def check_unchanged(flag: cst.BaseExpression, loop: cst.For) -> None:
 
 
 def one_bool(condition: Condition) -> Condition:
-    """The truth of a tensor of one element, which the tensor part is made to be; of more there is no truth either."""
+    """The tensor part as one bool; where it has several elements, Python's test raises, too."""
     if condition.scalar:
         return condition
     return replace(condition, tensor=f"({condition.tensor}).reshape(())", scalar=True)

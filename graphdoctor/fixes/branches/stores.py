@@ -12,7 +12,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.domain.values import Tensor
 
-#: What methods that only write make, by the code of their receiver and arguments.
+#: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
 _SYMBOLS: dict[type[cst.BaseAugOp], str] = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
@@ -34,7 +34,7 @@ def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | Non
     twin = name.removesuffix("_")
     if twin == name or twin not in PURE:
         return None
-    # A copy, for what a gradient needs of the tensor is written over.
+    # A copy, because a gradient may need the tensor that is overwritten.
     return editor.code(target), f"{editor.code(target)}.clone().{twin}({arguments})"
 
 

@@ -99,7 +99,7 @@ def _params(function: cst.FunctionDef) -> Sequence[cst.Param]:
 def _with_functions(
     loop: cst.While, text: str, steps: Sequence[tuple[str, cst.BaseExpression]], carried: Sequence[str], editor: Editor
 ) -> str:
-    """The loop by two local functions. What a round gives must be no input of it, so what may be one is copied."""
+    """The loop by two local functions. A round must not return one of its inputs, so what may be one is copied."""
     goes_on, one_round = editor.fresh("goes_on"), editor.fresh("one_round")
     arguments = ", ".join(carried)
     copied = {name for name, value in steps if isinstance(value, cst.Name)}

@@ -134,7 +134,7 @@ def _compared(node: cst.Comparison, editor: Editor) -> Term | None:
 def _unconverted(node: cst.BaseExpression, editor: Editor) -> tuple[Term | None, bool]:
     """The term of a tensor, also of one that Python reads a number from, and whether it does."""
     if isinstance(node, cst.Name):
-        # It was computed before, so that it can be is no question, nor what the name of its tensor stands for now.
+        # It was computed before: it does not raise, and the name of its tensor may be rebound since.
         found = _definition(node, editor)
         if found is None:
             return None, False

@@ -16,7 +16,7 @@ _FACTORIES = words("""
 
 
 def device_arguments(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """Each factory in the block gets ``device=``, and the block is no block any more.
+    """Each factory in the block gets ``device=``, and the ``with`` is removed.
 
     Raises Refuse where it does not fit.
     """

@@ -102,7 +102,7 @@ def _is_dtype(argument: cst.Arg) -> bool:
 
 
 def _are_whole(value: Value) -> bool:
-    """A list, tuple or size of whole numbers: of these a tensor rounds none."""
+    """A list, tuple or size of whole numbers: which a tensor holds exactly."""
     return all(
         (isinstance(o, PythonValue) and o.kind == "size")
         or (

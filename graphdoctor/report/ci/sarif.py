@@ -152,7 +152,7 @@ def _region(edit: Edit) -> Json:
 
 
 def _artifact(path: str) -> Json:
-    """A URI, so every character outside ASCII is percent-encoded, as are those that mean something in one."""
+    """A URI, so every character outside ASCII is percent-encoded, as are the reserved ones."""
     try:
         raw = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -38,7 +38,7 @@ def change(finding: Finding, comparison: Comparison | None) -> str:
 
 
 def groups(findings: Iterable[Finding], comparison: Comparison | None) -> tuple[Group, ...]:
-    """The properties in which ``findings`` differ; one that all of them share is nothing to filter by."""
+    """The properties in which ``findings`` differ; a property that all of them share is left out."""
     shown = tuple(findings)
     changes = sorted((change(f, comparison) for f in shown), key=lambda value: value != "new")
     names = {finding.rule: f"{finding.rule} {finding.name}" for finding in shown}

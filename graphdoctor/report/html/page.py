@@ -50,7 +50,7 @@ def render(diagnosis: Diagnosis) -> str:
     shown = printable(diagnosis)
     order = _by_importance(shown)[:_FINDINGS]
     heads = roots(shown.findings)
-    # What has one cause stands together.
+    # Findings with one cause are shown together.
     place = {number: (min(heads[number], number), number) for number in order}
     anchors = _anchors(shown)
     cards = {number: _card(shown, number, heads, anchors) for number in sorted(order, key=place.__getitem__)}
@@ -197,7 +197,7 @@ def _digest(text: str) -> str:
 
 
 def _next(shown: Diagnosis) -> str:
-    """The command that comes after a page without anything to mend."""
+    """The next command to run where nothing is to be fixed."""
     return shlex.join(["graphdoctor", "bench", shown.files[0].path if len(shown.files) == 1 else "FILE"])
 
 
