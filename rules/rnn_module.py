@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.capture import trace_recurrent
 from graphdoctor.static.domain.events import Call, GetAttr
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import TorchModule
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code
 
@@ -187,6 +189,10 @@ def _cost(event: Call | GetAttr) -> str:
     if event.site.whole_frame:
         return f"`{event.site.whole_frame}` runs uncompiled as a whole"
     return f"`{event.site.function}` runs uncompiled from here on"
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return trace_recurrent(hit, editor)
 
 
 @cache

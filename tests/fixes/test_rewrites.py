@@ -80,6 +80,9 @@ REWRITTEN = {
                        + "    m = x[:, 0] > 0\n    y = x * 2\n    y[m] = g(x[m])\n    return y\n", "    new = g(picked(x))\n"),
     "nonzero": (HEAD + F + "    return torch.nonzero(x > 0).sum()\n",
                 "torch._dynamo.config.capture_dynamic_output_shape_ops = True"),
+    "item_none": (HEAD + F + "    n = int((x[0] > 0).sum()) if x.numel() > 0 else 0\n    if n is None or isinstance(n, str):\n        return x\n"
+                  "    try:\n        return x.new_zeros(n).sum() + x\n    except RuntimeError:\n        if n > 3:\n            raise ValueError from None\n"
+                  "        raise\n", "torch._dynamo.config.capture_scalar_outputs = True"),
     "item_size": (HEAD + F + "    n = int((x[0] > 0).sum())\n    return x[:, :n]\n",
                   "torch._dynamo.config.capture_scalar_outputs = True"),
     "random": ("import random\n" + HEAD + F + "    return x * random.random()\n", "random.uniform(0.0, 1.0)"),

@@ -1,8 +1,9 @@
-"""Dynamo's settings that record numbers and shapes which depend on data, where no rewrite of the code fits.
+"""Dynamo's settings that trace what it leaves out by default, where no rewrite of the code fits.
 
 Measured on torch 2.13: with ``capture_scalar_outputs`` an ``.item()`` becomes a symbol of the graph, with
 ``capture_dynamic_output_shape_ops`` so does the size of a ``nonzero``; ``fullgraph=True`` sets both (since 2.10).
-A branch on such a number still breaks.
+A branch on such a number still breaks. With ``allow_rnn`` recurrent layers are traced, which is
+slow to compile for long sequences.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _REASON = (
 )
 _PATCH = "@torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True)"
 _PATCHED = "The code stays as it is; while this function is traced, numbers of its arguments are recorded (torch 2.8)."
+_RECURRENT = (
+    "The code stays as it is; `torch._dynamo.config.allow_rnn` is set for the whole process when the file is imported: "
+    "recurrent layers are traced step by step, which compiles slowly for long sequences."
+)
 
 
 def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -73,15 +78,25 @@ def capture_shapes(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return _capture("capture_dynamic_output_shape_ops", hit, editor)
 
 
+def trace_recurrent(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Trace ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN``."""
+    return _set("allow_rnn", _RECURRENT, hit, editor)
+
+
 def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     is_truth = function is not None and function.name.value in ("__bool__", "__len__", "__index__", "__int__")
     if is_truth or branch_of(hit.place, editor) is not None or _decides(hit.place, editor):
         return Refusal("The value decides a branch, which breaks even when it is recorded.")
+    return _set(setting, _REASON.format(setting=setting), hit, editor)
+
+
+def _set(setting: str, reason: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     line = f"torch._dynamo.config.{setting} = True"
     if line in editor.module.text:
         return Refusal(f"`{line}` is already set in this file.")
-    if editor.torch_import(hit.place):
+    missing = bool(editor.torch_import(hit.place))
+    if missing and not editor.torch_names:
         return Refusal("The file does not import torch, so it is no place for a setting of torch.")
     last = _last_import(editor.module.tree)
     if last is None:
@@ -89,14 +104,15 @@ def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     place = editor.location(last)
     number = place.end_line + 1
     blank = editor.newline if editor.is_blank(number) else ""
-    edit = Edit(editor.path, (number, 1), (number, 1), f"{blank}{line}{editor.newline}")
-    return FixPlan((edit,), "unsafe", _REASON.format(setting=setting))
+    imported = f"import torch{editor.newline}" if missing else ""
+    edit = Edit(editor.path, (number, 1), (number, 1), f"{imported}{blank}{line}{editor.newline}")
+    return FixPlan((edit,), "unsafe", reason)
 
 
 def _decides(place: cst.CSTNode, editor: Editor) -> bool:
     """True when a name that the value goes to stands in the test of a later branch of the same function.
 
-    One that asks whether there is a number at all (``n is None``) knows the answer, and handlers are not traced.
+    One that asks for None or for a class knows the answer, and handlers are not traced.
     """
     statement, function = editor.statement_of(place), editor.function_of(place)
     if not isinstance(statement, cst.Assign) or function is None:
@@ -106,18 +122,22 @@ def _decides(place: cst.CSTNode, editor: Editor) -> bool:
     start = editor.location(loop if loop is not None else statement)
     branches = (n for n in walk(function) if type(n) in _DECIDING and editor.location(n) > start)
     tests = (getattr(n, _DECIDING[type(n)]) for n in branches if not _in_handler(n, editor))
-    return any(names(test) & bound and not _asks_none(test) for test in tests)
+    return any(_deciding_names(test) & bound for test in tests)
 
 
 def _in_handler(node: cst.CSTNode, editor: Editor) -> bool:
     return any(isinstance(outer, cst.ExceptHandler) for outer in editor.ancestors(node))
 
 
-def _asks_none(test: cst.CSTNode) -> bool:
-    """``n is None`` and ``n is not None``."""
-    return isinstance(test, cst.Comparison) and all(
-        isinstance(c.operator, (cst.Is, cst.IsNot)) for c in test.comparisons
-    )
+def _deciding_names(test: cst.CSTNode) -> frozenset[str]:
+    """The names in ``test`` apart from those that it only asks for None or for a class."""
+    if isinstance(test, cst.Comparison) and all(isinstance(c.operator, (cst.Is, cst.IsNot)) for c in test.comparisons):
+        return frozenset()
+    if isinstance(test, cst.Call) and called(test) == "isinstance":
+        return frozenset()
+    if isinstance(test, cst.BooleanOperation):
+        return _deciding_names(test.left) | _deciding_names(test.right)
+    return _deciding_names(test.expression) if isinstance(test, cst.UnaryOperation) else names(test)
 
 
 def _last_import(tree: cst.Module) -> cst.CSTNode | None:
