@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -13,6 +14,8 @@ from typing import Literal
 Kind = Literal["own", "third-party", "torch", "library"]
 
 _SITE = ("site-packages", "dist-packages")
+#: What stands before the name of a module: the folder of packages, or that of the standard library.
+_INSTALLED = re.compile(rf"^.*/(?:{'|'.join(_SITE)}|lib/python3\.\d+t?)/")
 
 #: How the names of code without a file begin: what torch and Python's import system make, and what is made from
 #: strings (dataclasses, attrs, decorators), which stands for the code that requested it.
@@ -83,9 +86,8 @@ class Places:
 
 
 def without_site(path: str) -> str:
-    """``path`` for a reader: of an installed file what follows the folder of all packages."""
-    folder = max((path.rfind(f"/{site}/") + len(site) + 2 for site in _SITE if f"/{site}/" in path), default=0)
-    return path[folder:]
+    """``path`` for a reader: of an installed file or one of Python's own what follows its folder of modules."""
+    return _INSTALLED.sub("", path)
 
 
 def kind_without_file(name: str) -> Kind:

@@ -19,12 +19,26 @@ def roots(findings: Sequence[Finding]) -> dict[int, int]:
     for number, finding in enumerate(findings):
         if finding.status != "refuted":
             by_path.setdefault(finding.location.path, []).append(number)
+    reach = [_reach(finding) for finding in findings]
     for numbers in by_path.values():
         for number in numbers:
-            head = next((n for n in numbers if n != number and _leads(findings[n], n, findings[number], number)), None)
+            first, last = reach[number]
+            # A file may have a thousand findings, and few of them are near to each other.
+            near = (n for n in numbers if reach[n][0] <= last and first <= reach[n][1] and n != number)
+            head = next((n for n in near if _leads(findings[n], n, findings[number], number)), None)
             if head is not None:
                 root[number] = head
     return {number: _top(number, root) for number in root}
+
+
+def _reach(finding: Finding) -> tuple[int, int]:
+    """The first and the last line that the finding marks or its fix rewrites in its file."""
+    place = finding.location
+    edits = [edit for edit in (finding.fix.edits if finding.fix else ()) if edit.path == place.path]
+    return (
+        min([place.line, *(edit.start[0] for edit in edits)]),
+        max([place.end_line, *(edit.end[0] for edit in edits)]),
+    )
 
 
 def _top(number: int, root: dict[int, int]) -> int:

@@ -87,7 +87,8 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
         return None
     one = len(safe) == 1
     which = "All fixes" if safe == fixes else f"{len(safe):,} of the {len(fixes):,} fixes"
-    which = "The fix" if len(fixes) == 1 else which
+    if len(fixes) == 1:
+        which = "The fix" if len(diagnosis.findings) == 1 else "The only fix there is"
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
     return Proof(title, {}, False, "", command(tried), "")

@@ -130,6 +130,12 @@ def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
     return ", ".join([run.target, *([f"{' and '.join(known)} mode"] if known else []), f"on {run.device}"])
 
 
+def compile_time(runs: Iterable[DynamicRun]) -> str:
+    """What the first compiled call of the slowest run took; empty where it was not measured."""
+    slowest = max((run.cost[1] for run in runs), default=0.0)
+    return f"The first call took {slowest:.1f} s, with a backend that compiles nothing." if slowest else ""
+
+
 def run_counts(run: DynamicRun) -> str:
     """``4 graphs, 3 graph breaks (2 in your code), 83 % compiled``, or what stopped the run.
 

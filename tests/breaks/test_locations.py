@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.breaks.locations import Places, function_at, own_folders, project_of
+from graphdoctor.breaks.locations import Places, function_at, own_folders, project_of, without_site
 
 PLACES = Places(
     root="/home/me/project",
@@ -36,6 +36,12 @@ def test_owner_of_a_path(path: str, kind: str) -> None:
 def test_paths_are_shown_relative_to_the_root() -> None:
     assert PLACES.show("/home/me/project/pkg/model.py") == "pkg/model.py"
     assert PLACES.show("/elsewhere/model.py") == "/elsewhere/model.py"
+
+
+def test_a_path_for_a_reader_names_no_folder_of_the_machine() -> None:
+    assert without_site("/env/lib/python3.11/site-packages/yaml/reader.py") == "yaml/reader.py"
+    assert without_site("/home/ann/.pyenv/versions/3.11.7/lib/python3.11/contextlib.py") == "contextlib.py"
+    assert without_site("src/lib/python3/model.py") == "src/lib/python3/model.py"
 
 
 def test_project_of_a_packaged_file(tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
+from graphdoctor.report.html.diff import pieces
 from graphdoctor.report.html.filters import change, groups
+from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
 from graphdoctor.report.html.pictures.strip import strip
 from graphdoctor.report.html.pictures.timeline import timelines
@@ -92,6 +94,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             sources=source_view.files(shown) if rows == _ROWS[0] else (),
             types={finding.function.partition(".")[0] for finding in shown.findings if "." in finding.function},
             clean_next=_next(shown),
+            compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
             stacks=_stacks(shown),
         )
@@ -162,6 +165,8 @@ def environment() -> Environment:
         source_lines=source_lines,
         module_rows=module_tree.rows,
         identity=id,
+        pieces=pieces,
+        plots=of_advice,
     )
     return made
 

@@ -42,7 +42,8 @@ def _report(shown: Diagnosis, groups: list[Iterator[str]], look: Look) -> str:
         *terminal.ends(shown, look),
     )
     # A headline that only counts what the last line counts is left out.
-    return blocks((*groups, terminal.files(shown, look), terminal.notes(shown, look), terminal.comparison(shown), ends))
+    compared = terminal.comparison(shown, look.columns)
+    return blocks((*groups, terminal.files(shown, look), terminal.notes(shown, look), compared, ends))
 
 
 def _file(path: str, findings: list[Finding], look: Look) -> Iterator[str]:

@@ -11,7 +11,7 @@ from graphdoctor.report.look import PLAIN, Look
 from graphdoctor.report.text import run
 from graphdoctor.report.text.closing import closing, hidden, listed
 from graphdoctor.report.text.finding import Findings
-from graphdoctor.report.text.paint import Paint, blocks, item, wrapped
+from graphdoctor.report.text.paint import Paint, blocks, hanging, item, wrapped
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis, Finding, Summary
@@ -29,7 +29,7 @@ def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
             run.measured(shown, look),
             _advice(shown, look),
             notes(shown, look),
-            comparison(shown),
+            comparison(shown, look.width),
             ends(shown, look),
         )
     )
@@ -105,12 +105,13 @@ def notes(shown: Diagnosis, look: Look) -> Iterator[str]:
         yield from wrapped(note, f"{paint('note', 'bold')}: ", 6, look.width)
 
 
-def comparison(shown: Diagnosis) -> Iterator[str]:
-    """What is new and fixed against the base."""
+def comparison(shown: Diagnosis, columns: int | None) -> Iterator[str]:
+    """What is new and fixed against the base, wrapped at ``columns``."""
     if shown.comparison is not None:
         from graphdoctor.report.text import comparison as compared
 
-        yield from compared.lines(shown)
+        for number, text in enumerate(compared.lines(shown)):
+            yield from [text] if columns is None else hanging(text.strip(), 8, columns, 2 if number else 0)
 
 
 def ends(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -184,6 +184,36 @@ def test_a_finding_opens_by_keyboard_and_its_diff_is_copied(
     assert tab.page.evaluate("navigator.clipboard.readText()") == rich.findings[0].fix.diff
 
 
+def test_what_is_removed_and_what_is_added_stand_side_by_side_where_there_is_room(
+    opened: Callable[..., Tab], page: str
+) -> None:
+    tab = opened(page, viewport={"width": 1280, "height": 900})
+    tab.page.locator("#f-f0018 summary").press("Enter")
+    # In one look, since the page may still scroll.
+    places = "[...document.querySelectorAll('#f-f0018 .pair .row')].map((row) => [row.offsetLeft, row.offsetTop])"
+    removed, added, below = tab.page.evaluate(places)
+    assert removed[0] < added[0] == below[0]
+    assert removed[1] == added[1] < below[1]
+    tab.page.set_viewport_size({"width": 390, "height": 800})
+    assert len({left for left, _ in tab.page.evaluate(places)}) == 1
+
+
+def test_a_place_opens_in_the_editor_at_the_address_that_the_reader_gives(
+    opened: Callable[..., Tab], page: str
+) -> None:
+    tab = opened(page)
+    asked: list[str] = []
+    tab.page.on("dialog", lambda dialog: (asked.append(dialog.default_value), dialog.accept("#at={path}+{line}")))
+    tab.page.locator("#f-f0018 summary").press("Enter")
+    tab.page.locator("#f-f0018 .editor").click()
+    assert tab.page.evaluate("location.hash") == "#at=model.py+18"
+    # What the page proposes names no folder of any machine, and once is enough.
+    assert asked == ["vscode://file/path/to/checkout/{path}:{line}:{column}"]
+    tab.page.locator("#f-f0021 summary").press("Enter")
+    tab.page.locator("#f-f0021 .editor").click()
+    assert (tab.page.evaluate("location.hash"), len(asked)) == ("#at=model.py+21", 1)
+
+
 def test_the_theme_is_the_systems_until_it_is_switched(opened: Callable[..., Tab], page: str) -> None:
     tab = opened(page, color_scheme="dark")
 

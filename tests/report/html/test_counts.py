@@ -12,8 +12,11 @@ import pytest
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import ModuleNode, Piece
+from graphdoctor.report.ci import sarif
 from graphdoctor.report.html import page
 from graphdoctor.report.json_format import writer
+from graphdoctor.report.markdown import document
+from graphdoctor.report.text import concise, terminal
 
 
 def _text(markup: str) -> str:
@@ -69,3 +72,36 @@ def test_the_pictures_show_as_many_graphs_and_breaks_as_the_numbers_say(measured
     ]
     # Operators are counted in one way only.
     assert not re.search(rf"\b{run['operators']} operators\b", _text(shown))
+
+
+def test_text_markdown_and_sarif_count_as_the_json_does(measured: Diagnosis) -> None:
+    data = json.loads(writer.render(measured))
+    summary, after, run = data["summary"], data["verification"], data["dynamic"][0]
+    # What the run refuted is listed by the page and Markdown's details, but not by the rest.
+    listed = [finding for finding in data["findings"] if finding["status"] != "refuted"]
+    severities = Counter(finding["severity"] for finding in listed)
+    found = f"Found {severities['error']} errors, {severities['warning']} warning and {severities['info']} note"
+    fixes = f"{after['graphs']} graph, {after['breaks']} graph breaks, fullgraph=True passes"
+    breaks = f"{run['graphs']} graphs, {len(run['breaks'])} graph breaks (2 in your code)"
+
+    text = " ".join(terminal.render(measured).split())
+    assert all(part in text for part in (summary["headline"], found, fixes, breaks))
+    assert len(re.findall(r"model\.py:\d+:\d+: (?:error|warning|info) GD", text)) == len(listed)
+    for lines in (concise.concise(measured).splitlines(), concise.grouped(measured).splitlines()):
+        assert sum(bool(re.search(r"\d+:\d+:? +(?:error|warning|info) GD", line)) for line in lines) == len(listed)
+        assert found in lines[-1]
+
+    markdown = document.render(measured)
+    values = next(line for line in markdown.splitlines() if line.startswith("| **"))
+    tiles = re.findall(r"\*\*(.*?)\*\*", values)
+    assert tiles == [
+        str(summary["breaks"]), str(summary["graphs"]), "fails", str(len(run["recompiles"])), "equal",
+        str(len(data["findings"])),
+    ]  # fmt: skip
+    assert len(re.findall(r"^\| (?:error|warning|info) \|", markdown, re.MULTILINE)) == len(data["findings"])
+    assert fixes in markdown
+
+    levels = Counter(result["level"] for result in sarif.to_dict(measured)["runs"][0]["results"])
+    assert (levels["error"], levels["warning"], levels["note"]) == tuple(
+        severities[severity] for severity in ("error", "warning", "info")
+    )

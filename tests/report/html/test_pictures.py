@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from graphdoctor.model.advice import Advice, Placement
+from graphdoctor.model.benchmark import Bench, Result, Timing
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import Frame, ModuleNode, Piece, Sweep, SweepCall
+from graphdoctor.report.html import page
+from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
 from graphdoctor.report.html.pictures.strip import strip
 from graphdoctor.report.html.pictures.timeline import timelines
@@ -75,6 +79,26 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     steps = (SweepCall(2), SweepCall(0), SweepCall(1, "x: 4 -> 5 in dimension 0"))
     run = replace(rich.dynamic[0], sweeps=(Sweep("batch 4, 5", True, 3, 2, steps=steps),))
     (drawn,) = timelines((run, replace(run, mode="train")))
-    assert drawn.title == "batch 4, 5: 2 compilations in 3 calls"
+    assert drawn.title == "batch 4, 5: 2 compilations of a function in 3 calls"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == ("call 3 compiles 1 function; x: 4 -> 5 in dimension 0",)
+
+
+def test_an_advice_has_bars_of_compilations_and_those_of_its_benchmark_with_quartiles(rich: Diagnosis) -> None:
+    placements = (
+        Placement("model", "model = torch.compile(model)", compilations=4),
+        Placement("blocks", "block.compile()", ("h.0", "h.1"), 1, setting="dynamic=True, mode=reduce-overhead"),
+        Placement("submodules", "", ("encoder",), failure="raises"),
+    )
+    timed = Result("default", "ok", timing=Timing(0.005, 0.004, 0.006, 20))
+    advice = Advice("Net", "eval", 2, placements, (1,), "No break.", bench=Bench("Net", "eval", "inductor", (timed,)))
+    counted, steps = of_advice(advice)
+    assert [(bar.value, bar.tone) for bar in counted.bars] == [("4 compilations", "info"), ("1 compilation", "accent")]
+    assert counted.bars[0].width == 4 * counted.bars[1].width
+    # The longest label has room left of the bars.
+    assert counted.left > 7 * len(counted.bars[1].label)
+    (bar,) = steps.bars
+    assert bar.low is not None and bar.high is not None and bar.low < bar.width < bar.high
+    shown = page.render(replace(rich, advice=advice))
+    assert shown.count('<path class="spread"') == 1
+    assert 'aria-label="Seconds per step: default 5 ms"' in shown

@@ -18,7 +18,10 @@ def test_new_and_fixed_one_line_each(compared: Diagnosis) -> None:
 
 
 def test_the_report_of_a_scan_has_it_too(compared: Diagnosis, rich: Diagnosis) -> None:
-    assert comparison.render(compared).rstrip() in terminal.render(compared)
+    text = terminal.render(compared)
+    assert " ".join(comparison.render(compared).split()) in " ".join(text.split())
+    # It is wrapped as the rest is.
+    assert max(map(len, text.splitlines())) <= 100
     assert "Against" not in terminal.render(rich)
 
 

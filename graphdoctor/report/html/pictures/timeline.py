@@ -53,7 +53,9 @@ def _timeline(sweep: Sweep) -> Timeline:
         title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
-    counts = f"{plural(sweep.compilations, 'compilation')} in {plural(sweep.calls, 'call')}"
+    # A call may compile many functions: the count is that of the one which is compiled most often.
+    each = " of a function" if any(step.compilations > 1 for step in sweep.steps) else ""
+    counts = f"{plural(sweep.compilations, 'compilation')}{each} in {plural(sweep.calls, 'call')}"
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
         f"{sweep.varied}: {counts}",

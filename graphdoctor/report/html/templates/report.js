@@ -103,6 +103,28 @@ for (const link of document.querySelectorAll(".permalink")) {
   link.addEventListener("click", () => navigator.clipboard?.writeText(link.href).then(() => { link.textContent = "Link copied"; }, () => {}));
 }
 
+// Opens a place in the reader's own checkout. The page knows no path of any machine: the reader says where, once.
+function address(ask) {
+  let kept = null;
+  try { kept = localStorage.getItem("graphdoctor-editor"); } catch { /* asked each time */ }
+  if (kept && !ask) return kept;
+  const given = prompt("Address that opens a file in your editor, with your checkout in it:", kept ?? "vscode://file/path/to/checkout/{path}:{line}:{column}");
+  try { if (given) localStorage.setItem("graphdoctor-editor", given); } catch { /* not kept */ }
+  return given;
+}
+
+for (const link of document.querySelectorAll(".permalink")) {
+  const button = document.createElement("button");
+  const [, path, line, column] = link.closest(".finding").querySelector(".meta code").textContent.match(/^(.*):(\d+):(\d+)$/s);
+  Object.assign(button, { type: "button", className: "editor", textContent: "Open in the editor", title: "With Shift: change the address" });
+  button.addEventListener("click", (event) => {
+    const wanted = address(event.shiftKey);
+    const parts = { path: encodeURI(path), line, column };
+    if (wanted) location.href = wanted.replace(/\{(path|line|column)\}/g, (_, name) => parts[name]);
+  });
+  link.after(button);
+}
+
 let folded = [];
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details:not([open])")];
