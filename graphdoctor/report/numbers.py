@@ -45,7 +45,8 @@ def _breaks(summary: Summary) -> Number:
 def _graphs(summary: Summary, runs: list[DynamicRun]) -> Number:
     shares = [run.compiled_share for run in runs if run.compiled_share is not None]
     several = "the most of" if len({run.graphs for run in runs}) > 1 else "in"
-    detail = f"{share(min(shares))} of the operators compiled" if shares else f"{several} {plural(len(runs), 'run')}"
+    known = len(shares) == len(runs)
+    detail = f"{share(min(shares))} of the operators compiled" if known else f"{several} {plural(len(runs), 'run')}"
     return Number("graphs", f"{summary.graphs or 0:,}", detail, "neutral" if summary.graphs else "bad")
 
 

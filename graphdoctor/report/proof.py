@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from graphdoctor.model.findings import Diagnosis
@@ -38,7 +39,8 @@ _ALONE = (
 class Proof:
     """``title`` is a sentence on how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
 
-    Where they change nothing that counts, ``after`` and ``command`` are empty.
+    Where they change nothing that counts, ``after`` and ``command`` are empty. ``caution`` says what to know before the
+    command is pasted; ``patch`` has the safe and the verified fixes alone.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Proof:
     detail: str
     command: str
     patch: str
+    caution: str = ""
 
 
 def proof(diagnosis: Diagnosis) -> Proof | None:
@@ -67,14 +70,29 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     if not helps(diagnosis):
         title = f"{fixes} {'changes' if len(result.fixes) == 1 else 'change'} nothing: {counts}"
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
+    unsafe = _unsafe(diagnosis, result.fixes)
     return Proof(
         title=f"With {fixes}: {counts}, outputs {after['outputs']}",
         after=after,
-        good=result.grade == "general" and equal is not False,
+        good=result.grade == "general" and equal is not False and not unsafe,
         detail=wording.verification_detail(result),
         command=command(diagnosis),
         patch=diagnosis.patch,
+        caution=_caution(unsafe, len(result.fixes)),
     )
+
+
+def _unsafe(diagnosis: Diagnosis, fixes: Collection[str]) -> int:
+    """How many of the fixes may do something else than the code as it is."""
+    chosen = [f for f in diagnosis.findings if f.fingerprint in fixes and is_offered(f)]
+    return sum(not may_be_written(finding, unsafe=False) for finding in chosen)
+
+
+def _caution(unsafe: int, fixes: int) -> str:
+    if not unsafe:
+        return ""
+    which = "The fix" if fixes == 1 else f"{unsafe:,} of them" if unsafe < fixes else "All of them"
+    return f"{which} may change behaviour on other inputs: read the change first."
 
 
 def safe_fixes(diagnosis: Diagnosis) -> Proof | None:

@@ -39,3 +39,10 @@ def test_fullgraph_passes_only_when_each_run_passes(rich: Diagnosis) -> None:
     assert next(number.value for number in both if number.label == "fullgraph=True") == "fails"
     alone = numbers(replace(rich, dynamic=(passing,)))
     assert next(number.value for number in alone if number.label == "fullgraph=True") == "passes"
+
+
+def test_a_share_is_that_of_all_runs_or_none(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    both = numbers(replace(rich, dynamic=(run, replace(run, mode="train", compiled_share=None))))
+    assert next(number.detail for number in both if number.label == "graphs") == "in 2 runs"

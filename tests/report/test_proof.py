@@ -49,4 +49,8 @@ def test_an_unsafe_fix_needs_its_option(rich: Diagnosis) -> None:
     fix = rich.findings[0].fix
     assert fix is not None
     unsafe = replace(rich.findings[0], fix=replace(fix, safety="unsafe"))
-    assert command(replace(rich, findings=(unsafe,))).endswith("--fix --unsafe-fixes")
+    changed = replace(rich, findings=(unsafe,))
+    assert command(changed).endswith("--fix --unsafe-fixes")
+    found = proof(changed)
+    assert found is not None and not found.good
+    assert found.caution == "The fix may change behaviour on other inputs: read the change first."

@@ -153,7 +153,8 @@ def _proof(diagnosis: Diagnosis) -> str:
     found = proof(diagnosis)
     if found is None:
         return ""
-    return f"**{escape(found.title)}.**" + (f" To apply: {code(found.command)}" if found.command else "")
+    apply = f"To apply: {code(found.command)}" if found.command else ""
+    return " ".join(part for part in (f"**{escape(found.title)}.**", escape(found.caution), apply) if part)
 
 
 def _fold(name: str, parts: Iterable[str]) -> str:

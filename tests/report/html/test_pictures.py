@@ -84,6 +84,14 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     assert drawn.changes == ("call 3 compiles 1 function; x: 4 -> 5 in dimension 0",)
 
 
+def test_two_breaks_at_one_place_are_two_cuts(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    first, *_ = rich.dynamic[0].breaks
+    run = replace(rich.dynamic[0], breaks=(first, replace(first, gb_id="GB0156")), pieces=(), graphs=2)
+    drawn = strip(replace(rich, dynamic=(run,)))
+    assert drawn is not None and [cut.number for cut in drawn.cuts] == [1, 2]
+
+
 def test_an_advice_has_bars_of_compilations_and_those_of_its_benchmark_with_quartiles(rich: Diagnosis) -> None:
     placements = (
         Placement("model", "model = torch.compile(model)", compilations=4),

@@ -97,9 +97,9 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
 
 
 def _place(entry: Break) -> tuple[object, ...]:
-    """What distinguishes one break from another: one line of the user's may lead to several places of a library."""
+    """What distinguishes one break from another: one line may have several, of its own or inside a library."""
     inner = entry.stack[-1] if entry.stack and entry.owner != "own" else None
-    return entry.path, entry.line, entry.column, inner
+    return entry.path, entry.line, entry.column, entry.gb_id, inner
 
 
 def _sites(runs: Sequence[DynamicRun]) -> list[Break]:
