@@ -37,9 +37,9 @@ the ids of breaks are not compared. Rules are written for torch 2.13; what diffe
 
 def measure(python: str) -> tuple[str, dict[str, Any]]:
     """The version of torch of an interpreter, and for each rule its number of examples and those that differ."""
-    asked = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
-    if asked.returncode != 0:
-        raise click.ClickException(f"{python} cannot import torch: {asked.stderr.strip().splitlines()[-1]}")
+    done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise click.ClickException(f"{python} cannot import torch: {done.stderr.strip().splitlines()[-1]}")
     every, found = rules(), {}
     for start in range(0, len(every), _TOGETHER):
         batch = {rule.CODE: examples(rule) for rule in every[start : start + _TOGETHER]}
@@ -48,7 +48,7 @@ def measure(python: str) -> tuple[str, dict[str, Any]]:
             differ = {name: ended or difference(name, source, ran[name]) for name, source in sources.items()}
             found[code] = {"examples": len(sources), "differ": {n: text for n, text in differ.items() if text}}
             click.echo(f"{code} {len(found[code]['differ'])} of {len(sources)} differ", err=True)
-    return asked.stdout.strip().partition("+")[0], found
+    return done.stdout.strip().partition("+")[0], found
 
 
 def _run(python: str, sources: dict[str, str]) -> tuple[dict[str, Any], str]:

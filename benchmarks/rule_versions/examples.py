@@ -61,12 +61,12 @@ def breaks(source: str) -> dict[str, list[str]]:
 
 def difference(name: str, source: str, ran: Mapping[str, Any]) -> str:
     """How what an example did under Dynamo differs from what it says; empty where it does not. Ids are not compared."""
-    said, found = list(breaks(source)), sorted(ran["breaks"], key=int)
+    expected, found = list(breaks(source)), sorted(ran["breaks"], key=int)
     raises = ["raises"] in marks(source).values()
     if bool(ran["raised"]) is not raises:
         return f"raises {shorten(ran['raised'], 120, placeholder=' ...')}" if ran["raised"] else "does not raise"
-    if found != said:
-        return f"breaks on {_lines(found)} instead of {_lines(said)}"
+    if found != expected:
+        return f"breaks on {_lines(found)} instead of {_lines(expected)}"
     if "_again_" in name and (ran["compiled"] > 1) is not ("_breaks_" in name):
         return f"compiled {ran['compiled']} times"
     return ""

@@ -86,8 +86,8 @@ def run(name: str, source: str, folder: Path, recorder: BreakRecorder, settings:
         if not (REPEAT in name and "torch.compile" in source):
             function, args = module.graphdoctor_target()
             compiled = torch.compile(function, backend="eager")
-            once = [args] * (3 if REPEAT in name else 1)
-            for arguments in module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else once:
+            calls = [args] * (3 if REPEAT in name else 1)
+            for arguments in module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else calls:
                 compiled(*arguments)
     except Exception as error:
         raised = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

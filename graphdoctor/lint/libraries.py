@@ -113,8 +113,8 @@ def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) 
         inside = any(file.is_relative_to((folder / name).resolve()) for name, folder in packages.items())
         if shown is None or not inside or not place.rule.gb_ids:
             continue
-        said = replace(hit, message=f"in a library, called from your line {line}: {hit.message}")
-        finding = finding_at(place, said, replace(module.location(hit.place), path=shown), module)
+        worded = replace(hit, message=f"in a library, called from your line {line}: {hit.message}")
+        finding = finding_at(place, worded, replace(module.location(hit.place), path=shown), module)
         found.append((replace(finding, owner="third-party", severity="warning"), file))
     return found
 

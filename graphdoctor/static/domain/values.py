@@ -111,6 +111,10 @@ class LazyText(Value):
     kind: str
 
 
+#: The ``kind`` of a ``Seq`` among arguments that stands for ``*args`` of unknown length.
+STAR = "star"
+
+
 @frozen
 class Seq(Value):
     """A list, tuple, set, generator or iterator; ``items`` when each element is known, else ``element`` for all."""
@@ -201,6 +205,10 @@ class Class(Value):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Class) and other.info is self.info
+
+
+#: Entries of ``Instance.attrs`` that are no attributes: what a container of modules holds, and the forward hooks.
+CHILDREN, HOOKS = "#children", "#hooks"
 
 
 @dataclass(eq=False)

@@ -16,7 +16,18 @@ from graphdoctor.static.domain.value_functions import (
     options,
     walk,
 )
-from graphdoctor.static.domain.values import NONE, UNKNOWN, Instance, Mapping, PythonValue, Seq, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import (
+    NONE,
+    STAR,
+    UNKNOWN,
+    Instance,
+    Mapping,
+    PythonValue,
+    Seq,
+    Tensor,
+    Unknown,
+    Value,
+)
 from graphdoctor.static.interp import definitions, expressions, iteration
 from graphdoctor.static.interp.interpreter import Frame, Interpreter
 
@@ -31,7 +42,7 @@ def passed(interpreter: Interpreter, node: cst.Call) -> tuple[tuple[Value, ...],
         value = expressions.evaluate(interpreter, arg.value)
         if arg.star == "*":
             items, element = iteration.elements(interpreter, arg.value, value)
-            args += items if items is not None else [Seq("star", None, element)]
+            args += items if items is not None else [Seq(STAR, None, element)]
         elif arg.star == "**":
             for option in options(value):
                 if isinstance(option, Mapping):
@@ -68,7 +79,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
     positional_args = list(args)
     spread: Value | None = None
     for position, arg in enumerate(positional_args):
-        if isinstance(arg, Seq) and arg.kind == "star":
+        if isinstance(arg, Seq) and arg.kind == STAR:
             spread, positional_args = arg.element, positional_args[:position]
             break
     for position, param in enumerate(positional):

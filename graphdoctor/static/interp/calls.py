@@ -12,6 +12,8 @@ from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
 from graphdoctor.static.domain.values import (
+    CHILDREN,
+    HOOKS,
     NONE,
     UNKNOWN,
     Class,
@@ -149,11 +151,11 @@ def call_instance(
     for name in named:
         if callee.info.lookup(name) is not None:
             result = call_method(interpreter, node, callee, name, args, kwargs)
-            hooks = callee.attrs.get("#hooks")
+            hooks = callee.attrs.get(HOOKS)
             return _hooked(interpreter, node, callee, hooks.items or () if isinstance(hooks, Seq) else (), args, result)
-    if "#children" in callee.attrs:
+    if CHILDREN in callee.attrs:
         return torch_functions.call_module(
-            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs["#children"]), args, kwargs
+            interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args, kwargs
         )
     return UNKNOWN
 

@@ -44,6 +44,9 @@ _DISABLE = (
 )
 _DISABLING = frozenset(map(External, _DISABLE))
 
+#: The name under which the scope of a class body has the class itself; no name of Python.
+_OWNER = "#class"
+
 
 def define_lambda(interpreter: Interpreter, node: cst.Lambda) -> Function:
     """The value of a lambda."""
@@ -82,7 +85,7 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         if "" in applied.defaults(frame.module.source.text):
             markers.add(DEFAULT_OF_LOOKUP)
         applying.append((decorator.decorator, value))
-    owner = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
+    owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):
         prefix = f"{owner.info.qualname}."
@@ -173,7 +176,7 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
     """The value that ``class`` binds."""
     frame = interpreter.frame
     bases = tuple(b for arg in node.bases for b in options(expressions.evaluate(interpreter, arg.value)))
-    outer = frame.scope.names.get("#class") if frame.scope.kind == "class" else None
+    outer = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = (
         f"{outer.info.qualname}." if isinstance(outer, Class) else "" if frame.function is None else f"{frame.name}."
     )
@@ -192,13 +195,13 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
         lookups=interpreter.project.lookups,
     )
     value = Class(info)
-    scope = Scope("class", {"#class": value}, frame.scope)
+    scope = Scope("class", {_OWNER: value}, frame.scope)
     frame.scope, saved = scope, frame.scope
     try:
         statements.run_block(interpreter, node.body)
     finally:
         frame.scope = saved
-    info.attrs = {k: v for k, v in scope.names.items() if k != "#class"}
+    info.attrs = {k: v for k, v in scope.names.items() if k != _OWNER}
     info.fields = _fields(info, node)
     for place, wrapper in zip(node.decorators, decorators, strict=True):
         for name in _effect(interpreter, place.decorator, wrapper).defaults(frame.module.source.text):

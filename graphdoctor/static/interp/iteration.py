@@ -9,6 +9,7 @@ import libcst as cst
 from graphdoctor.static.domain.events import Build, Iterate
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
+    CHILDREN,
     UNKNOWN,
     Const,
     Instance,
@@ -67,7 +68,7 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
     if isinstance(value, Instance):
         if value.info.lookup("__iter__") is not None and node is not None:
             return elements(interpreter, None, calls.call_method(interpreter, node, value, "__iter__", ()))
-        inner = value.attrs.get("#children")
+        inner = value.attrs.get(CHILDREN)
         if inner is not None:
             return _elements(interpreter, node, inner, count)
         if value.info.fields and value.info.derives("typing.NamedTuple", "collections.namedtuple"):

@@ -6,7 +6,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.program import ClassInfo
-from graphdoctor.static.domain.values import UNKNOWN, Class, Function, Instance, PythonValue, Seq, Value
+from graphdoctor.static.domain.values import CHILDREN, UNKNOWN, Class, Function, Instance, PythonValue, Seq, Value
 from graphdoctor.static.interp import calls
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.memo.summaries import object_key
@@ -58,5 +58,5 @@ def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> N
     """Subclasses of ModuleList and Sequential hold children like their base."""
     for name in info.externals:
         last = name.rpartition(".")[2]
-        if last in ("ModuleList", "Sequential") and "#children" not in instance.attrs:
-            instance.attrs["#children"] = args[0] if args and last == "ModuleList" else Seq("list", args)
+        if last in ("ModuleList", "Sequential") and CHILDREN not in instance.attrs:
+            instance.attrs[CHILDREN] = args[0] if args and last == "ModuleList" else Seq("list", args)

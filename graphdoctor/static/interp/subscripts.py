@@ -10,6 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.events import Convert, Subscript
 from graphdoctor.static.domain.value_functions import is_read, join, may_be_tensor, options
 from graphdoctor.static.domain.values import (
+    CHILDREN,
     UNKNOWN,
     Class,
     Const,
@@ -94,7 +95,7 @@ def _instance_item(
     if receiver.info.lookup("__getitem__") is not None:
         argument = join(*index) if len(index) == 1 else Seq("tuple", index)
         return calls.call_method(interpreter, node, receiver, "__getitem__", (argument,))
-    children = receiver.attrs.get("#children")
+    children = receiver.attrs.get(CHILDREN)
     if children is not None:
         return _child(interpreter, node, TorchModule("torch.nn.ModuleList", children), first)
     if receiver.info.fields and isinstance(first, Const):

@@ -22,6 +22,7 @@ from graphdoctor.static.domain.value_functions import (
 )
 from graphdoctor.static.domain.values import (
     NONE,
+    STAR,
     UNKNOWN,
     Class,
     Const,
@@ -243,7 +244,7 @@ def _enumerate(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, .
 
 
 def _zip(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
-    if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == "star":
+    if len(args) == 1 and isinstance(args[0], Seq) and args[0].kind == STAR:
         # ``zip(*pairs)``: how many pairs there are is not known, and each column holds what a pair holds.
         return Seq("iterator", None, Seq("tuple", None, iteration.elements(interpreter, None, args[0].element)[1]))
     rows = [iteration.elements(interpreter, node, a) for a in args]

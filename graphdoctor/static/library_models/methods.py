@@ -13,6 +13,8 @@ from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS
 from graphdoctor.static.domain.value_functions import is_sure_tensor, join, options, walk
 from graphdoctor.static.domain.values import (
+    CHILDREN,
+    HOOKS,
     NONE,
     UNKNOWN,
     Class,
@@ -217,11 +219,11 @@ def _object(
             target.attrs[str(first.value)] = value
             return NONE
         if name == "register_forward_hook" and not interpreter.frame.compiled:
-            known = target.attrs.get("#hooks")
-            target.attrs["#hooks"] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
-        children = target.attrs.get("#children")
+            known = target.attrs.get(HOOKS)
+            target.attrs[HOOKS] = Seq("list", (*(known.items or () if isinstance(known, Seq) else ()), first))
+        children = target.attrs.get(CHILDREN)
         if children is not None and isinstance(children, Seq) and name == "append":
-            target.attrs["#children"] = Seq("list", None, join(first, *(children.items or (children.element,))))
+            target.attrs[CHILDREN] = Seq("list", None, join(first, *(children.items or (children.element,))))
             return NONE
     if name == "compile" and not isinstance(receiver, Super):
         interpreter.emit(Compile, node, form="method", target=receiver, kwargs=kwargs, used=True)

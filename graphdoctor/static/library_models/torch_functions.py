@@ -11,6 +11,7 @@ from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Convert, Decide
 from graphdoctor.static.domain.value_functions import is_read, join, may_be_tensor, options, tensor_of, walk
 from graphdoctor.static.domain.values import (
+    STAR,
     UNKNOWN,
     Class,
     Const,
@@ -321,7 +322,7 @@ def _torch_module(qualname: str, args: tuple[Value, ...]) -> Value:
     if name == "Sequential":
         if len(args) == 1 and isinstance(args[0], Mapping):
             return TorchModule(qualname, Seq("list", tuple(v for _, v in args[0].items)))
-        unknown = any(isinstance(a, Seq) and a.kind == "star" for a in args)
+        unknown = any(isinstance(a, Seq) and a.kind == STAR for a in args)
         return TorchModule(
             qualname,
             Seq("list", None, join(*(a.element if isinstance(a, Seq) else a for a in args)))

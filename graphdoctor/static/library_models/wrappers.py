@@ -11,13 +11,13 @@ import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import UNKNOWN, Function, Seq, Value
+from graphdoctor.static.domain.values import STAR, UNKNOWN, Function, Seq, Value
 from graphdoctor.static.interp import arguments, calls
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
 #: Any arguments.
-_ARGS: tuple[Value, ...] = (Seq("star", None, UNKNOWN),)
+_ARGS: tuple[Value, ...] = (Seq(STAR, None, UNKNOWN),)
 _KWARGS: dict[str, Value] = {"**": UNKNOWN}
 
 

@@ -15,6 +15,7 @@ from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
+    STAR,
     UNKNOWN,
     Class,
     Compiled,
@@ -142,7 +143,7 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
 
 def _spread(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Seq):
-        return value.items if value.items is not None else (Seq("star", None, value.element),)
+        return value.items if value.items is not None else (Seq(STAR, None, value.element),)
     return ()
 
 

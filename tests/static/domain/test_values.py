@@ -7,8 +7,8 @@ from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_tensor,
     join,
-    keep,
     may_be_tensor,
+    narrowed_to,
     set_of,
 )
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Mapping, OneOf, PythonValue, Seq, Tensor
@@ -31,7 +31,7 @@ def test_tensors_join_to_what_holds_of_both():
 def test_a_tensor_or_none_may_be_a_tensor():
     value = join(Tensor(), NONE)
     assert may_be_tensor(value) and not is_tensor(value)
-    assert is_tensor(keep(value, lambda v: v != NONE))
+    assert is_tensor(narrowed_to(value, lambda v: v != NONE))
 
 
 def test_many_constants_become_their_kind():
@@ -43,7 +43,7 @@ def test_too_many_alternatives_are_unknown():
 
 
 def test_keep_never_empties_a_value():
-    assert keep(NONE, lambda v: v != NONE) == NONE
+    assert narrowed_to(NONE, lambda v: v != NONE) == NONE
 
 
 def test_tensors_are_found_in_containers():
