@@ -152,7 +152,10 @@ REWRITTEN = {
                 "    ok = torch.stack([(x > -9).all(), (x < 9).all()]).all()\n    x = torch.where(ok, x - 1, x)\n"
                 "    x = torch.where((x[0] > 2).any(), x + 1, x)\n"
                 "    x = torch.where(~((x.argmax() == 0) | (x.argmax() == 1)), x + 3, x)\n"),
-    "equal": (HEAD + F + "    if not torch.equal(x, x.abs()):\n        return x + 1\n    return x\n",
+    "assert_mixed": (HEAD + F + "    assert x.sum() < 99 and x.ndim == 2, ('sum', x.ndim)\n    return x * 2\n",
+                     '        assert x.ndim == 2, "assertion failed: x.sum() < 99 and x.ndim == 2"'),
+    "equal": (HEAD + F + "    if x.ndim == 2 and torch.equal(x, x.detach()):\n        x = x * 2\n"
+              "    if not torch.equal(x, x.abs()):\n        return x + 1\n    return x\n",
               "torch.where(~((x == x.abs()).all() if x.shape == x.abs().shape else torch.tensor(False)), x + 1, x)"),
     "old_forms": ("from torch.autograd import Variable\n" + HEAD + F + "    h = Variable(torch.zeros(8))\n    y = x * 2\n"
                   "    y.data = y.data.clamp(0, 1)\n    y = y + torch.ones(8, requires_grad=True)\n"

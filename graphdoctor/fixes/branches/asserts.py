@@ -10,7 +10,7 @@ import ast
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Conditions
+from graphdoctor.fixes.analysis.conditions import Conditions, conjuncts
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -132,8 +132,16 @@ def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
         message = "assertion failed: " + " ".join(editor.code(node.test).split())
     if any(isinstance(n, (cst.NamedExpr, cst.Await, cst.Yield)) for n in walk(node)):
         raise Refuse("its test assigns, awaits or yields")
-    condition = Conditions(editor, hit).split(node.test)
-    tests = [t for t in (condition.python, condition.tensor) if t]
+    conditions = Conditions(editor, hit)
+    operands = conjuncts(node.test)
+    kinds = [conditions.types.kind(operand) for operand in operands]
+    if None in kinds[next((i for i, kind in enumerate(kinds) if kind), 0) :] and any(kinds):
+        # Python behind a tensor: what has to hold together may be asserted one by one.
+        pairs = zip(operands, kinds, strict=True)
+        tests = [conditions.boolean(operand) if kind else editor.code(operand) for operand, kind in pairs]
+    else:
+        condition = conditions.split(node.test)
+        tests = [t for t in (condition.python, condition.tensor) if t]
     return [f"assert {test}, {_literal(message)}" if message else f"assert {test}" for test in tests]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import HAZARDS, RANDOM, called, calls, is_pure, root
-from graphdoctor.fixes.analysis.types import is_other
+from graphdoctor.fixes.analysis.types import COMPARERS, is_other
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -129,6 +129,7 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
             isinstance(node, cst.Call)
             and not is_pure(node, editor)
             and not _is_random(node)
+            and called(node) not in COMPARERS
             and root(node.func) != "self"
         ):
             raise Refuse(f"`{editor.code(node)}` may have side effects, and both sides would run")
