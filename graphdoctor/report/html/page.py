@@ -202,8 +202,11 @@ def _digest(text: str) -> str:
 
 
 def _next(shown: Diagnosis) -> str:
-    """The next command to run where nothing is to be fixed."""
-    return shlex.join(["graphdoctor", "bench", shown.files[0].path if len(shown.files) == 1 else "FILE"])
+    """The next command to run where nothing is to be fixed; empty where ``bench`` does not take what was scanned."""
+    paths = [file.path for file in shown.files]
+    # A target by name lies in a file that cannot be run by itself.
+    named = ":" in "".join(shown.command.split()[2:3])
+    return shlex.join(["graphdoctor", "bench", *paths]) if len(paths) == 1 and not named else ""
 
 
 def _tone(diagnosis: Diagnosis) -> Tone:

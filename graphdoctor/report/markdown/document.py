@@ -25,6 +25,7 @@ from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import numbers
 from graphdoctor.report.problems import problems
 from graphdoctor.report.proof import mends, proof
+from graphdoctor.report.unchecked import unchecked
 
 #: The first line: by it a workflow finds its own comment, to change it instead of writing another.
 MARKER = "<!-- graphdoctor -->"
@@ -116,6 +117,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
         _fixed(diagnosis.comparison, detail),
         _fold("Source lines, reasons and fixes", details),
         _fold("What the run measured", measured),
+        _fold("What was not checked", [bullets(_rows(map(escape, unchecked(diagnosis)), detail))]),
         titled("Files that could not be read", bullets(_rows(_files(diagnosis, "unreadable-file"), detail))),
         titled("Files that were not analysed completely", bullets(_rows(_files(diagnosis, "incomplete-file"), detail))),
         titled("Notes", bullets(_rows(map(escape, diagnosis.notes), detail))),

@@ -17,6 +17,7 @@ from graphdoctor.report.html import page
 from graphdoctor.report.json_format import writer
 from graphdoctor.report.markdown import document
 from graphdoctor.report.text import concise, terminal
+from graphdoctor.report.unchecked import unchecked
 
 
 def _text(markup: str) -> str:
@@ -100,6 +101,9 @@ def test_text_markdown_and_sarif_count_as_the_json_does(measured: Diagnosis) -> 
     ]  # fmt: skip
     assert len(re.findall(r"^\| (?:error|warning|info) \|", markdown, re.MULTILINE)) == len(data["findings"])
     assert fixes in markdown
+    # What the page says was not checked stands in the comment, too.
+    gaps = unchecked(measured)
+    assert gaps and all(gap.replace("_", "&#95;") in markdown for gap in gaps)
 
     levels = Counter(result["level"] for result in sarif.to_dict(measured)["runs"][0]["results"])
     assert (levels["error"], levels["warning"], levels["note"]) == tuple(
