@@ -88,7 +88,7 @@ def stays_eager(event: Event) -> bool:
     module = event.site.module
     if module.file.stem.startswith("test_") and "compile" not in module.text:
         return True
-    function = _function(module.tree, event.site.function.split("."))
+    function = function_named(event)
     if function is None:
         return False
     parameters = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
@@ -96,6 +96,11 @@ def stays_eager(event: Event) -> bool:
     parameters -= {name.value for target in bound for name in walk(target) if isinstance(name, cst.Name)}
     returned = [node.value for node in walk(function.body) if isinstance(node, cst.Return) and node.value is not None]
     return all(isinstance(value, cst.Name) and value.value in parameters for value in returned)
+
+
+def function_named(event: Event) -> cst.FunctionDef | None:
+    """The function that ``event`` is in, by its qualified name."""
+    return _function(event.site.module.tree, event.site.function.split("."))
 
 
 def _function(tree: cst.CSTNode, names: list[str]) -> cst.FunctionDef | None:

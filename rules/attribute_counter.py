@@ -24,7 +24,7 @@ from graphdoctor.static.domain.values import Class, Const, ExternalObject, Insta
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-from ._shared import code, stays_eager
+from ._shared import code, function_named, stays_eager
 
 CODE = "GD701"
 NAME = "attribute-counter"
@@ -80,6 +80,24 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.least, self.most = 0, 0
+
+    def widened(self, least, most):
+        return least, most + 1
+
+    def forward(self, x):
+        self.least = x.shape[0] // 2
+        self.most = x.shape[0] * 2
+        self.least, self.most = self.widened(self.least, self.most)
+        return x * self.least + self.most
+""",
     """\
 import torch.nn as nn
 
@@ -203,8 +221,29 @@ def _counts(event: SetAttr) -> bool:
     statement = event.site.statement
     if event.augmented or not isinstance(statement, cst.SimpleStatementLine):
         return event.augmented
+    return _depends(statement, event.node) and not _begins_anew(event)
+
+
+def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
+    """Whether what ``statement`` assigns is made from what ``target`` held."""
     assigned = [s.value for s in statement.body if isinstance(s, cst.Assign)]
-    return any(node.deep_equals(event.node) for value in assigned for node in walk(value))
+    return any(node.deep_equals(target) for value in assigned for node in walk(value))
+
+
+def _begins_anew(event: SetAttr) -> bool:
+    """Whether each call gives the attribute another value before, so that nothing depends on the last call."""
+    function = function_named(event)
+    for statement in function.body.body if function is not None else ():
+        if statement is event.site.statement:
+            break
+        if isinstance(statement, cst.SimpleStatementLine) and _assigns(statement, event.node):
+            return not _depends(statement, event.node)
+    return False
+
+
+def _assigns(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
+    assigned = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
+    return any(node.deep_equals(target) for node in assigned)
 
 
 def _is_number(value: Value) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.config.suggestions import slip
+from graphdoctor.model.findings import Severity
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use
 from graphdoctor.target_torch.log_names import LogNames, installed_logs
@@ -132,12 +133,22 @@ def check_use(event: Use) -> Hit | None:
     for name, value in step.kwargs.items():
         if name not in names.arguments and name not in ("**", "*"):
             meant = slip(name, names.arguments)
-            words = f"`set_logs` has no argument `{name}` and raises TypeError"
-            return Hit(event, words, f"did you mean `{meant}`?" if meant else "see `help(torch._logging.set_logs)`")
+            words = f"`set_logs` has no argument `{name}` and raises TypeError{_caught(event)}"
+            advice = f"did you mean `{meant}`?" if meant else "see `help(torch._logging.set_logs)`"
+            return Hit(event, words, advice, severity=_severity(event))
         wrong = _wrong_kind(name, value, names)
         if wrong:
-            return Hit(event, f"{code(event)} raises ValueError: {wrong}", "give it that")
+            words = f"{code(event)} raises ValueError{_caught(event)}: {wrong}"
+            return Hit(event, words, "give it that", severity=_severity(event))
     return None
+
+
+def _caught(event: Use) -> str:
+    return ", which is caught, so that nothing is logged" if "try" in event.site.guards else ""
+
+
+def _severity(event: Use) -> Severity | None:
+    return "warning" if "try" in event.site.guards else None
 
 
 def _variable(event: Store | Use, value: TrackedObject) -> Hit | None:
