@@ -1,6 +1,12 @@
 """What the benchmark of fixes counts."""
 
+from pathlib import Path
+
+import pytest
+
+from benchmarks.accuracy.runs import Model
 from benchmarks.fixes.case import Result, Written
+from benchmarks.fixes.cases import make
 from benchmarks.fixes.table import markdown, summary
 
 
@@ -22,3 +28,14 @@ def test_models_in_one_graph_are_told_from_those_that_only_break_less() -> None:
     text = markdown(found)
     assert "| one | 3 | 0 | yes | 2 | 0 | 1 | 1 |" in text and "| more | 1 | 2 | no | 1 | 0 | 0 | 0 |" in text
     assert "clean" not in text and "broken" not in text
+
+
+def test_models_that_broke_become_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "site" / "littlelib"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("X = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    make(Model("littlelib", "Net"), tmp_path / "cases")
+    case = tmp_path / "cases" / "Net"
+    assert (case / "littlelib" / "__init__.py").read_text() == "X = 1\n"
+    assert "return build('Net')" in (case / "sample.py").read_text()
