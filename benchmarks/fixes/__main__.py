@@ -14,7 +14,7 @@ import click
 
 from benchmarks.accuracy.environment import versions
 from benchmarks.fixes.case import SAMPLE, Result, Written, measure
-from benchmarks.fixes.table import markdown, summary
+from benchmarks.fixes.table import markdown, summary, with_tables
 
 
 @click.command(help=__doc__)
@@ -25,8 +25,16 @@ from benchmarks.fixes.table import markdown, summary
 @click.option("--timeout", default=120.0, show_default=True, help="Seconds for each run.")
 @click.option("--only-score", is_flag=True, help="Run nothing: count what WORK holds.")
 @click.option("--json", "output", type=click.Path(path_type=Path), help="Save the result here.")
+@click.option("--docs", type=click.Path(exists=True, path_type=Path), help="Put the tables into this page.")
 def main(
-    cases: Path, work: Path, only: tuple[str, ...], mode: str, timeout: float, only_score: bool, output: Path | None
+    cases: Path,
+    work: Path,
+    only: tuple[str, ...],
+    mode: str,
+    timeout: float,
+    only_score: bool,
+    output: Path | None,
+    docs: Path | None,
 ) -> None:
     work.mkdir(parents=True, exist_ok=True)
     results = []
@@ -45,6 +53,8 @@ def main(
     click.echo(markdown(found))
     if output:
         output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if docs:
+        docs.write_text(with_tables(docs.read_text(encoding="utf-8"), markdown(found)), encoding="utf-8")
 
 
 def _load(file: Path) -> Result:

@@ -1,4 +1,4 @@
-"""Models of transformers and diffusers as cases of benchmarks.fixes: ``python -m benchmarks.fixes.cases CASES MODEL...``
+"""Models of transformers and diffusers as cases: ``python -m benchmarks.fixes.cases CASES MODEL...``
 
 MODEL is as in benchmarks.accuracy (``transformers.FlaubertModel``). With --runs, those that broke in the runs that
 ``python -m benchmarks.accuracy models RUNS`` recorded. Each gets a copy of its library, which counts as user code.

@@ -9,6 +9,8 @@ from typing import Any
 
 from benchmarks.fixes.case import Result
 
+#: What stands around the tables in a page.
+BEGIN, END = "<!-- python -m benchmarks.fixes -->", "<!-- end -->"
 LABELS = ("safe", "verified", "unsafe")
 
 
@@ -30,6 +32,13 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "fixes_by_rule": _by_rule(breaking),
         "cases": [asdict(r) for r in results],
     }
+
+
+def with_tables(page: str, tables: str) -> str:
+    """``page`` with ``tables`` between the marks that it has for them."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{tables}{END}{after}"
 
 
 def _by_rule(results: Sequence[Result]) -> dict[str, dict[str, int]]:

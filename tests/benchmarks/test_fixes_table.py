@@ -7,7 +7,7 @@ import pytest
 from benchmarks.accuracy.runs import Model
 from benchmarks.fixes.case import Result, Written
 from benchmarks.fixes.cases import make
-from benchmarks.fixes.table import markdown, summary
+from benchmarks.fixes.table import BEGIN, END, markdown, summary, with_tables
 
 
 def test_models_in_one_graph_are_told_from_those_that_only_break_less() -> None:
@@ -28,6 +28,8 @@ def test_models_in_one_graph_are_told_from_those_that_only_break_less() -> None:
     text = markdown(found)
     assert "| one | 3 | 0 | yes | 2 | 0 | 1 | 1 |" in text and "| more | 1 | 2 | no | 1 | 0 | 0 | 0 |" in text
     assert "clean" not in text and "broken" not in text
+    page = f"Before\n{BEGIN}\nold\n{END}\nafter\n"
+    assert with_tables(page, "new\n") == f"Before\n{BEGIN}\nnew\n{END}\nafter\n"
 
 
 def test_models_that_broke_become_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
