@@ -206,6 +206,8 @@ REWRITTEN = {
     "level": ("import logging\n" + HEAD + "log = logging.getLogger('n')\n\n\n" + F
               + "    if log.isEnabledFor(logging.DEBUG):\n        log.debug('%s', x.mean())\n    return x * 2\n",
               "if not torch.compiler.is_compiling() and log.isEnabledFor(logging.DEBUG):"),
+    "random_choice": ("import random\n" + HEAD + F + "    k = random.choice([1, 2, 3])\n    return x * k\n",
+                      "k = torch.tensor([1, 2, 3]).take(torch.as_tensor(random.randint(0, 2)))"),
     "draw": ("import random\n" + HEAD + F + "    p = random.random()\n    if p < 0.5:\n        x = x.flip(0)\n"
              "    for step in range(3):\n        if random.random() < 0.5:\n            continue\n        x = x + step\n"
              "    return x\n",

@@ -118,7 +118,7 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
         return True
     if name.startswith(GRADIENT_OF):
         return "gradients" in known
-    if "early" in known and name.startswith(RANDOM):
+    if "early" in known and (name.startswith(RANDOM) or (name.startswith("parameter ") and name not in before)):
         return True
     if "early" in known and name.startswith(STATE) and name.endswith(".training"):
         # What is made with the module follows its train() and eval().

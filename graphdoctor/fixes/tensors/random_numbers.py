@@ -12,6 +12,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _SAME = "In eager the same number is drawn; under compile it is drawn when the call begins."
@@ -27,6 +28,26 @@ def traced_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(call, cst.Call) or editor.code(call.func) != "random.random" or call.args:
         return _OTHER_STREAM
     return FixPlan((editor.replace(call, "random.uniform(0.0, 1.0)"),), "unsafe", _SAME)
+
+
+def traced_choice(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``random.choice([1, 2, 3])`` in arithmetic with tensors becomes an element of a tensor, at a traced place.
+
+    CPython: ``choice(s)`` is ``s[_randbelow(len(s))]``, ``randint(0, n)`` is ``_randbelow(n + 1)``.
+    """
+    call = hit.place
+    if not isinstance(call, cst.Call) or editor.code(call.func) != "random.choice" or len(call.args) != 1:
+        return _OTHER_STREAM
+    items = call.args[0].value
+    if not isinstance(items, (cst.List, cst.Tuple)) or not items.elements:
+        return _OTHER_STREAM
+    if not all(isinstance(e.value, (cst.Integer, cst.Float)) for e in items.elements):
+        return Refusal("What is chosen from are not numbers that are written out, so no tensor holds them.")
+    place = f"torch.as_tensor(random.randint(0, {len(items.elements) - 1}))"
+    flow = Flow(hit, editor)
+    text = f"torch.tensor({editor.code(items)}).take({place})"
+    flow.follow(call, text)
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", f"A 0-d tensor takes its place. {_SAME}")
 
 
 def choose_by_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
