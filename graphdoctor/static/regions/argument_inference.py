@@ -9,10 +9,16 @@ import libcst as cst
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
 from graphdoctor.syntax.walk import walk
 
+#: Attributes of tensors that modules, trainers and loaders have too.
+OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_grad_ add")
 
-def uses(body: cst.BaseSuite | cst.BaseExpression) -> tuple[set[str], set[str]]:
+
+def uses(
+    body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
+) -> tuple[set[str], set[str]]:
     """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
-    and those that are used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``.
+    and those that are used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``. ``evidence``: the attributes
+    that count.
     """
     found: set[str] = set()
     against: set[str] = set()
@@ -20,7 +26,7 @@ def uses(body: cst.BaseSuite | cst.BaseExpression) -> tuple[set[str], set[str]]:
     misleading: set[int] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Attribute and type(child.value) is cst.Name:
-            if child.attr.value in TENSOR_EVIDENCE and id(child) not in misleading:
+            if child.attr.value in evidence and id(child) not in misleading:
                 found.add(child.value.value)
         elif type(child) is cst.Call:
             # It comes before what it calls.

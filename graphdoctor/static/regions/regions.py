@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
@@ -32,6 +33,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter
+from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.public_names import public_names
@@ -318,9 +320,15 @@ _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are."""
+    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are.
+
+    What has a ``device`` may as well be a model, a loader or a trainer, which users do not compile a function of.
+    """
     assumed = assumed_arguments(interpreter, function)
-    return any(tensor.is_known for value in assumed.values() if (tensor := tensor_of(value)) is not None)
+    found = {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}
+    body = function.info.body
+    annotated = {p.name.value for p in definitions.parameters(function.info.node.params) if p.annotation is not None}
+    return bool(found - (uses(body)[0] - uses(body, TENSOR_EVIDENCE - OF_MODULES)[0] - annotated))
 
 
 def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:

@@ -159,3 +159,22 @@ def test_public_functions_may_not_cost_more_than_they_are_worth(events, monkeypa
     monkeypatch.setattr("graphdoctor.static.regions.regions._MOST_STEPS", 5)
     found = events(SOLVER + "\n    __all__ = ['solve']\n", everywhere=True)
     assert functions(found) == []
+
+
+@pytest.mark.parametrize(
+    ("use", "entered"),
+    [("x = data.view(-1)", True), ("x = data.sum()", True), ("x = torch.rand(4, device=data.device)", False)],
+)
+def test_a_device_alone_makes_no_tensor(events, use, entered):
+    found = events(
+        f"""
+        import torch
+
+        def run(data):
+            {use}
+            return x if x.max() > 0 else -x
+
+        __all__ = ["run"]
+        """
+    )
+    assert (functions(found) == ["run"]) is entered
