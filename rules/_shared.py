@@ -58,6 +58,28 @@ def asks_training(test: cst.BaseExpression) -> bool:
     return isinstance(operand, cst.Attribute) and operand.attr.value == "training"
 
 
+def asks_for_elements(test: cst.BaseExpression) -> bool:
+    """True for ``len(x) > 1 and ...``, ``x.numel() > 0 and ...``, ``i < len(x) and ...``: most inputs have elements."""
+    if not isinstance(test, cst.BooleanOperation) or not isinstance(test.operator, cst.And):
+        return False
+    compared = test.left
+    if not isinstance(compared, cst.Comparison) or len(compared.comparisons) != 1:
+        return False
+    operator, other = compared.comparisons[0].operator, compared.comparisons[0].comparator
+    if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
+        return _counts_elements(other) and isinstance(compared.left, (cst.Name, cst.Integer))
+    few = isinstance(other, cst.Integer) and other.evaluated_value <= 1
+    return few and isinstance(operator, (cst.GreaterThan, cst.NotEqual)) and _counts_elements(compared.left)
+
+
+def _counts_elements(node: cst.BaseExpression) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute):
+        return node.func.attr.value == "numel"
+    return isinstance(node.func, cst.Name) and node.func.value == "len"
+
+
 def in_assert(event: Event) -> bool:
     """True when the statement of ``event`` is an ``assert``."""
     statement = event.site.statement

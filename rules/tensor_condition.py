@@ -39,7 +39,7 @@ from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Va
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-from ._shared import asks_training, certainty, code, consequence, in_assert, only_raises
+from ._shared import asks_for_elements, asks_training, certainty, code, consequence, in_assert, only_raises
 
 CODE = "GD201"
 NAME = "tensor-condition"
@@ -74,6 +74,12 @@ SUGGESTIONS = {
 }
 
 BREAKS = (
+    """\
+def f(x):
+    if len(x) > 1 and x[0].sum() > x[1].sum():  # GB0170
+        return x.flip(0)
+    return x
+""",
     """\
 def f(x):
     if x.sum() > 0:  # GB0170
@@ -279,6 +285,12 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+def f(x):
+    if len(x) > 1 and x[0].shape == x[1].shape:
+        return x.flip(0)
+    return x
+""",
     """\
 import torch
 
@@ -561,7 +573,7 @@ def _short_circuited(event: Truth) -> bool:
     test = event.branch.test
     while isinstance(test, cst.BooleanOperation):
         if any(node is event.node for node in walk(test.right)):
-            return not asks_training(test)
+            return not asks_training(test) and not asks_for_elements(test)
         test = test.left
     return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -107,3 +108,22 @@ _LAYERS = words(
     fc fc1 fc2 linear lin proj conv conv1 conv2 embedding embed norm layer net model encoder decoder head backbone
     """
 )
+
+
+#: ``x (torch.Tensor): ...``, and ``x: 1-D tensor of ...`` with few words before it.
+_DESCRIBED = re.compile(
+    r"^[ \t]*(?:(?P<typed>\w+)[ \t]*\([ \t]*:?\w*:?`?(?:torch\.)?\w*Tensor`?[^()]*\)[ \t]*:"
+    r"|(?P<plain>\w+)[ \t]*:[ \t]*(?:[\w-]+[ \t]+){0,3}(?:torch\.)?[Tt]ensor\b)",
+    re.MULTILINE,
+)
+
+
+def described(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """The names that the docstring of a function calls tensors."""
+    statements = getattr(body, "body", ())
+    first = statements[0] if statements else None
+    expression = first.body[0] if type(first) is cst.SimpleStatementLine and first.body else first
+    if type(expression) is not cst.Expr or type(expression.value) is not cst.SimpleString:
+        return set()
+    text = expression.value.evaluated_value
+    return {found["typed"] or found["plain"] for found in _DESCRIBED.finditer(text if isinstance(text, str) else "")}

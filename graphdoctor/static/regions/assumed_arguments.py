@@ -10,7 +10,7 @@ from graphdoctor.static.domain.value_functions import as_arguments, join
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Function, PythonValue, Tensor, Unknown, Value
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.static.regions.argument_inference import described, uses
 from graphdoctor.syntax.walk import walk
 
 
@@ -24,6 +24,8 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     # Only what is not annotated is judged by its use.
     tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
     tensors |= _passed_on(info, set(names) - tensors - numbers)
+    if info.name != "forward":
+        tensors |= described(info.body) - numbers
     by_custom: set[str] = set()
     if info.name == "forward":
         passed = interpreter.reached.get(id(info), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.static.regions.argument_inference import described, uses
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,23 @@ def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):
     function = module.body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[0]) is tensor
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("x (torch.Tensor): the input", {"x"}),
+        ("x (Tensor, optional): the input", {"x"}),
+        ("x (:class:`torch.Tensor`): the input", {"x"}),
+        ("y0: N-D Tensor giving the start", {"y0"}),
+        ("rtol: optional float64 tensor", {"rtol"}),
+        ("xs (List[Tensor]): the inputs", set()),
+        ("func: Function that maps a scalar Tensor to a Tensor", set()),
+        ("n (int): how many tensors", set()),
+        ("Returns a Tensor: always", set()),
+    ],
+)
+def test_what_a_docstring_calls_a_tensor(line, found):
+    source = f'def f(x, y0):\n    """Solve it.\n\n    Args:\n        {line}\n    """\n    return x\n'
+    function = cst.parse_module(source).body[0]
+    assert described(function.body) == found
