@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,8 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.branches.choose import Rewrite, first_fit
 from graphdoctor.fixes.core.apply import apply, fixed_texts, select_fixes
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.lint import engine
@@ -27,8 +28,6 @@ from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
-
-Rewrite = Callable[[Hit, Editor], FixPlan | Refusal]
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,8 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     elif isinstance(node, cst.Assert):
         event = events.Assert(node, site, value, None)
     else:
-        name = editor.code(node.func) if isinstance(node, cst.Call) else ""
-        event = events.Call(node, site, f"builtins.{name}" if name in dir(builtins) else "", (value,), {}, used=False)
+        name = dotted_name(node.func, editor) if isinstance(node, cst.Call) else ""
+        event = events.Call(node, site, name, (value,), {}, used=False)
     return Case(source, editor, Hit(event, "message", "suggestion"))
 
 
@@ -93,6 +92,22 @@ def recorded(module: SourceModule) -> Recorder:
 def make() -> Callable[..., Case]:
     """``case`` as a fixture."""
     return case
+
+
+@pytest.fixture
+def refusal() -> Callable[..., str]:
+    """Why a rewrite is not offered in a program, or in a function of a tensor that has the body that is given."""
+
+    def refuse(rewrite: Rewrite, body: str, place: tuple[type[cst.CSTNode], str], value: Value) -> str:
+        is_program = "\ndef f" in f"\n{body}" or "class Net" in body or body.startswith(("import torch", "if True"))
+        function = "import torch\n\n\ndef f(x: torch.Tensor, y=None, *, n=2):\n"
+        source = body if is_program else function + "".join(f"    {line}\n" for line in body.splitlines())
+        it = case(source, *place, value)
+        plan = first_fit(it.hit, it.editor, rewrite)
+        assert isinstance(plan, Refusal), plan
+        return plan.reason
+
+    return refuse
 
 
 @dataclass(frozen=True)

@@ -59,10 +59,10 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     name = dotted_name(call.func, editor).removeprefix("math.") if isinstance(call, cst.Call) else ""
     if not isinstance(call, cst.Call) or name not in MATH or any(a.star or a.keyword for a in call.args):
-        return Refusal("torch has no function of this name for one tensor.")
+        return Refusal("Torch has no function of this name for one tensor.")
     operands = [a.value for a in call.args]
     if len(operands) != (2 if name in MATH_OF_TWO else 1):
-        return Refusal("torch has no function of this name for one tensor.")
+        return Refusal("Torch has no function of this name for one tensor.")
     if branch_of(call, editor) is not None:
         return rewrite_any(hit, editor)
     unhandled(call, editor)
@@ -70,7 +70,7 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not is_tensor_like(first, editor):
         return Refusal(f"`{editor.code(first)}` is not known to be a tensor.")
     if name in ("atan2", "hypot") and not is_tensor_like(others[0], editor):
-        return Refusal(f"torch.{name} takes no number.")
+        return Refusal(f"`torch.{name}` takes no number.")
     arguments = [_tensor_text(first, editor), *map(editor.code, others)]
     flow = Flow(hit, editor)
     flow.follow(call, f"torch.{MATH[name]}({', '.join(arguments)})", "bool" if name.startswith("is") else "tensor")

@@ -236,7 +236,7 @@ class Flow:
         elif root(call.func) == "math" and name in MATH_OF_TWO and len(call.args) == 2 and position == 0:
             other = call.args[1].value
             if name in ("atan2", "hypot") and not is_tensor_like(other, self.editor):
-                raise Refuse(f"torch.{name} takes no number")
+                raise Refuse(f"`torch.{name}` takes no number")
             self.editor.torch_import(call)
             self.follow(call, f"torch.{MATH[name]}({text}, {self.editor.code(other)})")
         elif name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:

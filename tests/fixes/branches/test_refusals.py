@@ -1,0 +1,145 @@
+"""Why no fix is offered for branches and loops: each sentence has a program that brings it about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides
+from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.branches.cond import choose_with_cond
+from graphdoctor.fixes.branches.counters import count_in_buffer
+from graphdoctor.fixes.branches.init_flags import take_as_set
+from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.branches.while_loop import loop_in_graph
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+
+#: What the hit is at: the first node of a kind with this text in its code.
+Place = tuple[type[cst.CSTNode], str]
+#: A rewrite, the body of a function or a whole program, what the hit is at, what is known of it, and the sentence.
+Row = tuple[Rewrite, str, Place, Value, str]
+
+NET = "import torch\n\n\nclass Net(torch.nn.Module):\n"
+INIT = NET + "    def __init__(self):\n        super().__init__()\n"
+FORWARD = "\n    def forward(self, x):\n"
+FLAG = NET + FORWARD + "        "
+BOOL = Tensor("bool", 0)
+CALL: Place = (cst.Call, "")
+IF: Place = (cst.If, "")
+TERNARY: Place = (cst.IfExp, "")
+
+TABLE: list[Row] = [
+    # torch.cond.
+    (choose_with_cond, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no choice between two sides."),
+    (choose_with_cond, "if x > 0:\n    return g(x)\nreturn h(x)", IF, Tensor("bool", 1),
+     "The condition is not shown to be one bool of a tensor."),
+    (choose_with_cond, "if x.sum() > 0:\n    y = g(x)\nelse:\n    z = g(x)", IF, BOOL,
+     "The sides do not assign one name, the same in both."),
+    (choose_with_cond, "if x.sum() > 0:\n    y = g(torch.rand(2))\nelse:\n    y = g(x)", IF, BOOL,
+     "`g(torch.rand(2))` draws random numbers, which a side may not."),
+    # Loops that end or skip by data.
+    (keep_looping, "if x.any():\n    return x", IF, BOOL, "This is neither a break nor a continue."),
+    (keep_looping, "while n:\n    if x.any():\n        break", IF, BOOL,
+     "The branch does not stand in a for loop itself."),
+    (keep_looping, "for k in x:\n    if n:\n        if k.any():\n            continue\n        x = k", (cst.Call, "k.any"), UNKNOWN,
+     "The branch does not end a plain `if` on one flag."),
+    (keep_looping, "for k in x:\n    if n:\n        n = 0\n        if k.any():\n            continue\n    x = k", (cst.Call, "k.any"),
+     UNKNOWN, "The flag around the branch changes in the loop."),
+    (skip_layer, "if x.any():\n    x = n(x)", IF, BOOL, "This is no choice of whether a layer of a for loop runs."),
+    (skip_layer, "for k in x:\n    if k.any():\n        y = k\n    else:\n        y = x", IF, BOOL,
+     "This is no choice of whether a layer of a for loop runs."),
+    (skip_layer, "for k in x:\n    drop = False\n    if n:\n        if k.any():\n            drop = True\n    y = drop", (cst.Call, "k.any"),
+     UNKNOWN, "`drop` does more than decide whether a layer runs."),
+    (skip_layer, "for k in x:\n    drop = False\n    if n and g(k):\n        drop = k.any()\n    if not drop:\n        x = k",
+     (cst.UnaryOperation, "drop"), UNKNOWN, "`drop` is not set behind one flag of the loop."),
+    (skip_layer, "for k in x:\n    if n and k.any():\n        y = k", IF, UNKNOWN,
+     "A flag decides too whether the layer runs."),
+    (skip_layer, "for k in x:\n    if not (n and k.any()):\n        n = k", IF, UNKNOWN,
+     "The flag around the branch changes in the loop."),
+    # Values that may be Python ones, and code in a try.
+    (rewrite_branch, "ok = x.all() if n else True\nif ok:\n    x = x + 1\nreturn x", IF, BOOL,
+     "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),
+    (keep_looping, "for k in x:\n    if k.any():\n        break\n    x = k", IF, BOOL,
+     "The break is not the last thing in the loop, or not by tensor data alone."),
+    (keep_looping, "for k in x:\n    print(k)\n    if k.any():\n        break", IF, BOOL,
+     "Line 6 of the loop does more than assign a name."),
+    (keep_looping, "for k in x:\n    z = k\n    if k.any():\n        break\nreturn z", IF, BOOL,
+     "`z` has no value before the loop."),
+    (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k", IF, BOOL,
+     "Nothing that the loop computes is kept."),
+    # Numbers that stay tensors.
+    (rewrite_branch, "if x.sum() > int(x.mean()):\n    x = x + 1\nreturn x", IF, BOOL,
+     "torch.where does not fit: int() cuts off the fraction, which the tensor would keep."),
+    (rewrite_branch, "import torch\nfrom torch import allclose\n\n\ndef f(x: torch.Tensor):\n    if allclose(x, x):\n        return 2 * x\n    return x\n",
+     IF, UNKNOWN, "torch.where does not fit: `allclose(x, x)` is not called as a function of torch or a method."),
+    # Counters.
+    (count_in_buffer, "n += 1", (cst.Name, "n"), UNKNOWN, "The counter is not an attribute of a module of this file."),
+    (count_in_buffer, NET + FORWARD + "        self.n += 1\n", (cst.Attribute, "self.n"), UNKNOWN,
+     "The class has no `__init__` that calls the one of nn.Module."),
+    (count_in_buffer, INIT + "        self.n = first()\n" + FORWARD + "        self.n += 1\n", (cst.Attribute, "self.n"),
+     UNKNOWN, "`__init__` does not set `self.n` to a number."),
+    (count_in_buffer, INIT + "        self.n = 0\n" + FORWARD + "        self.n += 1\n        return x[self.n]\n",
+     (cst.Attribute, "self.n"), UNKNOWN, "Line 11 needs `self.n` as a Python number."),
+    # Loops.
+    (loop_in_graph, "if x > 0:\n    pass", IF, BOOL, "This is not the condition of a while loop."),
+    (loop_in_graph, "while x.any():\n    x = x / 2\nelse:\n    pass", (cst.Call, "any"), BOOL, "The loop has an else branch."),
+    (loop_in_graph, "while x.any():\n    x = (y := x)", (cst.Call, "any"), BOOL, "The loop assigns inside an expression."),
+    (loop_in_graph, "while x.any():\n    print(x)", (cst.Call, "any"), BOOL,
+     "The loop runs a call, and does more than assign names."),
+    (loop_in_graph, "while x.any():\n    x = g(x)", (cst.Call, "any"), BOOL, "`g(x)` may have side effects."),
+    (loop_in_graph, "while x.any():\n    k = x\n    x = g(k)\nreturn k", (cst.Call, "any"), BOOL,
+     "`k` has no value before the loop and is read behind it."),
+    # Flags of the first call.
+    (take_as_set, "x = x.any()", CALL, BOOL, "This is no branch on a flag."),
+    (take_as_set, "if x.any():\n    pass", CALL, BOOL, "The branch does not ask one flag of the module."),
+    (take_as_set, FLAG + "if x.any() and self.ready:\n            return x\n", (cst.Call, "x.any"), BOOL,
+     "The branch asks more than a flag of the module."),
+    (take_as_set, FLAG + "if g(x) and self.ready:\n            return x\n        self.ready.fill_(1)\n", (cst.Attribute, "self.ready"), BOOL,
+     "What the branch asks before the flag may do more than compute a value."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.fill_(1)\n        self.ready = False\n",
+     (cst.Attribute, "self.ready"), BOOL, "`ready` is not shown to be set once and for all."),
+    (take_as_set, FLAG + "if self.ready:\n            return x\n        self.ready.copy_(x.any())\n", (cst.Attribute, "self.ready"), BOOL,
+     "`ready` is set to what data decides."),
+    (take_as_set, FLAG + "if not self.ready:\n            self.ready.fill_(1)\n        else:\n            x = x + 1\n",
+     (cst.Attribute, "self.ready"), BOOL, "The branch on the flag has another side."),
+    # Conditions.
+    (rewrite_branch, "if torch.is_nonzero(x, x):\n    x = x + 1", IF, BOOL,
+     "torch.where does not fit: `torch.is_nonzero(x, x)` has no form as a tensor."),
+    (rewrite_branch, "if any([*x.unbind()]):\n    x = x + 1", IF, UNKNOWN,
+     "torch.where does not fit: `[*x.unbind()]` is not written out."),
+    (rewrite_branch, "if any([x.add_(1).sum() > 0]):\n    x = x + 1", IF, UNKNOWN,
+     "torch.where does not fit: `x.add_(1)` may have side effects, and would run more often."),
+    (rewrite_branch, "if torch.equal(x.add_(1), x):\n    x = x + 1", IF, UNKNOWN,
+     "torch.where does not fit: what torch.equal compares would be computed twice."),
+    # Early returns.
+    (choose_result, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no branch with one other side at most."),
+    (choose_result, "if x.sum() > 0:\n    x = x + 1\nreturn x", IF, BOOL, "The branch does not return a value."),
+    (choose_result, "if x.sum() > 0:\n    return x\nelse:\n    x = x + 1\n    return x", IF, BOOL,
+     "The other side does more than return a value."),
+    (choose_result, "for k in x:\n    if x.sum() > 0:\n        return x\nreturn x", IF, BOOL,
+     "The return stands in a loop or a block of its own."),
+    (choose_result, "if x.sum() > 0:\n    return x\nx = x + 1", IF, BOOL,
+     "The function does not end in the return of a value."),
+    (choose_result, "if x.sum() > 0:\n    return x, x\nreturn x, x, x", IF, BOOL,
+     "The two results have not as many values."),
+    (choose_result, "if n and x.sum() > 0:\n    return x\nreturn 2 * x", IF, UNKNOWN,
+     "Python decides whether the tensor is asked."),
+    # Sides that do several things, or only write output.
+    (rewrite_sides, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no branch of its own."),
+    (rewrite_sides, "if n and x.sum() > 0:\n    x = x + 1\nelse:\n    x = x + 2", IF, UNKNOWN,
+     "Python decides whether the tensor is asked, and there is an else."),
+    (leave_out_branch, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no branch of its own."),
+    (leave_out_branch, "if x.any():\n    g(x)", IF, BOOL, "A side runs `g(x)`, which is not known to be output alone."),
+    (leave_out_branch, "if (k := x.any()):\n    print(1)", IF, BOOL,
+     "The branch awaits, yields or assigns inside an expression."),
+    (leave_out_branch, "if x.any():\n    k = 1\nreturn k", IF, BOOL, "`k` is used outside of the branch."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0].__name__}-{row[4][:40]}")
+def test_refusal(refusal: Callable[..., str], row: Row) -> None:
+    *program, sentence = row
+    assert refusal(*program) == sentence

@@ -1,0 +1,182 @@
+"""Why no fix is offered for what Python does around tensors: each sentence has a program that brings it about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
+from graphdoctor.fixes.python.checks import check_in_graph, constant_check
+from graphdoctor.fixes.python.contexts import attention_backends, skip_context
+from graphdoctor.fixes.python.defaults import default_for_none, make_default
+from graphdoctor.fixes.python.definitions import hoist_definition
+from graphdoctor.fixes.python.eager_only import guard_host, guard_shown
+from graphdoctor.fixes.python.exit_stacks import plain_with
+from graphdoctor.fixes.python.hoist import hoist_constant
+from graphdoctor.fixes.python.idioms import always_callable, own_name, power, read_global
+from graphdoctor.fixes.python.layers import build_in_init, compile_too, layer_in_init, plain_module, plain_property
+from graphdoctor.fixes.python.model_settings import causal_loss
+from graphdoctor.fixes.python.numpy_numbers import python_math
+from graphdoctor.fixes.python.wrappers import plain_iterable
+from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+
+#: What the hit is at: the first node of a kind with this text in its code.
+Place = tuple[type[cst.CSTNode], str]
+#: A rewrite, the body of a function or a whole program, what the hit is at, what is known of it, and the sentence.
+Row = tuple[Rewrite, str, Place, Value, str]
+
+F = "import torch\n\n\ndef f(x: torch.Tensor, y=None, *, n=2):\n"
+NET = "import torch\n\n\nclass Net(torch.nn.Module):\n"
+INIT = NET + "    def __init__(self):\n        super().__init__()\n"
+FORWARD = "\n    def forward(self, x):\n"
+BOOL = Tensor("bool", 0)
+LAZY = INIT + "        self.p = None\n" + FORWARD + "        if self.p is None:\n"
+LINEAR = "        z = torch.nn.Linear(8, 8)\n        return z(x)\n"
+PATCHED = (
+    "import torch\n\n\n@torch._dynamo.config.patch(capture_scalar_outputs=True)\ndef f(x):\n    return 1 + x.item()\n"
+)
+NUMPY = "import numpy as np\n\n\ndef f(x):\n"
+CALL: Place = (cst.Call, "")
+NAME_X: Place = (cst.Name, "x")
+
+TABLE: list[Row] = [
+    # Settings of Dynamo.
+    (capture_shapes, "return x.median()", CALL, UNKNOWN, "`median` breaks even when sizes that depend on data are recorded."),
+    (capture_numbers, "k = x.item()\nif k > 1:\n    return x", CALL, UNKNOWN,
+     "The value decides a branch, which breaks even when it is recorded."),
+    (capture_numbers, "import torch\n\ntorch._dynamo.config.capture_scalar_outputs = True\n\n\ndef f(x):\n    return x.item()\n",
+     CALL, UNKNOWN, "`torch._dynamo.config.capture_scalar_outputs = True` is already set in this file."),
+    (capture_numbers, "def f(x):\n    return x.item()\n", CALL, UNKNOWN,
+     "The file does not import torch, so it is no place for a setting of torch."),
+    (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
+     "There is no place for a setting, because the imports are not at the top of the file."),
+    # Checks.
+    (check_in_graph, "return torch._check_tensor_all(x > 0)", CALL, UNKNOWN,
+     "The check is part of an expression, so it has no form inside the graph."),
+    (check_in_graph, "torch._check(x.any())", CALL, UNKNOWN,
+     "`_check` takes no tensor, in eager either; `torch._assert_async` does."),
+    (check_in_graph, "torch._check_tensor_all(*x)", CALL, UNKNOWN, "The condition of the check is not written out."),
+    # Values that may be Python ones, and code in a try.
+    (check_in_graph, "try:\n    torch._check_tensor_all(x)\nexcept RuntimeError:\n    pass", CALL, BOOL,
+     "It stands in a try, whose handlers do not see what fails inside the graph."),
+    # Contexts.
+    (skip_context, "stack.enter_context(x)", CALL, UNKNOWN, "The context is not entered by a with statement of its own."),
+    (skip_context, "with lock:\n    return x", (cst.WithItem, "lock"), UNKNOWN,
+     "The context was made elsewhere; enter it in the code that calls the compiled function."),
+    (skip_context, "with profiler.profile() as p:\n    return x", (cst.Call, "profile"), UNKNOWN,
+     "The block uses the context that was entered."),
+    # Defaults.
+    (default_for_none, "return y", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
+    (default_for_none, "z = x.mean or y", (cst.Attribute, "x.mean"), UNKNOWN, "`x.mean` is no argument that is None by default."),
+    (default_for_none, "return 2 * (y or x)", (cst.Name, "y"), UNKNOWN, "This is no `or` that gives a default."),
+    (make_default, "return x.size()", CALL, UNKNOWN, "The test that leaves the default out is in another file."),
+    # Classes and imports.
+    (hoist_definition, "import json", (cst.Import, "json"), UNKNOWN,
+     "This is neither a class nor a try that holds nothing but imports and flags."),
+    (hoist_definition, "if n:\n    class A:\n        pass", (cst.ClassDef, ""), UNKNOWN,
+     "The statement does not stand in the function itself."),
+    (hoist_definition, "class A:\n    pass\n\nA = 1", (cst.ClassDef, ""), UNKNOWN,
+     "`A` is bound a second time in the function."),
+    (hoist_definition, "class A:\n    k = x\n\nreturn A", (cst.ClassDef, ""), UNKNOWN,
+     "`x` is not known when the file is imported."),
+    (hoist_definition, F + "    class A:\n        k = 1\n\n    return A\n\n\nA = 2\n", (cst.ClassDef, ""), UNKNOWN,
+     "`A` is also a name outside the function."),
+    (hoist_definition, F + "    class A:\n        k = 1\n", (cst.ClassDef, ""), UNKNOWN, "The statement is all that its block does."),
+    # Values that are computed once, and host work.
+    (hoist_constant, "if True:\n    import torch\n\n    def f(x):\n        return g()\n", CALL, UNKNOWN,
+     "The code is not in a function or class at module level."),
+    (hoist_constant, "a = list()\na.append(x)\nreturn a", (cst.Call, "list"), UNKNOWN,
+     "`a` is changed in line 6, and all calls would share it."),
+    (hoist_constant, "K = 1\n" + F + "    return abs(K)\n\n\nK = 2\n", (cst.Call, "abs"), UNKNOWN,
+     "`abs(K)` needs `K`, which is not known when the file is imported."),
+    (hoist_constant, "K = 1\n" + F + "    return abs(K)\n\n\ndef g():\n    global K\n", (cst.Call, "abs"), UNKNOWN,
+     "`abs(K)` needs `K`, which is not known when the file is imported."),
+    (hoist_constant, "import torch\n\ng()\n", CALL, UNKNOWN, "The code is not in a function or class at module level."),
+    (guard_host, "for t in g():\n    n = t", CALL, UNKNOWN, "Line 5 does more than assign."),
+    (guard_host, "y = time.time()\nreturn x", CALL, UNKNOWN, "`y` is an argument of the function."),
+    (guard_host, "with open(n) as file:\n    return x", CALL, UNKNOWN,
+     "The block leaves the function or the loop around it, so it must run under compile too."),
+    (guard_host, "with open(n) as file:\n    k = file.read()\nreturn k", CALL, UNKNOWN, "`k` is also used outside the block."),
+    (guard_host, "with open(n) as file:\n    x.k = file.read()", CALL, UNKNOWN,
+     "The block stores values where other code may read them."),
+    # Layers.
+    (build_in_init, "z = nn.Linear(8, 8)", CALL, UNKNOWN, "The layer is not kept on the module behind a test that it is missing."),
+    (build_in_init, INIT + "        self.p = None\n" + FORWARD + "        if x.ndim:\n            self.p = g(8)\n",
+     (cst.Call, "g(8)"), UNKNOWN, "`x.ndim` does not test whether `self.p` is None."),
+    (build_in_init, LAZY + "            self.p = g(x.ndim)\n", (cst.Call, "g(x.ndim)"), UNKNOWN,
+     "The layer needs `x`, which only the call knows; use a lazy layer, as nn.LazyLinear."),
+    (build_in_init, LAZY.replace("self.p = None", "self.q = None") + "            self.p = g(8)\n", (cst.Call, "g(8)"), UNKNOWN,
+     "`__init__` does not set `self.p` to None."),
+    (build_in_init, LAZY + "            self.p = g(8)\n", (cst.Call, "g(8)"), UNKNOWN, "`g` is not known in `__init__`."),
+    (build_in_init, LAZY + "            self.p = list(self.p)\n            for p in ():\n                pass\n",
+     (cst.Call, "list"), UNKNOWN, "The layer needs `p`, which only the call knows; use a lazy layer, as nn.LazyLinear."),
+    (build_in_init, LAZY + "            self.p = list(self.p)\n            while True:\n                pass\n",
+     (cst.Call, "list"), UNKNOWN, "The layer is made by more than plain statements."),
+    (build_in_init, LAZY + "            self.p = list()\n            print(1)\n", (cst.Call, "list"), UNKNOWN,
+     "Line 12 does more than make the layer."),
+    (build_in_init, INIT + "        self.p = None\n        self.d = 2\n" + FORWARD
+     + "        if self.p is None:\n            self.p = list(self.d)\n", (cst.Call, "list"), UNKNOWN,
+     "`self.d`, which the layer needs, is not set yet where `self.p` is."),
+    (plain_module, "return x", NAME_X, UNKNOWN, "This is no call of a scripted module."),
+    (plain_module, "return x(1)", CALL, UNKNOWN, "Where `x` is scripted or traced is not shown in this file."),
+    (plain_property, "return x.ones", (cst.Attribute, "x.ones"), UNKNOWN, "This is no cached property of this file."),
+    (plain_property, NET + "    @cached_property\n    def ones(self):\n        return 1\n" + FORWARD
+     + "        self.ones = x\n        return self.ones\n", (cst.Attribute, "self.ones"), UNKNOWN,
+     "`ones` is stored or deleted, which a property does not allow."),
+    (compile_too, "return g(x)", CALL, UNKNOWN,
+     "The function that is kept out of compilation is not defined at the top of this file."),
+    # Sorting, spellings.
+    (read_global, "return x()", CALL, UNKNOWN, "This does not look up a global name."),
+    (read_global, "return globals()[n]", CALL, UNKNOWN, "Line 5 does more with the globals than read one by its name."),
+    (read_global, "return globals()['x']", CALL, UNKNOWN, "`x` means something else in this function."),
+    (own_name, "return inspect.currentframe().f_back", CALL, UNKNOWN,
+     "This does not read the name of the function that it stands in."),
+    (own_name, "return [sys._getframe(0).f_code.co_name for _ in x]", CALL, UNKNOWN,
+     "A lambda, a comprehension or a class body has a frame of its own."),
+    (own_name, "import sys\n\n\ndef f(x, n=sys._getframe().f_code.co_name):\n    return n\n", CALL, UNKNOWN,
+     "It is read where the function is defined, not in it."),
+    (own_name, """return f"{f'{sys._getframe().f_code.co_name}'}" """, CALL, UNKNOWN,
+     "No quotes are left for the name in this text."),
+    (power, "pow = x\nreturn pow(x, 2)", CALL, UNKNOWN, "The name pow may stand for something else in this file."),
+    (power, "return pow(x, 2, 3)", CALL, UNKNOWN, "This is no call of pow with two arguments."),
+    (always_callable, "return callable(next(x).relu)", CALL, UNKNOWN,
+     "What is asked is computed here, which must still be done."),
+    (always_callable, "return x()", CALL, UNKNOWN, "This does not ask whether a method can be called."),
+    # Functions of what a mask selects.
+    (plain_iterable, "for k in tenumerate(x):\n    pass", CALL, UNKNOWN, "This does more than show how far a loop is."),
+    (plain_iterable, "return tqdm(x)", CALL, UNKNOWN, "The progress bar is not what a loop runs over."),
+    (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "What the progress bar runs over is not its first argument."),
+    # Settings, checks and contexts.
+    (capture_numbers, PATCHED, (cst.Call, "x.item"), UNKNOWN, "Numbers of tensors are already recorded in this function."),
+    (constant_check, "torch._check(x.sum() > 0, 'a')", CALL, UNKNOWN,
+     "The message of the check is not made by a lambda that is written in it."),
+    (attention_backends, "return g(x)", CALL, UNKNOWN, "This is no call of sdp_kernel."),
+    (attention_backends, "with sdp_kernel(False, False, False, False):\n    pass", CALL, UNKNOWN, "No backend is left."),
+    (plain_with, "stack.enter_context(x)", CALL, UNKNOWN, "The stack is not made by a with statement around this."),
+    (plain_with, "import contextlib\n\n\ndef f(x):\n    with contextlib.ExitStack() as s:\n        s.enter_context(x)\n",
+     (cst.Call, "s.enter"), UNKNOWN, "The contexts are all that the block has."),
+    # Values that only output needs, statements that are taken out.
+    (guard_shown, "k = g(x.sum().item())\nprint(k)", (cst.Call, "item"), UNKNOWN, "The value serves more than output."),
+    (read_global, "K = 1\n" + F + "    g = globals(); k = g['K']\n", CALL, UNKNOWN,
+     "The statement shares its line with other statements."),
+    # Layers and models.
+    (layer_in_init, NET + "    def __init__(self): super().__init__()\n" + FORWARD + LINEAR, (cst.Call, "torch.nn.Linear(8"),
+     UNKNOWN, "The class has no `__init__` of its own."),
+    (layer_in_init, INIT + "        return None\n" + FORWARD + LINEAR, (cst.Call, "torch.nn.Linear(8"), UNKNOWN,
+     "`__init__` returns early."),
+    (causal_loss, "return g(x)", CALL, UNKNOWN, "The model is not given a name of its own, on which the loss could be set."),
+    (causal_loss, "y[0] = g(x)", CALL, UNKNOWN, "The model is not given a name of its own, on which the loss could be set."),
+    # Functions of numpy and math.
+    (python_math, "return x.sum()", CALL, UNKNOWN, "The number does not come from a function of numpy on Python numbers."),
+    (python_math, NUMPY + "    return np.lcm(2, 4).reshape(1)\n", CALL, UNKNOWN, "`np.lcm(2, 4).reshape(1)` needs an array."),
+    (python_math, NUMPY + "    return np.cumsum([1, 2])\n", CALL, UNKNOWN, "The sums are kept as an array."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row[0].__name__}-{row[4][:40]}")
+def test_refusal(refusal: Callable[..., str], row: Row) -> None:
+    *program, sentence = row
+    assert refusal(*program) == sentence
