@@ -110,10 +110,11 @@ _LAYERS = words(
 )
 
 
-#: ``x (torch.Tensor): ...``, and ``x: 1-D tensor of ...`` with few words before it.
+#: ``x (torch.Tensor): ...``, ``:param Tensor x: ...``, and ``x: 1-D tensor of ...`` with few words before it.
 _DESCRIBED = re.compile(
     r"^[ \t]*(?:(?P<typed>\w+)[ \t]*\([ \t]*:?\w*:?`?(?:torch\.)?\w*Tensor`?[^()]*\)[ \t]*:"
-    r"|(?P<plain>\w+)[ \t]*:[ \t]*(?:[\w-]+[ \t]+){0,3}(?:torch\.)?[Tt]ensor\b)",
+    r"|:param[ \t]+~?(?:torch\.)?Tensor[ \t]+(?P<field>\w+):"
+    r"|(?::(?:param|type)[ \t]+)?(?P<plain>\w+)[ \t]*:[ \t]*(?:[\w-]+[ \t]+){0,3}~?(?:torch\.)?[Tt]ensor\b)",
     re.MULTILINE,
 )
 
@@ -126,4 +127,4 @@ def described(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
     if type(expression) is not cst.Expr or type(expression.value) is not cst.SimpleString:
         return set()
     text = expression.value.evaluated_value
-    return {found["typed"] or found["plain"] for found in _DESCRIBED.finditer(text if isinstance(text, str) else "")}
+    return {found[found.lastgroup or 0] for found in _DESCRIBED.finditer(text if isinstance(text, str) else "")}
