@@ -112,7 +112,7 @@ _LAYERS = words(
 
 #: ``x (torch.Tensor): ...``, ``:param Tensor x: ...``, and ``x: 1-D tensor of ...`` with few words before it.
 _DESCRIBED = re.compile(
-    r"^[ \t]*(?:(?P<typed>\w+)[ \t]*\([ \t]*:?\w*:?`?(?:torch\.)?\w*Tensor`?[^()]*\)[ \t]*:"
+    r"^[ \t]*(?:(?P<typed>\w+)[ \t]*\([ \t]*(?::\w+:)?`?(?:torch\.)?\w*Tensor`?[^()]*\)[ \t]*:"
     r"|:param[ \t]+~?(?:torch\.)?Tensor[ \t]+(?P<field>\w+):"
     r"|(?::(?:param|type)[ \t]+)?(?P<plain>\w+)[ \t]*:[ \t]*(?:[\w-]+[ \t]+){0,3}~?(?:torch\.)?[Tt]ensor\b)",
     re.MULTILINE,

@@ -23,7 +23,7 @@ _OF_TORCH = re.compile(
 )
 #: Most files that compile only compile patterns.
 _COMPILES = re.compile(r"(?<!\bre)\.compile\(")
-_IMPORTED = re.compile(r"\bimport\b[^\n]*\bcompile\b")
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)\b[^\n]*\bcompile\b", re.MULTILINE)
 #: What the usage rules know of objects besides: how they are wrapped, stepped, timed and loaded.
 _WATCHED = re.compile(
     r"\b(DDP|DistributedDataParallel|FSDP|FullyShardedDataParallel|fully_shard|Accelerator|Fabric|GradScaler|DataLoader"
@@ -34,8 +34,9 @@ _WATCHED = re.compile(
 _TEXT = re.compile(r"\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\'(?:[^\'\\\n]|\\.)*\'", re.DOTALL)
 _CLASS_LINE = re.compile(r"^[ \t]*class\b[^\n]*", re.MULTILINE)
 _NAME = re.compile(r"\w+")
+#: Patterns begin at words, so that a word of a million letters is not tried from each of them.
 #: A name that is called, whose attribute is read, that decorates, or that is handed to a call first or by keyword.
-_USED = re.compile(r"\w+(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+(?=[,)])")
+_USED = re.compile(r"\b\w+\b(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+\b(?=[,)])")
 
 
 def concerns_compiler(text: str) -> bool:
