@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PARTS = ("graphdoctor", "rules", "tools", "tests/rules")
+PARTS = ("graphdoctor", "rules", "tools", "tests/rules", "benchmarks/rule_versions")
 FILES = ("setup.cfg", "tests/conftest.py", "ruff.toml")
 
 
