@@ -322,7 +322,7 @@ _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
     """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are.
 
-    What has a ``device`` may as well be a model, a loader or a trainer, which users do not compile a function of.
+    A ``device`` alone makes no tensor: models, loaders and trainers have one, too.
     """
     assumed = assumed_arguments(interpreter, function)
     found = {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}

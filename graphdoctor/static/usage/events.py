@@ -286,6 +286,11 @@ def together(
     return unrelated
 
 
+def imported_from(node: cst.ImportFrom) -> str:
+    """The module of ``from .helpers import f`` as it is written: ``.helpers``."""
+    return "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+
+
 def dotted(node: cst.CSTNode) -> str:
     """The text of a chain of names, ``torch.optim.Adam``; empty for anything else."""
     if isinstance(node, cst.Attribute):

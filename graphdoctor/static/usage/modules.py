@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.interp import imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.usage.events import dotted
+from graphdoctor.static.usage.events import imported_from
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
 
@@ -23,7 +23,7 @@ class Bindings:
     stars: tuple[str, ...]
 
 
-def bindings(source: SourceModule, modules: Modules | None) -> Bindings:
+def bindings(source: SourceModule) -> Bindings:
     """What the top level of a module binds; a compound statement counts for each name in it."""
     names: dict[str, tuple[cst.BaseStatement, ...]] = {}
     stars: list[str] = []
@@ -35,8 +35,7 @@ def bindings(source: SourceModule, modules: Modules | None) -> Bindings:
         small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
         for each in small:
             if isinstance(each, cst.ImportFrom) and isinstance(each.names, cst.ImportStar):
-                base = "." * len(each.relative) + (dotted(each.module) if each.module is not None else "")
-                stars.append(modules.absolute(source, base) if modules is not None and each.relative else base)
+                stars.append(imported_from(each))
     return Bindings(names, tuple(stars))
 
 

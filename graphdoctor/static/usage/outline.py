@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import libcst as cst
 
-from graphdoctor.static.usage.events import dotted
+from graphdoctor.static.usage.events import dotted, imported_from
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children
 
@@ -34,8 +34,8 @@ _WATCHED = re.compile(
 _TEXT = re.compile(r"\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\'(?:[^\'\\\n]|\\.)*\'", re.DOTALL)
 _CLASS_LINE = re.compile(r"^[ \t]*class\b[^\n]*", re.MULTILINE)
 _NAME = re.compile(r"\w+")
-#: Patterns begin at words, so that a word of a million letters is not tried from each of them.
 #: A name that is called, whose attribute is read, that decorates, or that is handed to a call first or by keyword.
+#: It is matched from its first letter only: trying each letter takes time that grows with the square of its length.
 _USED = re.compile(r"\b\w+\b(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+\b(?=[,)])")
 
 
@@ -70,7 +70,7 @@ def _concerns(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """A function, or what a class holds beside its methods."""
+    """A function: the class that it belongs to, the names it uses, and whether its text has to do with the compiler."""
 
     owner: str
     names: frozenset[str]
@@ -125,7 +125,7 @@ def _outlined(source: SourceModule) -> Outline:
                 name = alias.evaluated_name
                 imports[alias.evaluated_alias or name.partition(".")[0]] = name, ""
         elif isinstance(node, cst.ImportFrom):
-            base = "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+            base = imported_from(node)
             if isinstance(node.names, cst.ImportStar):
                 stars.append(base)
                 continue

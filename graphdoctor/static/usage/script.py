@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.static.domain.events import Event
-from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted
+from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
 from graphdoctor.static.usage.relevance import Relevance
@@ -162,7 +162,7 @@ class Script(Statements):
 
     def _bindings(self, source: SourceModule) -> Bindings:
         if str(source.file) not in self._bound:
-            self._bound[str(source.file)] = bindings(source, self._modules)
+            self._bound[str(source.file)] = bindings(source)
         return self._bound[str(source.file)]
 
     def is_main(self) -> bool:
@@ -234,7 +234,7 @@ class Script(Statements):
                 bound = alias.evaluated_alias or top
                 self.state.bind(scope, bound, TrackedObject(alias, name=name if alias.evaluated_alias else top))
             return
-        base = "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+        base = imported_from(node)
         if node.relative and self._modules is not None:
             base = self._modules.absolute(self.frame.module, base)
         for alias in node.names if not isinstance(node.names, cst.ImportStar) else ():

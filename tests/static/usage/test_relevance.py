@@ -28,6 +28,7 @@ def relevance(folder: Path, main: str, **modules: str) -> tuple[Relevance, dict[
         ("from helpers import fast\n\nmodel = fast(net)", True),
         ("import helpers\n\nmodel = helpers.fast(net)", True),
         ("from helpers import *\n\nmodel = fast(net)", True),
+        ("from .helpers import *\n\nmodel = fast(net)", True),
         ("from between import faster\n\nmodel = faster(net)", True),
         ("from between import fast\n\nmodel = fast(net)", True),
         ("from helpers import Runner\n\nRunner(net).go(x)", True),
