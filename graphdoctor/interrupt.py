@@ -1,4 +1,7 @@
-"""How a command ends before it is done: Ctrl-C, and the signals by which the system or a shell ends a process."""
+"""How a command ends before it is done: Ctrl-C, and the signals by which the system or a shell ends a process.
+
+Forked processes too: when there may be some, and that their parent ends them.
+"""
 
 from __future__ import annotations
 
@@ -112,3 +115,19 @@ def end_at_once() -> None:
 
 def _endings() -> list[signal.Signals]:
     return [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def leave_signals() -> None:
+    """In a process of the pool: Ctrl-C, which all processes of a terminal get, is the parent's, which ends the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def can_fork() -> bool:
+    """Where the system can, and no other thread may hold a lock that the copy would wait for."""
+    import multiprocessing
+    import threading
+
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    safe = all(getattr(thread, "fork_safe", False) for thread in others)
+    return safe and "fork" in multiprocessing.get_all_start_methods()

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, look
+
+if TYPE_CHECKING:
+    from graphdoctor.model.findings import Diagnosis
 
 _EXAMPLES = """\b
 Examples:
   TORCH_TRACE=/tmp/trace torchrun --nproc-per-node 8 train.py
   graphdoctor trace /tmp/trace
   graphdoctor trace /tmp/trace --html report.html --output-format markdown --output comment.md
+  graphdoctor trace /tmp/trace --follow
 
 \b
 Exit codes:
@@ -29,10 +35,23 @@ Exit codes:
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Read so many files at a time.")
+@click.option("--follow", is_flag=True, help="Read a job that is still running; Ctrl-C ends with the report.")
+@click.option(
+    "--idle", type=click.FloatRange(min=0), metavar="SECONDS", help="With --follow: end after so long without a record."
+)
 @click.option("--exit-zero", is_flag=True, help="End with 0 where it would be 1.")
 @click.pass_context
 def trace(
-    context: click.Context, path: Path, html: str | None, output_format: str, output: str | None, exit_zero: bool
+    context: click.Context,
+    path: Path,
+    html: str | None,
+    output_format: str,
+    output: str | None,
+    jobs: int | None,
+    follow: bool,
+    idle: float | None,
+    exit_zero: bool,
 ) -> None:
     """Report on a job that ran elsewhere, from its TORCH_TRACE files.
 
@@ -44,11 +63,12 @@ def trace(
     from graphdoctor.report.json_format import writer
     from graphdoctor.report.markdown import document
     from graphdoctor.report.text import terminal
-    from graphdoctor.trace.diagnose import diagnose
     from graphdoctor.trace.files import NoTrace
 
+    if idle is not None and not follow:
+        raise OneLine("--idle SECONDS says when --follow ends: give both")
     try:
-        diagnosis = diagnose(path, shlex.join(["graphdoctor", *sys.argv[1:]]))
+        diagnosis = _followed(path, idle) if follow else _read(path, jobs)
     except NoTrace as error:
         raise OneLine(str(error)) from None
     if output_format == "text":
@@ -62,3 +82,34 @@ def trace(
         emit(render(diagnosis), html)
     code = exit_code(diagnosis)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
+
+
+def _read(path: Path, jobs: int | None) -> Diagnosis:
+    from graphdoctor.report.text.progress import Progress
+    from graphdoctor.trace.diagnose import diagnose
+
+    with Progress(sys.stderr) as progress:
+        return diagnose(path, _command(), jobs=jobs, progress=progress)
+
+
+def _followed(path: Path, idle: float | None) -> Diagnosis:
+    from graphdoctor.interrupt import Interrupts
+    from graphdoctor.report.text.progress import Progress
+    from graphdoctor.scan.options import ScanOptions
+    from graphdoctor.trace.diagnose import of_processes
+    from graphdoctor.trace.follow import follow
+
+    interrupts = Interrupts()
+
+    def wait(seconds: float) -> bool:
+        interrupts.attempt(lambda: time.sleep(seconds))
+        return interrupts.requested
+
+    with interrupts.listening(), Progress(sys.stderr) as progress:
+        interrupts.hold()
+        processes, files = follow(path, wait, progress.say, progress, idle).end()
+    return of_processes(path, processes, files, ScanOptions((), command=_command()))
+
+
+def _command() -> str:
+    return shlex.join(["graphdoctor", *sys.argv[1:]])

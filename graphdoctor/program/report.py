@@ -12,9 +12,10 @@ from graphdoctor.program.samples import Saved, write_samples
 from graphdoctor.program.verified import verified
 from graphdoctor.recorder.settings import AUTO
 from graphdoctor.scan.options import ScanOptions
-from graphdoctor.trace.diagnose import diagnosed, read_processes
+from graphdoctor.trace.diagnose import diagnosed
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.process import Process
+from graphdoctor.trace.reading import read_processes
 
 _ASK = "--compile auto compiles its outermost modules, with nothing changed in the program"
 

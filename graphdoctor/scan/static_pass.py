@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphdoctor.interrupt import Interrupts
+from graphdoctor.interrupt import Interrupts, can_fork, leave_signals
 from graphdoctor.lint.result import FileResult, PathOf, StaticResult, merged
 from graphdoctor.model.findings import ScannedFile
 
@@ -107,7 +106,7 @@ def _analysed(
     wanted = min(jobs or os.cpu_count() or 1, len(missing))
     if jobs is None:
         wanted = min(wanted, 1 + sum(sizes.values()) // _BYTES_A_PROCESS)
-    if wanted < 2 or not _can_fork():
+    if wanted < 2 or not can_fork():
         for one in missing:
             yield one, analysis.file(*one)
         if len(missing) > _MANY:
@@ -119,7 +118,7 @@ def _analysed(
     global _analysis
     _analysis = analysis
     try:
-        with multiprocessing.get_context("fork").Pool(wanted, _leave_signals) as pool:
+        with multiprocessing.get_context("fork").Pool(wanted, leave_signals) as pool:
             yield from pool.imap_unordered(_one, ordered)
     finally:
         _analysis = None
@@ -132,20 +131,6 @@ _analysis: Analysis | None = None
 def _one(one: File) -> tuple[File, FileResult]:
     assert _analysis is not None
     return one, _analysis.file(*one)
-
-
-def _leave_signals() -> None:
-    """In a process of the pool: Ctrl-C, which all processes of a terminal get, is the parent's, which ends the pool."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _can_fork() -> bool:
-    """Where the system can, and no other thread holds a lock that the copy would wait for."""
-    import multiprocessing
-    import threading
-
-    return "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
 
 
 def _size(file: Path) -> int:

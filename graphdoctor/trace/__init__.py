@@ -1,4 +1,5 @@
 """``TORCH_TRACE`` folders of any number of ranks, as a diagnosis, in bounded memory.
 
-May import ``scan``, ``static``, ``report``, ``diagnosis``, ``breaks``, ``model`` and ``source``; never torch.
+May import ``scan``, ``static``, ``report``, ``diagnosis``, ``breaks``, ``model``, ``source`` and ``interrupt``; never
+torch.
 """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import graphdoctor
-from graphdoctor.breaks import registry
 from graphdoctor.breaks.job_locations import JobPlaces, Sources, job_places
 from graphdoctor.breaks.locations import function_at
 from graphdoctor.breaks.run_facts import facts_of
@@ -18,25 +17,38 @@ from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
-from graphdoctor.trace.files import NoTrace, TraceFile, find
+from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.joined import joined, own_files, static_scan, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
-from graphdoctor.trace.process import Process, read
+from graphdoctor.trace.process import Process
 from graphdoctor.trace.ranks import Ran, grouped, ran, together, uneven_breaks
+from graphdoctor.trace.reading import read_processes
 from graphdoctor.trace.uneven import with_rank_difference
 
 
-def diagnose(path: Path, command: str = "", options: ScanOptions | None = None) -> Diagnosis:
-    """Read the traces at ``path``, and the source files of the job that are on this machine.
+def diagnose(
+    path: Path,
+    command: str = "",
+    options: ScanOptions | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> Diagnosis:
+    """Read the traces at ``path``, ``jobs`` files at a time, and the source files of the job that are on this machine.
 
     Raises NoTrace when there is no file, or none with a record, and UsageError for settings that cannot be read.
     """
-    processes, files = read_processes(find(path))
+    return of_processes(path, *read_processes(find(path), jobs, progress), options or ScanOptions((), command=command))
+
+
+def of_processes(
+    path: Path, processes: Sequence[Process], files: tuple[ScannedFile, ...], options: ScanOptions
+) -> Diagnosis:
+    """The diagnosis of ``processes``, whose ``files`` are at ``path``. Raises as ``diagnose`` does."""
     if not processes:
         raise NoTrace(f"{path} has {files[0].path}, but no record can be read: {files[0].reason}")
     busy = [process for process in processes if not process.is_idle]
     # Processes that only loaded data or compiled kernels for others are left out; where none compiled, all are listed.
-    diagnosis = diagnosed(busy or processes, files, options or ScanOptions((), command=command), tell_files=True)
+    diagnosis = diagnosed(busy or processes, files, options, tell_files=True)
     summary = replace(diagnosis.summary, files=len(files), failed=sum(file.status == "failed" for file in files))
     return replace(diagnosis, files=files, summary=summary)
 
@@ -83,29 +95,6 @@ def diagnosed(
         timings=_timings(every, times),
         root=places.root,
     )
-
-
-def read_processes(files: Iterable[TraceFile]) -> tuple[list[Process], tuple[ScannedFile, ...]]:
-    """The process of each file, by rank, and which files could be read."""
-    # What the traced torch calls a break that its message has no link for.
-    ids = {entry.gb_type: gb_id for gb_id, entry in registry.load().items()}
-    processes, scanned = [], []
-    for file in files:
-        name = str(file.path)
-        try:
-            process = read(file, ids)
-        except OSError as error:
-            scanned.append(ScannedFile(name, 0, "failed", f"cannot be opened: {error.strerror}"))
-            continue
-        tally = process.tally
-        if tally.records:
-            processes.append(process)
-            scanned.append(ScannedFile(name, tally.lines, "scanned"))
-        else:
-            reason = tally.damaged or ("it is empty" if not tally.lines else "it holds no trace record")
-            scanned.append(ScannedFile(name, tally.lines, "failed", reason))
-    # Ranks known from the records only come after those in file names.
-    return sorted(processes, key=lambda p: (p.rank is None, p.rank or 0)), tuple(scanned)
 
 
 def _findings(

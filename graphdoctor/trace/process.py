@@ -16,8 +16,9 @@ from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.records import Record, Tally, records
 from graphdoctor.trace.stacks import TracedBreak, traced_break
 
-#: Different breaks (text and stack) that are kept of one file; more are counted.
+#: Different breaks (text and stack) that are kept of one file, and characters of their texts; more are counted.
 BREAK_LIMIT = 5000
+TEXT_LIMIT = 4 << 20
 
 _CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
 #: Artifacts that the recorder of ``graphdoctor run`` adds.
@@ -110,23 +111,18 @@ class Process:
 
 def read(file: TraceFile, ids: Mapping[str, str]) -> Process:
     """Read ``file``; ``ids`` maps graph-break types to ids. Raises OSError when it cannot be opened."""
-    process = Process(file, file.rank)
-    reader = _Reader(process, ids)
+    reader = Reader(file, ids)
     with open_trace(file) as stream:
-        for record in records(stream, reader.handlers, process.tally):
-            try:
-                reader.handlers[record.name](record)
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
-                # JSON, but not of the shape that torch writes.
-                process.tally.malformed += 1
-    return process
+        for record in records(stream, reader.handlers, reader.process.tally):
+            reader.take(record)
+    return reader.process
 
 
-class _Reader:
+class Reader:
     """Takes the records in order. Frame ids start again after ``torch._dynamo.reset()``: a start replaces the last."""
 
-    def __init__(self, process: Process, ids: Mapping[str, str]) -> None:
-        self.process = process
+    def __init__(self, file: TraceFile, ids: Mapping[str, str]) -> None:
+        self.process = Process(file, file.rank)
         self._ids = ids
         self._names: dict[int, str] = {}
         self._codes: dict[int, Code] = {}
@@ -135,6 +131,7 @@ class _Reader:
         self._broken: set[Id] = set()
         self._pending: dict[Id, Recompiled] = {}
         self._failed_line: int | None = None
+        self._kept = 0
         self.handlers = {
             "str": self._name,
             "torch_version": self._version,
@@ -156,6 +153,14 @@ class _Reader:
             **dict.fromkeys(_NOTES, self._note),
             **{f"{c}_cache_{r}": self._cache for c in ("fx_graph", "aotautograd") for r in ("hit", "miss", "bypass")},
         }
+
+    def take(self, record: Record) -> None:
+        """Add what ``record`` says to the process."""
+        try:
+            self.handlers[record.name](record)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError):
+            # JSON, but not of the shape that torch writes.
+            self.process.tally.malformed += 1
 
     def _name(self, record: Record) -> None:
         raw, number = record.data["str"]
@@ -205,9 +210,11 @@ class _Reader:
     def _keep(self, found: TracedBreak | None) -> None:
         if found is None:
             return
-        if found.event not in self.process.breaks and len(self.process.breaks) >= BREAK_LIMIT:
-            self.process.dropped += 1
-            return
+        if found.event not in self.process.breaks:
+            if len(self.process.breaks) >= BREAK_LIMIT or self._kept > TEXT_LIMIT:
+                self.process.dropped += 1
+                return
+            self._kept += len(found.event.message) + sum(map(len, found.code.values()))
         self.process.breaks[found.event] += 1
         self.process.quoted.update(found.code)
 

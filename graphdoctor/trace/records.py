@@ -60,17 +60,41 @@ class Tally:
 
 def records(stream: BinaryIO, wanted: Collection[str], tally: Tally) -> Iterator[Record]:
     """The records of the names ``wanted``; all are counted in ``tally``. Never raises on what the file holds."""
-    pending: _Pending | None = None
+    assembler = Assembler(wanted, tally)
     for line in _lines(stream, tally):
-        if line.startswith(b"\t"):
-            if pending is not None:
-                pending.add(line)
+        # Most lines are payload that nobody wants.
+        if line.startswith(b"\t") and not assembler.collects:
             continue
-        if pending is not None:
-            yield pending.record()
-        pending = _header(line, wanted, tally)
-    if pending is not None:
-        yield pending.record()
+        if (record := assembler.add(line)) is not None:
+            yield record
+    if (record := assembler.end()) is not None:
+        yield record
+
+
+class Assembler:
+    """Lines -> records. That a record is whole shows only by the line after it, or by the end of the file."""
+
+    def __init__(self, wanted: Collection[str], tally: Tally) -> None:
+        self._wanted, self._tally = wanted, tally
+        self._pending: _Pending | None = None
+        #: Whether the payload that comes next is wanted.
+        self.collects = False
+
+    def add(self, line: bytes) -> Record | None:
+        """The record that ``line`` is no part of any more."""
+        if line.startswith(b"\t"):
+            if self._pending is not None:
+                self._pending.add(line)
+            return None
+        done = self.end()
+        self._pending = _header(line, self._wanted, self._tally)
+        self.collects = self._pending is not None
+        return done
+
+    def end(self) -> Record | None:
+        """The record that nothing more comes of."""
+        done, self._pending, self.collects = self._pending, None, False
+        return done.record() if done is not None else None
 
 
 class _Pending:

@@ -178,6 +178,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("trace", "output_format"): (TRACE, ("--output-format", "json")),
     ("trace", "output"): (TRACE, ("--output", "report.txt")),
     ("trace", "exit_zero"): (TRACE, ("--exit-zero",)),
+    ("trace", "follow"): ((*TRACE, "--exit-zero"), ("--follow", "--idle", "0")),
+    ("trace", "idle"): (TRACE, ("--idle", "1")),
     ("explain", "rules"): (("explain", "GD900"), ("--rules", "checks")),
     ("explain", "allow_project_rules"): (
         ("explain", "GD101", "--config", "asks/pyproject.toml"),
@@ -223,13 +225,13 @@ BREAK = (
 
 #: Counts the processes that a command forks. In the process of the tests, which may have threads, none is forked.
 COUNT_FORKS = """
-import os, sys
-from click.testing import CliRunner
+import contextlib, os, sys
 from graphdoctor import cli
 
 forks = []
 os.register_at_fork(before=lambda: forks.append(1))
-CliRunner().invoke(cli.cli, sys.argv[1:])
+with contextlib.suppress(SystemExit):
+    cli.main(sys.argv[1:])
 print(len(forks))
 """
 
@@ -251,7 +253,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "traces").mkdir()
-    (folder / "traces" / "dedicated_log_torch_trace_rank_0_a.log").write_text(BREAK)
+    for rank in (0, 1):
+        (folder / "traces" / f"dedicated_log_torch_trace_rank_{rank}_a.log").write_text(BREAK)
     git = ["git", "-c", "user.name=T", "-c", "user.email=t@example.com", "-C", str(folder)]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", "-A"], check=True)
@@ -314,17 +317,23 @@ def test_an_option_changes_something(command: str, option: str, project: Project
     assert "internal error" not in after[1] and "No such option" not in after[1]
 
 
-def test_jobs_are_processes(template: Path) -> None:
-    command = [sys.executable, "-c", COUNT_FORKS, "scan", ".", "--no-run", "--no-cache"]
-    counts = [
-        int(subprocess.run([*command, "--jobs", jobs], cwd=template, capture_output=True, text=True, check=True).stdout)
-        for jobs in ("1", "2")
-    ]
-    assert counts == [0, 2]
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+@pytest.mark.parametrize("arguments", [("scan", ".", "--no-run", "--no-cache"), ("trace", "traces")])
+def test_jobs_are_processes_on_a_terminal_too(template: Path, arguments: tuple[str, ...]) -> None:
+    # A thread counts the seconds of the progress line there.
+    reader, terminal = os.openpty()
+    try:
+        for jobs, forked in (("1", 0), ("2", 2)):
+            command = [sys.executable, "-c", COUNT_FORKS, *arguments, "--jobs", jobs]
+            done = subprocess.run(command, cwd=template, stdout=subprocess.PIPE, stderr=terminal, text=True, check=True)
+            assert int(done.stdout.splitlines()[-1]) == forked
+    finally:
+        os.close(terminal)
+        os.close(reader)
 
 
 def test_every_option_is_here() -> None:
-    known = {*CASES, ("scan", "jobs")}
+    known = {*CASES, ("scan", "jobs"), ("trace", "jobs")}
     missing = [(command, option) for command, option in options() if (command, option) not in known]
     assert [entry for entry in missing if entry[0] not in ELSEWHERE and entry[1] not in ("help", "version")] == []
 

@@ -186,8 +186,12 @@ def test_a_mode_that_the_trace_does_not_tell_is_unknown(traces: Traces) -> None:
     assert [run.mode for run in diagnose(traces.folder).dynamic or ()] == ["eval"]
 
 
-def test_many_different_breaks_are_counted_beyond_the_limit(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "BREAK_LIMIT", 10)
+# Each of these breaks has 415 characters of text.
+@pytest.mark.parametrize(("limit", "number"), [("BREAK_LIMIT", 10), ("TEXT_LIMIT", 9 * 415)])
+def test_many_different_breaks_are_counted_beyond_the_limit(
+    traces: Traces, monkeypatch: pytest.MonkeyPatch, limit: str, number: int
+) -> None:
+    monkeypatch.setattr(process, limit, number)
     traces.write(0, traces.start(0, 0, NET, 3), *[traces.graph_break(NET, line) for line in range(5, 30)])
     diagnosis = diagnose(traces.folder)
     assert len(diagnosis.findings) == 10

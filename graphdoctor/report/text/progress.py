@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -13,6 +14,12 @@ from graphdoctor.model.activity import Activity
 from graphdoctor.report.escaping import one_line, visible
 
 _CLEAR = "\r\x1b[2K"
+
+
+class _Ticker(threading.Thread):
+    """The thread that counts the seconds. A fork waits until it writes nothing: what it locks is free in the copy."""
+
+    fork_safe = True
 
 
 class Progress:
@@ -63,7 +70,10 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._on:
-            self._thread = threading.Thread(target=self._tick, daemon=True)
+            if hasattr(os, "register_at_fork"):
+                free = self._lock.release
+                os.register_at_fork(before=self._lock.acquire, after_in_parent=free, after_in_child=free)
+            self._thread = _Ticker(target=self._tick, daemon=True)
             self._thread.start()
         return self
 
