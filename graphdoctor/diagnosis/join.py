@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model.findings import Finding, Location
 
@@ -73,7 +74,8 @@ def join(
             seen.setdefault(id(match), []).append(site)
     traced = _Traced(runs, found, fullgraph)
     joined = [_confirm(f, seen[id(f)]) if id(f) in seen else traced.judge(f) for f in findings]
-    return (*joined, *extra)
+    found_by_break = (*joined, *extra)
+    return (*found_by_break, *exports.unexpected(found_by_break, runs, rules))
 
 
 def _by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -201,6 +203,7 @@ class _Traced:
         self.all_compiled = all(run.graphs > 0 for run in runs)
         self.executed = [run.executed for run in runs]
         self.places = [s.first for s in found]
+        self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
         self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
@@ -208,10 +211,12 @@ class _Traced:
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
         place = finding.location
-        if is_about_recompiles(finding) and any(
-            (place.path, line) in self.recompiled for line in range(place.line, place.end_line + 1)
-        ):
+        lines = {(place.path, line) for line in range(place.line, place.end_line + 1)}
+        if is_about_recompiles(finding) and lines & self.recompiled:
             return replace(finding, status="confirmed")
+        if lines & self.not_exported:
+            # It breaks nothing under torch.compile, and is right all the same.
+            return finding
         if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding
         watched = [lines.get(place.path) for lines in self.executed]

@@ -82,6 +82,9 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
         if backend.outcome == "differs":
             oracles = ", ".join(dict.fromkeys(deviation.oracle for deviation in backend.deviations))
             found.append(f"compiling with {backend.name} changes the answer ({oracles})")
+    broken = [export.way for export in run.export if export.outcome != "ok"]
+    if broken:
+        found.append(f"torch.export fails ({' and '.join(broken)})")
     step = run.training
     if step is not None and step.outcome != "ok":
         found.append(f"the training step {_WORDS[step.outcome]}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from graphdoctor.model.audit import Audit
+from graphdoctor.model.export import Exported
 from graphdoctor.model.findings import Grade, Owner
 
 ModuleState = Literal["compiled", "partly", "eager", "no-operators", "not-called"]
@@ -307,6 +308,7 @@ class DynamicRun:
     readiness: Readiness | None = None
     ladder: Ladder | None = None
     audit: Audit | None = None
+    export: tuple[Exported, ...] = ()
     training: Training | None = None
     device_checks: DeviceChecks | None = None
     #: What was not done, and why, one line each: it did not fit into the time limit, or ended the process.

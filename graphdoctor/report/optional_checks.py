@@ -10,6 +10,7 @@ from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
     from graphdoctor.model.audit import Audit
+    from graphdoctor.model.export import Exported
     from graphdoctor.model.runs import (
         Blocks,
         DeviceChecks,
@@ -31,6 +32,7 @@ def lines(run: DynamicRun, first: bool = True) -> list[str]:
     found += _readiness(run.readiness) if run.readiness else []
     found += _ladder(run.ladder) if run.ladder else []
     found += audit(run.audit) if run.audit else []
+    found += exports(run.export)
     found += _training(run.training) if run.training else []
     found += _device(run.device_checks) if run.device_checks else []
     if first and run.device_checks and run.device_checks.unchecked:
@@ -119,6 +121,20 @@ def audit(made: Audit) -> list[str]:
         elif backend.detail:
             found.append(f"audit: {backend.name}: {backend.detail}")
     return found + ([f"audit: {made.detail}"] if made.detail else [])
+
+
+def exports(made: Sequence[Exported]) -> list[str]:
+    """What torch.export made of the model, a line for each way."""
+    return [f"torch.export({export.way}) {_exported(export)}" for export in made]
+
+
+def _exported(export: Exported) -> str:
+    if export.outcome == "ok":
+        return f"works: {plural(export.operators or 0, 'operator')}, the same outputs"
+    if export.outcome == "differs":
+        return f"works, and the exported program gives other outputs: {export.error}"
+    where = f" at {export.path}:{export.line}" if export.path else ""
+    return f"fails{where}{f' ({export.rule})' if export.rule else ''}: {export.error}"
 
 
 def _training(step: Training) -> list[str]:

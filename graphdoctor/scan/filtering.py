@@ -106,8 +106,10 @@ def unused_comments(
     unrun = {path for path in static.judged if not ran and declares_sample(texts[path]) is not None}
 
     def enabled(code: str, name: str, path: str) -> bool:
-        # Only a run gives the first code.
+        # Only a run gives the first code, and only one that exports the second.
         if code == RULELESS[0][0] and not ran:
+            return False
+        if code == RULELESS[1][0] and not any(run.export for run in runs or ()):
             return False
         return rules.is_active(code) and selection.enables(code, name, path)
 

@@ -72,6 +72,8 @@ class DepthOptions:
     ladder: bool = False
     #: Compare all that each backend leaves behind with eager.
     audit: bool = False
+    #: Export the model with torch.export.
+    export: bool = False
     repro: str | None = None
     #: What a training step uses (graphdoctor.dynamic.worker.training), and whether its backward is compiled.
     optimizer: str | None = None

@@ -10,6 +10,7 @@ from functools import partial
 
 import graphdoctor
 from graphdoctor.config.allow_list import expired, with_allowed
+from graphdoctor.diagnosis.exports import with_rules
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -72,9 +73,10 @@ def _tell_early(plan: Plan, analysed: Analysed, session: Session) -> None:
 
 def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     """Write the fixes, rank the findings, and put all results together."""
-    analysed, sources, runs = results.analysed, results.joined.sources, results.completed.runs
+    analysed, sources = results.analysed, results.joined.sources
     written = write(plan.write, results.verified.findings, sources, session)
     ranked = _ranked(plan, (with_snippet(finding, sources) for finding in written.findings))
+    runs = results.completed.runs and with_rules(results.completed.runs, ranked)
     diagnosis = Diagnosis(
         tool_version=graphdoctor.__version__,
         environment=results.completed.environment,

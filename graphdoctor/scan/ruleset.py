@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from graphdoctor.config.permission import refusal
 from graphdoctor.config.project import OLDEST_TORCH
 from graphdoctor.config.suggestions import hint
-from graphdoctor.diagnosis import unused
+from graphdoctor.diagnosis import exports, unused
 from graphdoctor.scan.options import UsageError
 from graphdoctor.source.suppressions import matches
 from graphdoctor.target_torch import specifiers
@@ -27,8 +27,9 @@ _NAME = re.compile(r'^NAME = "([\w-]+)"', re.MULTILINE)
 _TORCH = re.compile(r'^TORCH = "([^"]+)"', re.MULTILINE)
 _NO_IDS = re.compile(r"^GB_IDS = \(\)$", re.MULTILINE)
 
-#: Codes without a rule: (code, name). A break that no rule expects, a comment that silences nothing.
-RULELESS = (("GD000", "graph-break"), (unused.CODE, unused.NAME))
+#: Codes without a rule: (code, name). What a run shows and no rule expects, a break or a failing export; a comment that
+#: silences nothing.
+RULELESS = (("GD000", "graph-break"), (exports.CODE, exports.NAME), (unused.CODE, unused.NAME))
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class LazyRuleSet:
         return frozenset(header.code for header in self._headers if specifiers.allows(header.torch, torch))
 
     def known(self) -> tuple[unused.Known, ...]:
-        """What a silencing comment may name. The run gives GD000, and whatever has graph-break ids."""
+        """What a silencing comment may name. The run gives GD000, GD001, and whatever has graph-break ids."""
         own = (unused.Known(header.code, header.name, header.at_run) for header in self._headers)
-        return (unused.Known(*RULELESS[0], at_run=True), *own)
+        return (*(unused.Known(*at_run, at_run=True) for at_run in RULELESS[:2]), *own)
 
     def is_active(self, code: str) -> bool:
         """Whether the rule ``code`` applies; codes without a rule always do."""

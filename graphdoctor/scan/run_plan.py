@@ -99,6 +99,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         readiness=options.readiness or options.deep or None,
         ladder=options.ladder or options.deep or options.repro is not None or None,
         audit=options.audit or options.deep,
+        export=options.export,
         deep=options.deep,
         repro=options.repro is not None,
         optimizer=options.optimizer,

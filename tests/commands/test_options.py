@@ -95,6 +95,7 @@ SCAN: dict[str, Case] = {
     "readiness": (READY, ("--readiness",)),
     "ladder": (READY, ("--ladder",)),
     "audit": (("scan", "modes.py", "--run", "--mode", "train", "--no-verify"), ("--audit",)),
+    "export": (("scan", "modes.py", "--run", "--mode", "eval", "--no-verify"), ("--export",)),
     "repro": (READY, ("--repro", "repro.py")),
     "optimizer": (TRAIN, ("--optimizer", "sgd")),
     "compiled_autograd": ((*TRAIN, "--optimizer", "sgd"), ("--compiled-autograd",)),

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from graphdoctor.model.audit import Audit, Audited, Deviation
+from graphdoctor.model.export import Exported
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import (
     Blocks,
@@ -57,6 +58,7 @@ RUN = DynamicRun(
         ),
         "encoder",
     ),
+    export=(Exported(True, "ok", 5), Exported(False, "failed", error="why", path="net.py", line=3, rule="GD201")),
     training=Training("sgd", True, {"forward": 1, "backward": 2, "step": 0}, Numerics(True, 0.0, "")),
     device_checks=DeviceChecks(hints=(Hint("slow", "do this"),), unchecked=("CUDA graphs",)),
 )
@@ -73,6 +75,8 @@ def test_every_part_has_its_sentence() -> None:
         "audit: the same as without compiling: backend eager",
         "audit: aot_eager (AOTAutograd) changes the answer: outputs: output: 1 and 2; the first submodule whose outputs "
         "differ is encoder",
+        "torch.export(strict=True) works: 5 operators, the same outputs",
+        "torch.export(strict=False) fails at net.py:3 (GD201): why",
         "training step (forward, backward by compiled autograd, step of sgd): 1 graph in forward, 2 graphs in backward; "
         "parameters and gradients against eager: equal (largest difference 0)",
         "speed: slow; do this",

@@ -34,6 +34,7 @@ depth_options = option_group(
         "audit": click.option(
             "--audit", is_flag=True, help="Does compiling change the answer? Each backend against eager."
         ),
+        "export": click.option("--export", is_flag=True, help="Does torch.export take it, strict and not? Where not?"),
         "repro": click.option(
             "--repro", metavar="FILE", help="With what --ladder does: write a script that fails in the same way."
         ),
@@ -61,7 +62,12 @@ def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) ->
         "advise": depth.advise,
         "vary": vary,
     }
-    needs_run = {**behind, "optimizer": depth.optimizer, "compiled-autograd": depth.compiled_autograd}
+    needs_run = {
+        **behind,
+        "export": depth.export,
+        "optimizer": depth.optimizer,
+        "compiled-autograd": depth.compiled_autograd,
+    }
     if run is False and (name := _first(needs_run)):
         raise OneLine(f"--no-run runs nothing, and --{name} is about a run: use one of the two")
     if depth.quick and (name := _first(behind)):

@@ -34,17 +34,9 @@ def thinned(sample: Sample) -> Iterator[None]:
 
     def keep(name: str) -> Callable[[torch.Tensor], None]:
         def see(parameter: torch.Tensor) -> None:
-            if parameter.grad is None:
-                return
-            gradient = parameter.grad.detach()
-            parts = gradient.coalesce().values() if gradient.is_sparse else gradient
-            # By coordinates: to flatten what is transposed would copy all of it.
-            numbers = torch.arange(0, parts.numel(), step, device=parts.device)
-            kept = parts[torch.unravel_index(numbers, parts.shape)] if parts.ndim else parts.reshape(1).clone()
-            # Once more where a part of the graph went backward before: the sum is what counts.
-            known = sample.gradients.get(name)
-            sample.gradients[name] = kept if known is None or known.shape != kept.shape else known + kept
-            parameter.grad = None
+            if parameter.grad is not None:
+                add(sample, name, parameter.grad, step)
+                parameter.grad = None
 
         return see
 
@@ -58,3 +50,15 @@ def thinned(sample: Sample) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def add(sample: Sample, name: str, gradient: torch.Tensor, step: int) -> None:
+    """Keep every ``step``-th element of a parameter's gradient in ``sample.gradients``."""
+    gradient = gradient.detach()
+    parts = gradient.coalesce().values() if gradient.is_sparse else gradient
+    # By coordinates: to flatten what is transposed would copy all of it.
+    numbers = torch.arange(0, parts.numel(), step, device=parts.device)
+    kept = parts[torch.unravel_index(numbers, parts.shape)] if parts.ndim else parts.reshape(1).clone()
+    # Once more where a part of the graph went backward before, or the parameter is used twice: the sum is what counts.
+    known = sample.gradients.get(name)
+    sample.gradients[name] = kept if known is None or known.shape != kept.shape else known + kept

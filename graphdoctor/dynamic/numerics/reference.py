@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 
+from graphdoctor.dynamic.numerics import gradients
 from graphdoctor.dynamic.numerics.comparison import Snapshot, compare
-from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.numerics.widened import widened
+from graphdoctor.dynamic.user_code import fresh, pytree
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 
 #: The compiled outputs may be this much further from the exact ones than eager's; torch/_dynamo/utils.py (same) has
@@ -16,14 +20,14 @@ from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 _FACTOR = 2.0
 
 
-#: Of these, float32 is exact enough, and takes half the memory of float64: a large model has its weights in them.
+#: Of these, float32 is exact enough, and takes half the time of float64.
 _HALF = frozenset({torch.float16, torch.bfloat16})
 
 
 def in_wider_dtype(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]) -> Snapshot | None:
     """What an eager run of a copy in float64 leaves behind, of a model in half precision one in float32.
 
-    None where the model does not run so.
+    None where the model does not run so. The weights of a large one are widened one by one.
     """
     sample = target.sample(mode)
     module = sample.module
@@ -31,13 +35,16 @@ def in_wider_dtype(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]
     kinds = {tensor.dtype for tensor in (*state, *pytree.tensors((sample.args, sample.kwargs)))}
     kinds = {kind for kind in kinds if kind.is_floating_point}
     wider = torch.float32 if kinds and kinds <= _HALF else torch.float64
-    if module is not None:
+    around: AbstractContextManager[None] = nullcontext()
+    if module is not None and fresh.is_large(module):
+        around = widened(module, wider, partial(gradients.add, sample, step=gradients.step_of(module)))
+    elif module is not None:
         module.to(wider)
     sample.args, sample.kwargs = pytree.map_tensors(
         (sample.args, sample.kwargs), lambda tensor: _converted(tensor, wider)
     )
     try:
-        with torch.compiler.set_stance("force_eager"):
+        with torch.compiler.set_stance("force_eager"), around:
             return run(sample)
     except Exception:  # a dtype that is written in the code
         return None

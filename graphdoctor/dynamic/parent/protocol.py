@@ -60,6 +60,8 @@ class RunRequest:
     ladder: bool | None = None
     #: Whether compiling changes the answer: each backend against eager.
     audit: bool = False
+    #: Whether torch.export takes it, strict and not.
+    export: bool = False
     #: A script that fails as the ladder did, run once to see that it does.
     repro: bool = False
     #: A whole training step: the name of the optimizer, and whether backward is compiled too.

@@ -15,7 +15,8 @@ READINESS = "compiling submodules alone"
 DIVERGES = "looking for the submodule that differs"
 LADDER = "trying the backends one by one"
 AUDIT = "auditing the backends"
+EXPORT = "exporting"
 DEVICE = "looking at the device"
 
 #: The part of the time limit that an optional stage may take.
-SHARES = {RECOMPILES: 0.4, READINESS: 0.3, DIVERGES: 0.2, LADDER: 0.5, AUDIT: 0.5, DEVICE: 0.2}
+SHARES = {RECOMPILES: 0.4, READINESS: 0.3, DIVERGES: 0.2, LADDER: 0.5, AUDIT: 0.5, EXPORT: 0.4, DEVICE: 0.2}

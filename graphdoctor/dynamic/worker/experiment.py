@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -36,14 +36,13 @@ from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 Update = Callable[[DynamicRun, bool], None]
 Progress = Callable[[str], None]
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class _Eager:
-    """Two eager runs of the same input; ``before``, what the first one was given; and what was counted in the second.
+    """Two eager runs of the same input; ``before``, what the first one was given.
 
-    ``lines`` are the watched ones that ran, ``total`` the operators by submodule, where they could be counted.
+    ``lines`` are the watched ones that ran in the first one; ``total`` the operators by submodule in the second one,
+    where they could be counted: then it is the forward alone.
     """
 
     before: compare.Snapshot
@@ -78,6 +77,11 @@ class Experiment:
         #: Every how many numbers of the gradients one was kept.
         self._thinned = 1
 
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the mode for what one mode is enough for."""
+        return self.mode == ("train" if self.request.mode == "train" else "eval")
+
     def blank(self) -> DynamicRun:
         """The run before anything is known of it."""
         return DynamicRun(target=self.target.name, mode=self.mode, device=str(self.target.device), outcome="ok")
@@ -98,7 +102,10 @@ class Experiment:
 
         progress(f"{stages.COMPILE} ({self.mode})")
         run, compiled = self.compiled(run, eager.total)
-        result = self.numerics(eager.first, eager.second, compiled)
+        result = self.numerics(eager, compiled)
+        if result.equal is False and eager.total is not None:
+            # It may be the counting that makes the difference.
+            result = self.numerics(eager, self.compiled(run, None)[1])
         run = replace(run, numerics=replace(result, mutated=compare.mutated(eager.before, eager.first)))
         run = replace(run, cost=(self.budget.eager, self.budget.compile))
         # With a fix, what fails later is the fault of the fix.
@@ -117,16 +124,17 @@ class Experiment:
         return bool(self.request.optimizer or self.request.compiled_autograd or self.target.optimizer)
 
     def eager(self) -> _Eager:
-        """Two eager runs of the same input. In the second one lines and operators are counted."""
+        """Two eager runs of the same input. In the first one lines are counted, in the second one operators."""
         with force_eager(), self.budget.eager_runs(2):
             sample = self.target.sample(self.mode)
             before = compare.snapshot(sample, None)
-            first = self.call(sample)
+            with executed_lines(self.request.watch) as lines:
+                first = self.call(sample)
             self._thinned = gradients.step_of(sample.module) if sample.gradients else 1
             # Its memory is needed for the next one.
             del sample
-            second, lines, total = self._counted()
-            if compare.compare(first, second).where:
+            second, total = self._counted()
+            if _noise(first, second).where:
                 # It may be the counting that makes the difference.
                 second = self.call(self.target.sample(self.mode))
         if self.request.reference is not None and not self.request.compare:
@@ -135,18 +143,16 @@ class Experiment:
         shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
         return _Eager(before, first, second, shown, total)
 
-    def _counted(self) -> tuple[compare.Snapshot, Mapping[str, set[int]], compiled_share.Share | None]:
+    def _counted(self) -> tuple[compare.Snapshot, compiled_share.Share | None]:
         if not self.request.compare:
             try:
                 sample = self.target.sample(self.mode)
-                with executed_lines(self.request.watch) as lines:
-                    counting = compiled_share.in_eager(sample.module)
-                    outputs, total, loss = self._call_within(sample, counting)
-                return self._left_behind(sample, outputs, loss), lines, total
+                with compiled_share.in_eager(sample.module) as total:
+                    outputs = sample.function(*sample.args, **sample.kwargs)
+                return compare.snapshot(sample, outputs), total
             except BaseException:  # operators that no dispatch mode handles; what the code itself raises comes again
                 pass
-        with executed_lines(self.request.watch) as lines:
-            return self.call(self.target.sample(self.mode)), lines, None
+        return self.call(self.target.sample(self.mode)), None
 
     def expected(self) -> compare.Snapshot:
         """What the eager run left behind, in this process or an earlier one. Raises what the user's code raises."""
@@ -160,7 +166,10 @@ class Experiment:
     def compiled(
         self, run: DynamicRun, total: compiled_share.Share | None
     ) -> tuple[DynamicRun, compare.Snapshot | None]:
-        """The default compile: breaks, graphs, operators and the compiled share; the snapshot is None if it raised."""
+        """The default compile: breaks, graphs, operators; the snapshot is None if it raised.
+
+        With ``total``, the operators are counted inside the graphs too, for the compiled share by submodule.
+        """
         torch._dynamo.reset()
         self.backend.clear()
         sample = self.target.sample(self.mode)
@@ -169,11 +178,15 @@ class Experiment:
         before = state.of(sample, self.modules())
         fault: Fault | None = None
         failure: RawEvent | None = None
-        with record() as recording, self.budget.compiles():
+        counting = self.backend.measure(sample.module) if total else nullcontext()
+        with record() as recording, self.budget.compiles(), counting as inside:
             try:
                 snapshot = self.call(sample, function)
             except BaseException as error:
                 fault, failure = fault_of(error, self.places, "under torch.compile"), raised(error)
+        if fault is not None and total is not None:
+            # It may be the counting: there are operators that no dispatch mode handles.
+            return self.compiled(run, None)
         events = [*recording.events, failure] if failure else recording.events
         found = distinct(events, self.places, source_of)
         sites = numbers(recording.events, found, self.places, source_of)
@@ -191,7 +204,7 @@ class Experiment:
             # Verifying a fix needs breaks and results only.
             return run, snapshot
         run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
-        return (self._shared(run, function, sample, recording, total) if total else run), snapshot
+        return (self._shared(run, sample, recording, total, inside) if total and inside else run), snapshot
 
     def _unwritten(self, written: compare.Snapshot) -> tuple[str, ...]:
         """What the original's compiled run wrote and this one, of which ``written`` holds the names, did not."""
@@ -203,11 +216,11 @@ class Experiment:
         original = compare.load(self.request.reference, f"{self.mode}-written") or {}
         return tuple(name for name in original if name not in written)
 
-    def numerics(
-        self, eager: compare.Snapshot, repeated: compare.Snapshot, compiled: compare.Snapshot | None
-    ) -> Numerics:
+    def numerics(self, eager: _Eager, compiled: compare.Snapshot | None) -> Numerics:
         """Compiled against eager; with ``compare``, both against the eager outputs of the original source."""
-        noise = compare.compare(eager, repeated)
+        noise = _noise(eager.first, eager.second)
+        if not noise.where and compiled is not None:
+            noise = self._noise_of_gradients(eager, compiled) or noise
         if noise.where:
             return _not_compared(f"two eager runs of the same input already differ ({noise.where})")
         if compiled is None:
@@ -219,8 +232,8 @@ class Experiment:
             notes.append(f"of the gradients every {self._thinned}th number was compared")
         note = "; ".join(notes)
         if self.request.known or not (self.request.compare and self.request.reference):
-            difference = compare.compare(eager, compiled)
-            if difference.where and (cleared := self._cleared(eager, compiled)):
+            difference = compare.compare(eager.first, compiled)
+            if difference.where and (cleared := self._cleared(eager.first, compiled)):
                 return compare.verdict({"compiled and eager differ": replace(difference, where=None)}, cleared)
             return compare.verdict({"compiled and eager differ": difference}, note)
         original = compare.load(self.request.reference, self.mode)
@@ -228,7 +241,7 @@ class Experiment:
             return _not_compared("there is no eager output of the original source")
         against = {
             "compiled differs from the original": compare.compare(original, compiled),
-            "eager differs from the original": compare.compare(original, eager),
+            "eager differs from the original": compare.compare(original, eager.first),
         }
         return compare.verdict(against, note)
 
@@ -272,6 +285,16 @@ class Experiment:
     def _is_own(self, file: str | None) -> bool:
         return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
 
+    def _noise_of_gradients(self, eager: _Eager, compiled: compare.Snapshot) -> compare.Difference | None:
+        """How much another eager run with gradients differs, where only one was made and compiled ones differ."""
+        if eager.first.keys() == eager.second.keys() or compare.compare(eager.first, compiled).where is None:
+            return None
+        try:
+            with force_eager():
+                return _noise(eager.first, self.call(self.target.sample(self.mode)))
+        except BaseException:
+            return compare.Difference(0.0, "a third one raised")
+
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""
         exact = reference.in_wider_dtype(self.target, self.mode, self.call)
@@ -283,10 +306,7 @@ class Experiment:
 
     def call(self, sample: Sample, function: Callable[..., Any] | None = None) -> compare.Snapshot:
         """Call ``sample``, or what it was compiled to, and give what that leaves behind."""
-        outputs, _, loss = self._call_within(sample, nullcontext(), function)
-        return self._left_behind(sample, outputs, loss)
-
-    def _left_behind(self, sample: Sample, outputs: Any, loss: torch.Tensor | None) -> compare.Snapshot:
+        outputs, loss = self.answer(sample, function)
         found = compare.snapshot(sample, outputs)
         return found if loss is None else {**found, "loss": loss.detach().clone()}
 
@@ -294,25 +314,13 @@ class Experiment:
         self, sample: Sample, function: Callable[..., Any] | None = None, backward: bool = False
     ) -> tuple[Any, torch.Tensor | None]:
         """What calling ``sample``, or what it was compiled to, gives: outputs, and the loss that went backward."""
-        outputs, _, loss = self._call_within(sample, nullcontext(), function, backward)
-        return outputs, loss
-
-    def _call_within(
-        self,
-        sample: Sample,
-        around: AbstractContextManager[T],
-        function: Callable[..., Any] | None = None,
-        backward: bool = False,
-    ) -> tuple[Any, T, torch.Tensor | None]:
-        """The outputs, what ``around`` the forward gives, and the loss where one was computed and went backward."""
-        with around as entered:
-            # Not `function or ...`: a compiled module has no truth value of its own.
-            outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
+        # Not `function or ...`: a compiled module has no truth value of its own.
+        outputs = (sample.function if function is None else function)(*sample.args, **sample.kwargs)
         loss = self.loss(outputs) if backward or self.mode == "train" else None
         if loss is not None:
             with gradients.thinned(sample):
                 torch.autograd.backward(loss)
-        return outputs, entered, loss
+        return outputs, loss
 
     def loss(self, outputs: Any) -> torch.Tensor | None:
         """What goes backward; None where no output has a gradient."""
@@ -321,21 +329,12 @@ class Experiment:
     def _shared(
         self,
         run: DynamicRun,
-        function: Callable[..., Any],
         sample: Sample,
         recording: Recording,
         total: compiled_share.Share,
+        inside: compiled_share.Share,
     ) -> DynamicRun:
-        """``run`` with the share of the operators of an eager forward that run inside graphs, by submodule.
-
-        ``function`` is compiled already, so this is one more call, with fresh arguments.
-        """
-        try:
-            again = self.target.sample(self.mode)
-            with self.backend.measure(sample.module) as inside:
-                function(*again.args, **again.kwargs)
-        except BaseException:  # operators that no dispatch mode handles, or state that the first call left
-            return run
+        """``run`` with the share of the operators of an eager forward that ran inside graphs, by submodule."""
         # More inside than in all: the trace rewrote the operators, and the counts cannot be compared.
         if 0 < total.total >= inside.total:
             run = replace(run, compiled_share=inside.total / total.total)
@@ -348,6 +347,11 @@ class Experiment:
 def force_eager() -> Any:
     """A context in which functions that the user compiled run uncompiled."""
     return torch.compiler.set_stance("force_eager")
+
+
+def _noise(first: compare.Snapshot, again: compare.Snapshot) -> compare.Difference:
+    """By how much what ``again`` has differs; it may be a forward alone, without loss and gradients."""
+    return compare.compare({name: leaf for name, leaf in first.items() if name in again}, again)
 
 
 def default_loss(outputs: Any) -> torch.Tensor | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from graphdoctor.dynamic.layers import audit, inductor, ladder, repro
+from graphdoctor.dynamic.layers import audit, export, inductor, ladder, repro
 from graphdoctor.dynamic.modules import diverge, readiness
 from graphdoctor.dynamic.numerics import comparison, reference
 from graphdoctor.dynamic.parent import stages
@@ -86,6 +86,22 @@ class Deeper:
         self.update(run)
         return run
 
+    # Export
+
+    def exported(self, run: DynamicRun) -> DynamicRun:
+        """``run`` with what torch.export makes of the model; as it is where eager failed."""
+        if run.numerics is None:
+            return run
+        # Twice, and decomposed on the way.
+        return self._step(run, stages.EXPORT, self._exports, eager=2, compiles=4)
+
+    def _exports(self, run: DynamicRun) -> DynamicRun:
+        of = self.experiment
+        for made in export.export(of.target, of.mode, of.places, of.expected()):
+            run = replace(run, export=(*run.export, made))
+            self.update(run)
+        return run
+
     # Recompiles
 
     def _recompiles(self, run: DynamicRun) -> DynamicRun:
@@ -95,8 +111,7 @@ class Deeper:
         if plans:
             return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), requested=True)
         # One mode is enough for what was not requested.
-        is_main_mode = mode == ("train" if request.mode == "train" else "eval")
-        if not is_main_mode or run.outcome != "ok" or not run.operators:
+        if not self.experiment.is_main or run.outcome != "ok" or not run.operators:
             return run
         # A compile with sizes that vary takes longer than one without.
         return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=4)
@@ -141,8 +156,7 @@ class Deeper:
         if request.readiness is not None or not run.modules:
             return bool(request.readiness and run.modules)
         small = run.operators <= _FEW_OPERATORS and len(run.modules) <= _FEW_MODULES
-        is_main_mode = self.experiment.mode == ("train" if request.mode == "train" else "eval")
-        return run.fullgraph.passes is False and small and is_main_mode
+        return run.fullgraph.passes is False and small and self.experiment.is_main
 
     def _readiness(self, run: DynamicRun) -> DynamicRun:
         of = self.experiment

@@ -155,7 +155,12 @@ def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRe
             update(blank, complete=False)
             known[blank.mode] = experiment.run(update, channel.progress)
         update(known[blank.mode])
-    if request.part == "verdict" or request.compare or request.only_fullgraph:
+    if request.compare or request.only_fullgraph:
+        return
+    for experiment in experiments if request.export and request.part != "rest" else ():
+        if experiment.is_main and experiment.mode in known:
+            known[experiment.mode] = deeper(experiment, update, channel.progress).exported(known[experiment.mode])
+    if request.part == "verdict":
         return
     for experiment in experiments:
         if experiment.mode in known:

@@ -32,7 +32,24 @@ Fix
   Read the reason and the hints in the finding, and the page of its graph-break id. A break in a
   library is removed by another version or another option of it, or by a call that Dynamo knows.
 """
-#: So have comments that silence nothing.
+#: So have lines at which only torch.export fails.
+EXPORT = "GD001"
+_EXPORT_PAGE = """\
+GD001 [export]
+
+torch.export fails at this line, and no rule predicted it. Only `graphdoctor scan --export` looks for it.
+
+What
+  The model was exported with the sample input in both ways: strict=True traces it with Dynamo,
+  strict=False runs its Python code on tensors without values. The finding says which of them fail
+  here. What breaks the graph under torch.compile mostly fails here too, and is found as that.
+
+Fix
+  A number that comes from tensor data must not decide: use torch.cond or torch.where, or say with
+  torch._check what is always true of it. Types of your own in arguments and outputs have to be
+  registered: torch.export.register_dataclass.
+"""
+#: And comments that silence nothing.
 UNUSED = "GD002"
 _UNUSED_PAGE = """\
 GD002 [unused-suppression]
@@ -95,6 +112,8 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
     wanted = code.strip()
     if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
         return _RUN_ONLY_PAGE
+    if wanted.upper() == EXPORT or wanted.lower() == "export":
+        return _EXPORT_PAGE
     if wanted.upper() == UNUSED or wanted.lower() == "unused-suppression":
         return _UNUSED_PAGE
     for rule in rules:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def fields(run: DynamicRun) -> dict[str, Any]:
-    """``modules``, ``blocks``, ``readiness``, ``ladder``, ``audit``, ``training``, ``device_checks``: as in the model.
+    """``modules``, ``blocks``, ``readiness``, ``ladder``, ``audit``, ``export`` and so on: as in the model.
 
     The script of a ladder is a file of its own, so it is left out.
     """
@@ -22,6 +22,7 @@ def fields(run: DynamicRun) -> dict[str, Any]:
         "readiness": _plain(asdict(run.readiness)) if run.readiness else None,
         "ladder": ladder,
         "audit": _plain(asdict(run.audit)) if run.audit else None,
+        "export": [_plain(asdict(made)) for made in run.export],
         "training": _plain(asdict(run.training)) if run.training else None,
         "device_checks": _plain(asdict(run.device_checks)) if run.device_checks else None,
     }

@@ -50,7 +50,11 @@ def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]])
         elif not look.tree:
             # Which parts compile alone follows from the findings.
             brief = replace(
-                run, readiness=None, audit=None, blocks=tuple(group for group in run.blocks if group.at_limit)
+                run,
+                readiness=None,
+                audit=None,
+                export=(),
+                blocks=tuple(group for group in run.blocks if group.at_limit),
             )
             for line in optional_checks.lines(brief, first=False):
                 yield from item(line, 2, look.width)
@@ -60,8 +64,13 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
     """What a run that went well shows beside its counts."""
     from graphdoctor.report import optional_checks
 
+    # Of runs in several modes each has its own.
+    requested = [
+        *(optional_checks.audit(run.audit) if run.audit is not None else ()),
+        *optional_checks.exports(run.export),
+    ]
     if run.outcome != "ok":
-        return optional_checks.audit(run.audit) if run.audit is not None else []
+        return requested
     found = []
     # Where it fails at a finding, the finding and the headline have it.
     at = (run.fullgraph.path or "", run.fullgraph.line or 0)
@@ -69,8 +78,7 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
         found.append(f"fullgraph=True {wording.fullgraph(run.fullgraph)}")
     if run.numerics is not None and run.numerics.equal is False:
         found.append(f"compiled outputs against eager: {wording.numerics(run.numerics)}")
-    # Of runs in several modes each has its own.
-    return found + (optional_checks.audit(run.audit) if run.audit is not None else [])
+    return found + requested
 
 
 def _verbose(run: DynamicRun) -> Iterator[str]:
@@ -98,7 +106,7 @@ def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:
         yield "  submodules:"
     for line in tree:
         yield f"    {line}"
-    for line in optional_checks.lines(replace(run, audit=None), first):
+    for line in optional_checks.lines(replace(run, audit=None, export=()), first):
         yield from item(line, 2, look.width)
 
 

@@ -46,6 +46,7 @@ def test_why_there_is_no_script(
     ("depth", "vary", "run", "start"),
     [
         (DepthOptions(audit=True), (), False, "--no-run runs nothing, and --audit "),
+        (DepthOptions(export=True), (), False, "--no-run runs nothing, and --export "),
         (DepthOptions(optimizer="sgd"), (), False, "--no-run runs nothing, and --optimizer "),
         (DepthOptions(), ("x:0=3,4",), False, "--no-run runs nothing, and --vary "),
         (DepthOptions(quick=True, ladder=True), (), None, "--quick stops at the verdict, and --ladder "),

@@ -16,6 +16,7 @@ from graphdoctor.dynamic.parent.protocol import (
     message,
 )
 from graphdoctor.model.audit import Audit, Audited, Deviation
+from graphdoctor.model.export import Exported
 from graphdoctor.model.runs import (
     Blocks,
     Break,
@@ -88,6 +89,7 @@ def test_what_is_known_of_parts_and_layers_survives() -> None:
         readiness=Readiness((), (verdict,), 1),
         ladder=Ladder((Stage("eager", "failed", "Dynamo", "d", "m.py", 1),), "script"),
         audit=Audit((Audited("eager", "differs", "Dynamo", (Deviation("state", "d"),)),), "block"),
+        export=(Exported(False, "failed", error="e", path="m.py", line=1, rule="GD201"),),
         training=Training("sgd", True, {"forward": 1}, Numerics(True, 0.0, "t")),
         device_checks=DeviceChecks(1, 2, hints=(Hint("text", "action"),), unchecked=("CUDA graphs",)),
     )
