@@ -26,6 +26,7 @@ NAME = "untraced-collective"
 SEVERITY = "error"
 GB_IDS = ("GB0007", "GB0172", "GB0088")
 TORCH = ">=2.6"
+SETUP = True
 
 PACKAGES = ("torch.distributed", "torch.distributed.distributed_c10d")
 UNTRACED = (

@@ -59,6 +59,27 @@ def g(x):
     return x * 2
 
 
+def logged(x):
+    start = time.perf_counter()
+    y = g(x)
+    print(time.perf_counter() - start)
+    return y
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import time
+
+import torch
+
+
+@torch.compile(backend="eager")
+def g(x):
+    return x * 2
+
+
 g(torch.rand(4))
 start = time.perf_counter()
 g(torch.rand(4))
@@ -124,7 +145,9 @@ def check_timed(event: Timed) -> Hit | None:
         return None
     for step in event.inside:
         made = _compiled_call(step)
-        if made is not None and not any(_touches(earlier, step) for earlier in event.before):
+        # What was compiled elsewhere may have been called since.
+        here = made is not None and made.order > event.since
+        if made is not None and here and not any(_touches(earlier, step) for earlier in event.before):
             sure = together(made.path, step.path)
             words = f"{code(event)} includes the first call of a compiled function, which compiles it"
             return sure and Hit(event, words, "call it before the clock starts", "likely")

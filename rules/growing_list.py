@@ -106,7 +106,7 @@ class Net(nn.Module):
 )
 
 #: Methods after which a list is shorter.
-SHORTENERS = frozenset({"clear", "pop", "remove"})
+SHORTENERS = frozenset({"clear", "pop", "popleft", "remove"})
 
 
 def check_grow(event: Grow) -> Hit | None:

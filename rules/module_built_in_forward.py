@@ -30,6 +30,7 @@ NAME = "module-built-in-forward"
 SEVERITY = "error"
 GB_IDS = ("GB0264",)
 TORCH = ">=2.6"
+SETUP = True
 
 #: Layers of ``torch.nn`` that make parameters; norms do so unless told not to.
 WEIGHTED = frozenset((

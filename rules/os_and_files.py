@@ -29,6 +29,7 @@ NAME = "os-and-files"
 SEVERITY = "error"
 GB_IDS = ("GB0007", "GB0059", "GB0092", "GB0142", "GB0156", "GB0294")
 TORCH = ">=2.6"
+SETUP = True
 
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 OUTSIDE = frozenset((

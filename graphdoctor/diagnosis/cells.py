@@ -103,7 +103,10 @@ def cell_edits(edit: Edit, cells: Cells) -> Iterable[Edit]:
     number = cells.index_at(edit.start[0])
     cell, above = cells.cells[number], cells.first_line(number) - 1
     lines = split_lines(cell.text)
-    end, text = (edit.end[0] - above, edit.end[1]), edit.text
+    start, end, text = (edit.start[0] - above, edit.start[1]), (edit.end[0] - above, edit.end[1]), edit.text
     if end[0] > len(lines):
         end, text = (len(lines), len(lines[-1]) + 1), text.removesuffix("\n")
-    yield Edit(cell.name, (edit.start[0] - above, edit.start[1]), end, text)
+    if start[0] > len(lines):
+        # A line that is put behind the last one of the cell.
+        start, text = end, "\n" + text
+    yield Edit(cell.name, start, end, text)

@@ -278,6 +278,17 @@ class Audience(EventSink):
             ends |= _breaks(rule, hit)
         return ends
 
+    @contextmanager
+    def only_offered(self) -> Iterator[None]:
+        """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""
+        first = len(self.hits)
+        try:
+            yield
+        finally:
+            found = self.hits[first:]
+            compiled = not any(rule.setup for rule, _ in found)
+            self.hits[first:] = [each for each in found if compiled and _severity(*each) == "error"]
+
     def places(self) -> list[Place]:
         """The hits, by rule and node."""
         found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
@@ -288,8 +299,12 @@ class Audience(EventSink):
 
 def _breaks(rule: Rule, hit: Hit) -> bool:
     """Whether the graph ends at ``hit``, as far as it is known."""
-    error = (hit.severity or rule.severity) == "error" and hit.confidence != "possible"
+    error = _severity(rule, hit) == "error" and hit.confidence != "possible"
     return error and bool(hit.gb_ids or rule.gb_ids) and hit.event.site.compiled
+
+
+def _severity(rule: Rule, hit: Hit) -> Severity:
+    return hit.severity or rule.severity
 
 
 @contextmanager
@@ -335,7 +350,7 @@ def _finding(
         return None
     location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
-    severity = first.severity or rule.severity
+    severity = _severity(rule, first)
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
     fix = None
@@ -353,7 +368,7 @@ def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule,
     return Finding(
         rule=rule.code,
         name=rule.name,
-        severity=hit.severity or rule.severity,
+        severity=_severity(rule, hit),
         confidence=hit.confidence,
         location=location,
         function=hit.event.site.function,

@@ -13,6 +13,8 @@ A rule module has, read from top to bottom:
   only then; most calls concern two of sixty rules;
 * optionally ``FULLGRAPH = True``: by default nothing breaks where it says; with ``fullgraph=True`` compiling fails
   there;
+* optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
+  so a function of a library that does it is none that users compile for its own sake;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
 """
 
@@ -91,6 +93,7 @@ class Rule:
     fix: Callable[[Hit, Any], FixPlan | Refusal] | None = None
     watches: Callable[[str], bool] | None = None
     fullgraph: bool = False
+    setup: bool = False
 
 
 def load(module: ModuleType) -> Rule:
@@ -113,6 +116,7 @@ def load(module: ModuleType) -> Rule:
             fix=getattr(module, "fix", None),
             watches=getattr(module, "watches", None),
             fullgraph=getattr(module, "FULLGRAPH", False),
+            setup=getattr(module, "SETUP", False),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing

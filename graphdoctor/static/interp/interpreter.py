@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from contextlib import nullcontext
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -142,6 +142,11 @@ class EventSink:
     def receive(self, _event: Event) -> bool:
         """Receive an event; whether the graph ends there."""
         return False
+
+    @contextmanager
+    def only_offered(self) -> Iterator[None]:
+        """While a function is interpreted that a library offers, and of which nothing shows that it is compiled."""
+        yield
 
 
 class Interpreter:

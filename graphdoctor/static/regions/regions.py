@@ -266,7 +266,8 @@ def _counterparts(
             continue
         made = instances.setdefault(id(info), default_module(interpreter, info))
         if not _was_called(interpreter, value.to(made)):
-            _enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
+            with interpreter.sink.only_offered():
+                _enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
 
 
 #: Decorators whose functions are not called with an object.
@@ -280,7 +281,7 @@ def _parameter_names(function: Function) -> list[str]:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
-    Users do not compile one that saves a file, draws a picture or checks its arguments.
+    Users do not compile one that saves a file, builds a model, draws a picture or checks its arguments.
     """
     most = interpreter.most_steps
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
@@ -288,7 +289,8 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     with suppress(Budget):
         for option in _public_functions(module, public):
             if _may_give_tensors(interpreter, option) and _takes_tensors(interpreter, option):
-                _enter(interpreter, module, option)
+                with interpreter.sink.only_offered():
+                    _enter(interpreter, module, option)
     interpreter.most_steps = most
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.static.usage.arguments import bound, callback_arguments, parameters
+from graphdoctor.static.usage.builtin_calls import BuiltinCalls
 from graphdoctor.static.usage.events import (
     COMPILE,
     DDP,
@@ -22,7 +23,6 @@ from graphdoctor.static.usage.events import (
     dotted,
     unwrapped,
 )
-from graphdoctor.static.usage.expressions import Expressions
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.state import State, merge
 
@@ -58,8 +58,11 @@ _WATCHED = WRAPPERS | IN_PLACE | {*COMPILE, *SETUPS}
 
 _UNWRAPS = (".unwrap_model",)
 
+#: Class methods of other packages' bases that make an object of the class.
+_MAKERS = (".from_", ".load_from_checkpoint")
 
-class Calls(Expressions):
+
+class Calls(BuiltinCalls):
     """The part of the script walker that knows calls."""
 
     #: Deeper calls than this are not followed.
@@ -149,11 +152,12 @@ class Calls(Expressions):
                 if not value.items or isinstance(value.node, (cst.ListComp, cst.GeneratorExp)):
                     kwargs["*"] = value
             elif arg.star == "**":
-                names = [(key.value, each) for key, each in value.entries]
+                names = {key.value: each for key, each in value.entries}
                 stored = self.state.objects.get(value.number, {})
-                names += [(key[2:-2], each) for key, each in stored.items() if key.startswith("['")]
-                kwargs.update({key: each for key, each in names if isinstance(key, str)})
-                if not names:
+                names.update({key[2:-2]: each for key, each in stored.items() if key.startswith("['")})
+                known = {key: each for key, each in names.items() if isinstance(key, str) and not each.is_unknown_part}
+                kwargs.update(known)
+                if len(known) < len(names) or not known:
                     kwargs["**"] = value
             elif arg.keyword is not None:
                 kwargs[arg.keyword.value] = value
@@ -184,11 +188,17 @@ class Calls(Expressions):
         named = isinstance(code.node, cst.FunctionDef) and code.node.name.value == "forward"
         return (
             not named
-            and code.node not in self._active
+            and self._has_room(code)
+            and (self.is_relevant(code) or any(self._is_watched(each) for each in (code.bound, *passed)))
+        )
+
+    def _has_room(self, code: Function) -> bool:
+        """Whether one more call of a function is within what a file may cost."""
+        return (
+            code.node not in self._active
             and len(self._active) < self.MAX_DEPTH
             and len(self.log) < self.MAX_CALLS
             and self._times.get(code.node, 0) < self.MAX_TIMES
-            and (self.is_relevant(code) or any(self._is_watched(each) for each in (code.bound, *passed)))
         )
 
     def _is_watched(self, tracked: TrackedObject | None, depth: int = 2) -> bool:
@@ -287,12 +297,23 @@ class Calls(Expressions):
     def wrapped(self, node: cst.CSTNode, step: Operation) -> TrackedObject:
         """What a step makes of its first argument."""
         first = step.argument(0, "model", "module")
+        if first is not None and first.made_of is not None:
+            self._build(unwrapped(first))
         return self.made(node, step, first)
+
+    def _build(self, tracked: TrackedObject) -> None:
+        """Walk the constructor of what is compiled where that was not done, so that its parts are known."""
+        constructor = tracked.made_of.method("__init__") if tracked.made_of is not None else None
+        if constructor is not None and not self.state.objects.get(tracked.number) and self._has_room(constructor):
+            self.enter(replace(constructor, bound=tracked), (), {}, alone=True)
 
     def _result(self, node: cst.Call, step: Operation) -> TrackedObject:
         first = step.argument(0, "model", "module")
         if step.name in WRAPPERS and first is not None:
-            return self.made(node, step, first)
+            return self.wrapped(node, step)
+        by = step.receiver.code if step.receiver is not None else None
+        if isinstance(by, Class) and step.name.startswith(_MAKERS):
+            return self.made(node, step, made_of=by)
         if step.name == "copy.deepcopy" and first is not None:
             return self._copied(node, step, step.args[0] if step.args else first)
         if step.name == "functools.partial" and step.args:
@@ -306,7 +327,7 @@ class Calls(Expressions):
         if step.name in IN_PLACE and first is not None:
             self.state.record(first, step)
             return self.state.now(replace(first, node=node))
-        special = self._builtin(node, step)
+        special = self._super(node) if step.name == "super" and not step.args else self.builtin(node, step)
         if special is not None:
             return special
         for argument in (step.receiver, *step.args, *step.kwargs.values()):
@@ -325,35 +346,6 @@ class Calls(Expressions):
         inner = unwrapped(first)
         made_of = first.made_of or inner.made_of
         return self.state.now(replace(first, node=node, number=number, inner=None, made_of=made_of))
-
-    def _builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
-        """Calls of Python that hand on what they are given."""
-        receiver = step.receiver
-        if step.name in (".items", ".values") and receiver is not None and receiver.entries:
-            pairs = [
-                TrackedObject(node, items=pair, number=self.new_number()) if step.name == ".items" else pair[1]
-                for pair in receiver.entries
-            ]
-            return TrackedObject(node, items=tuple(pairs), number=self.new_number())
-        if step.name == "dict" and step.kwargs and not step.args:
-            entries = tuple((TrackedObject(node, value=name), value) for name, value in step.kwargs.items())
-            return TrackedObject(node, entries=entries, number=self.new_number())
-        if step.name in ("list", "tuple", "reversed", "sorted") and step.args and step.args[0].items:
-            return replace(step.args[0], node=node)
-        if step.name == "enumerate" and step.args and step.args[0].items:
-            items = tuple(TrackedObject(node, items=(TrackedObject(node), each)) for each in step.args[0].items)
-            return TrackedObject(node, items=items, number=self.new_number())
-        if step.name == "zip" and step.args and all(arg.items for arg in step.args):
-            rows = zip(*(arg.items for arg in step.args), strict=False)
-            return TrackedObject(
-                node, items=tuple(TrackedObject(node, items=row) for row in rows), number=self.new_number()
-            )
-        name = step.args[1].value if len(step.args) > 1 else None
-        if step.name == "getattr" and isinstance(name, str):
-            return self.attribute(node, step.args[0], name)
-        if step.name == "super" and not step.args:
-            return self._super(node)
-        return None
 
     def _super(self, node: cst.Call) -> TrackedObject | None:
         code = self.frame.code

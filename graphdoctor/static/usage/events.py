@@ -67,6 +67,11 @@ class TrackedObject:
         """The dotted name of the call that made the object."""
         return self.maker.name if self.maker is not None else ""
 
+    @property
+    def is_unknown_part(self) -> bool:
+        """Whether it was read from another object, where nothing of the scanned code stored it."""
+        return self.owner is not None and not self.steps and self.code is None and self.value is MISSING
+
     def find(self, *names: str) -> Operation | None:
         """The last step with one of ``names``."""
         return next((step for step in reversed(self.steps) if step.name in names), None)
@@ -214,6 +219,8 @@ class Timed(Event):
     before: Sequence[Operation]
     #: A reading stands in a loop, so each round may have a time of its own.
     looped: bool
+    #: The number of the first step of the run that it stands in: what was done before may have been followed by calls.
+    since: int = 0
 
 
 #: The classes of this file; rules get them outside compiled code too.

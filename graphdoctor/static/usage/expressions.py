@@ -40,6 +40,8 @@ class Expressions:
         self.log: list[Operation] = []
         self._numbers = 0
         self._steps = 0
+        #: How many steps there were when the run began.
+        self._since = 0
 
     def call(self, node: cst.Call) -> TrackedObject:
         """What a call gives."""
@@ -64,6 +66,10 @@ class Expressions:
     def global_name(self, name: str) -> TrackedObject | None:
         """What an unbound name stands for in the module of the frame."""
         raise NotImplementedError
+
+    def begin_run(self) -> None:
+        """Note that a function is entered that no call led into: what was done before may be long ago."""
+        self._since = self._steps
 
     def new_number(self) -> int:
         """A number for a new object or scope."""
@@ -275,6 +281,15 @@ class Expressions:
             self.state.put(container.number, key, found)
         return found
 
+    def taken_out(self, container: TrackedObject, key: str) -> TrackedObject | None:
+        """The element that a container holds no longer; None where it is not known."""
+        if not container.number:
+            return None
+        entry = (value for name, value in container.entries if key == f"[{name.value!r}]")
+        found = self.state.objects.get(container.number, {}).get(key) or next(entry, None)
+        self.state.put(container.number, key, TrackedObject(container.node, owner=container, number=self.new_number()))
+        return self._seen(container.node, found) if found is not None else None
+
     def key_of(self, node: cst.Subscript) -> str:
         """The name under which an object keeps the element, where the index is a literal: ``[0]``."""
         index = node.slice[0].slice if len(node.slice) == 1 else None
@@ -311,7 +326,8 @@ class Expressions:
         if start.order < end.order:
             inside = [step for step in self.log if start.order < step.order < end.order]
             before = [step for step in self.log if step.order < start.order]
-            self.emit(Timed, node, inside=inside, before=before, looped=bool(start.loops or end.loops))
+            looped = bool(start.loops or end.loops)
+            self.emit(Timed, node, inside=inside, before=before, looped=looped, since=self._since)
 
     def is_compile(self, decorator: cst.BaseExpression) -> bool:
         """Whether a decorator compiles its function."""

@@ -18,6 +18,7 @@ from graphdoctor.static.domain.events import Event
 from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
+from graphdoctor.static.usage.outline import outline
 from graphdoctor.static.usage.relevance import Relevance
 from graphdoctor.static.usage.state import State
 from graphdoctor.static.usage.statements import Statements
@@ -92,6 +93,7 @@ class Script(Statements):
         code, self.state = pending.code, pending.state.copy()
         if isinstance(code, Function):
             if not self.was_followed(code) and not _is_compiled(code):
+                self.begin_run()
                 self.enter(code, (), {}, alone=True)
                 self._settle()
             return
@@ -105,13 +107,18 @@ class Script(Statements):
         constructor = code.method("__init__")
         if constructor is not None:
             self._method(constructor, instance)
-        state = self.state
-        for method in waiting:
+        begun, stored = self.state, self.state.copy()
+        compiling = _compiling(waiting)
+        # What compiles comes first: the other methods may use what it stores.
+        for method in sorted(waiting, key=lambda each: each not in compiling):
             if method is not constructor and not self.was_followed(method):
-                self.state = state.copy()
+                self.state = (begun if method in compiling else stored).copy()
                 self._method(method, instance)
+                if method in compiling:
+                    stored.take_new(instance.number, self.state)
 
     def _method(self, method: Function, instance: TrackedObject) -> None:
+        self.begin_run()
         self.enter(replace(method, bound=instance), (), {}, alone=True)
         self._settle()
 
@@ -247,6 +254,18 @@ def _is_compiled(code: Function) -> bool:
     """Whether the function is compiled code itself."""
     name = code.node.name.value if isinstance(code.node, cst.FunctionDef) else ""
     return name == "forward" or "torch.compile" in code.markers
+
+
+def _compiling(methods: Iterable[Function]) -> frozenset[Function]:
+    """Those whose text has to do with the compiler, and those that call one of them."""
+    found: frozenset[Function] = frozenset()
+    parts = {method: outline(method.module).parts.get(method.qualname) for method in methods}
+    while True:
+        names = {method.qualname.rpartition(".")[2] for method in found}
+        more = frozenset(m for m, part in parts.items() if part is not None and (part.compiles or part.names & names))
+        if more == found:
+            return found
+        found = more
 
 
 def _mentions(source: SourceModule, code: Function | Class) -> int:

@@ -37,6 +37,19 @@ class State:
         """Store an attribute or element in an object."""
         self.objects[number] = {**self.objects.get(number, {}), name: tracked}
 
+    def take_new(self, number: int, other: State) -> None:
+        """Take the attributes of an object from ``other`` that it has not here: one method sets them, others use them.
+
+        None stands for an attribute that is set later.
+        """
+        mine = self.objects.get(number, {})
+        unset = {name for name, value in mine.items() if value.value is None or value.is_unknown_part}
+        for name, value in other.objects.get(number, {}).items():
+            if (name not in mine or name in unset) and value.value is not None and not value.is_unknown_part:
+                self.put(number, name, value)
+        self.objects = {**other.objects, **self.objects}
+        self.steps = {**other.steps, **self.steps}
+
     def find(self, scopes: Sequence[int], name: str) -> TrackedObject | None:
         """What ``name`` stands for in the innermost of ``scopes`` that has it."""
         return next((self.scopes[s][name] for s in reversed(scopes) if name in self.scopes.get(s, ())), None)

@@ -69,6 +69,8 @@ class Statements(Conditions):
             return False
         elif isinstance(node, (cst.Global, cst.Nonlocal)):
             self.frame.outer |= {item.name.value for item in node.names}
+        elif isinstance(node, cst.Del) and isinstance(node.target, cst.Subscript):
+            self.taken_out(self.evaluate(node.target.value), self.key_of(node.target))
         elif isinstance(node, (cst.Raise, cst.Continue, cst.Break)):
             self.visit(node)
             return False

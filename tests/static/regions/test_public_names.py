@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Truth
 
 SOLVER = """
@@ -56,6 +57,18 @@ def test_a_function_without_tensors_is_not_entered(events):
         """
     )
     assert found == []
+
+
+def test_a_function_that_prepares_a_program_is_none_that_is_compiled(tmp_path):
+    file = tmp_path / "model.py"
+    file.write_text(
+        "import json\nimport torch\nfrom torch import Tensor, nn\n\n__all__ = ['load', 'build', 'norm', 'count']\n\n\n"
+        "def load(x: Tensor, path):\n    with open(path) as f:\n        print(json.load(f))\n    return x * 2\n\n\n"
+        "def build(x: Tensor):\n    print(x)\n    return nn.Linear(x.shape[0], 2)\n\n\n"
+        "def norm(x: Tensor):\n    print(x)\n    return x / x.sum()\n\n\n"
+        "calls = []\n\n\ndef count(x: Tensor):\n    calls.append(x)\n    return x * 2\n"
+    )
+    assert [(each.rule, each.function) for each in analyse([(file, "model.py")]).findings] == [("GD101", "norm")]
 
 
 def test_an_explicit_region_is_the_only_one(events):

@@ -66,6 +66,40 @@ WAYS = {
                 self.setup()
                 self.net.generate(x)
         """,
+    "an attribute that only another method sets": """
+        class Handler:
+            def __init__(self):
+                self.net = None
+
+            def handle(self, x):
+                return self.net.generate(x)
+
+            def initialize(self, path):
+                self.net = torch.compile(torch.load(path))
+        """,
+    "an attribute that a method sets through another one": """
+        class Handler:
+            def handle(self, x):
+                return self.net.generate(x)
+
+            def load(self, path):
+                self._load(path)
+
+            def _load(self, path):
+                self.net = torch.compile(torch.load(path))
+        """,
+    "a class method of a base that is not here": """
+        class Net(ModelMixin):
+            def __init__(self, width):
+                self.inner = torch.nn.Linear(width, width)
+
+            def generate(self, x):
+                return self(x).argmax(-1)
+
+
+        def main(path, x):
+            torch.compile(Net.from_pretrained(path)).generate(x)
+        """,
     "a method of a base class": """
         class Base:
             def __init__(self, net):
@@ -272,6 +306,27 @@ OTHERS = {
             model = torch.compile(net) if fast else net
             if not fast:
                 model.generate(x)
+        """,
+    "what a method loads anew before it compiles": """
+        class Backend:
+            def load(self, path):
+                self.read(path)
+                self.speed_up()
+
+            def read(self, path):
+                self.net = torch.load(path)
+
+            def speed_up(self):
+                self.net = torch.compile(self.net)
+        """,
+    "a key that is taken out before": """
+        def main(net, settings):
+            options = settings["compile"]
+            if options["enable"]:
+                del options["enable"]
+                options.pop("level")
+                net = torch.compile(net, **options)
+            return net
         """,
     "another object of the class": """
         class Holder:

@@ -1,0 +1,43 @@
+"""Calls of Python in a script that hand on what they are given: ``list``, ``zip``, ``getattr``, ``.items()``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.usage.events import Operation, TrackedObject
+from graphdoctor.static.usage.expressions import Expressions
+
+
+class BuiltinCalls(Expressions):
+    """The part of the script walker that knows Python's own functions."""
+
+    def builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
+        """Calls of Python that hand on what they are given."""
+        receiver = step.receiver
+        if step.name in (".items", ".values") and receiver is not None and receiver.entries:
+            pairs = [
+                TrackedObject(node, items=pair, number=self.new_number()) if step.name == ".items" else pair[1]
+                for pair in receiver.entries
+            ]
+            return TrackedObject(node, items=tuple(pairs), number=self.new_number())
+        if step.name == ".pop" and receiver is not None and step.args and isinstance(step.args[0].value, str):
+            return self.taken_out(receiver, f"[{step.args[0].value!r}]")
+        if step.name == "dict" and step.kwargs and not step.args:
+            entries = tuple((TrackedObject(node, value=name), value) for name, value in step.kwargs.items())
+            return TrackedObject(node, entries=entries, number=self.new_number())
+        if step.name in ("list", "tuple", "reversed", "sorted") and step.args and step.args[0].items:
+            return replace(step.args[0], node=node)
+        if step.name == "enumerate" and step.args and step.args[0].items:
+            items = tuple(TrackedObject(node, items=(TrackedObject(node), each)) for each in step.args[0].items)
+            return TrackedObject(node, items=items, number=self.new_number())
+        if step.name == "zip" and step.args and all(arg.items for arg in step.args):
+            rows = zip(*(arg.items for arg in step.args), strict=False)
+            return TrackedObject(
+                node, items=tuple(TrackedObject(node, items=row) for row in rows), number=self.new_number()
+            )
+        name = step.args[1].value if len(step.args) > 1 else None
+        if step.name == "getattr" and isinstance(name, str):
+            return self.attribute(node, step.args[0], name)
+        return None

@@ -1,0 +1,16 @@
+"""Edits of the module that cells make together, as edits of the cells."""
+
+from __future__ import annotations
+
+from graphdoctor.diagnosis.cells import cell_edits
+from graphdoctor.fixes.core.apply import apply
+from graphdoctor.model.findings import Edit
+from graphdoctor.source.cells import Cell, Cells
+
+CELLS = Cells((Cell("one", "import torch\nx = 1"), Cell("two", "y = 2")))
+
+
+def test_a_line_behind_the_last_one_of_a_cell_stays_in_it() -> None:
+    line = CELLS.text.splitlines().index("x = 1") + 2
+    (edit,) = cell_edits(Edit("all", (line, 1), (line, 1), "torch.manual_seed(0)\n"), CELLS)
+    assert (edit.path, apply(CELLS.cells[0].text, [edit])) == ("one", "import torch\nx = 1\ntorch.manual_seed(0)")
