@@ -35,6 +35,9 @@ Exit codes:
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
+@click.option(
+    "--against", type=click.Path(path_type=Path), metavar="DIR", help="An earlier run: why its caches were missed."
+)
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Read so many files at a time.")
 @click.option("--follow", is_flag=True, help="Read a job that is still running; Ctrl-C ends with the report.")
 @click.option(
@@ -48,6 +51,7 @@ def trace(
     html: str | None,
     output_format: str,
     output: str | None,
+    against: Path | None,
     jobs: int | None,
     follow: bool,
     idle: float | None,
@@ -68,7 +72,7 @@ def trace(
     if idle is not None and not follow:
         raise OneLine("--idle SECONDS says when --follow ends: give both")
     try:
-        diagnosis = _followed(path, idle) if follow else _read(path, jobs)
+        diagnosis = _followed(path, idle, against) if follow else _read(path, jobs, against)
     except NoTrace as error:
         raise OneLine(str(error)) from None
     if output_format == "text":
@@ -84,20 +88,22 @@ def trace(
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
 
 
-def _read(path: Path, jobs: int | None) -> Diagnosis:
+def _read(path: Path, jobs: int | None, against: Path | None) -> Diagnosis:
     from graphdoctor.report.text.progress import Progress
     from graphdoctor.trace.diagnose import diagnose
 
     with Progress(sys.stderr) as progress:
-        return diagnose(path, _command(), jobs=jobs, progress=progress)
+        return diagnose(path, _command(), jobs=jobs, progress=progress, against=against)
 
 
-def _followed(path: Path, idle: float | None) -> Diagnosis:
+def _followed(path: Path, idle: float | None, against: Path | None) -> Diagnosis:
     from graphdoctor.interrupt import Interrupts
     from graphdoctor.report.text.progress import Progress
     from graphdoctor.scan.options import ScanOptions
     from graphdoctor.trace.diagnose import of_processes
+    from graphdoctor.trace.files import find
     from graphdoctor.trace.follow import follow
+    from graphdoctor.trace.reading import read_processes
 
     interrupts = Interrupts()
 
@@ -107,8 +113,9 @@ def _followed(path: Path, idle: float | None) -> Diagnosis:
 
     with interrupts.listening(), Progress(sys.stderr) as progress:
         interrupts.hold()
+        before = read_processes(find(against))[0] if against is not None else ()
         processes, files = follow(path, wait, progress.say, progress, idle).end()
-    return of_processes(path, processes, files, ScanOptions((), command=_command()))
+    return of_processes(path, processes, files, ScanOptions((), command=_command()), before)
 
 
 def _command() -> str:

@@ -17,6 +17,7 @@ from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding, ScannedFile
 from graphdoctor.scan.options import ScanOptions
 from graphdoctor.source.text import split_lines
+from graphdoctor.trace.cache_misses import cache_misses
 from graphdoctor.trace.files import NoTrace, find
 from graphdoctor.trace.joined import joined, own_files, static_scan, without_source
 from graphdoctor.trace.notes import FrameTime, frame_times, notes, read_files
@@ -32,23 +33,32 @@ def diagnose(
     options: ScanOptions | None = None,
     jobs: int | None = None,
     progress: Callable[[str], None] = lambda _text: None,
+    against: Path | None = None,
 ) -> Diagnosis:
     """Read the traces at ``path``, ``jobs`` files at a time, and the source files of the job that are on this machine.
 
+    ``against`` has the traces of an earlier run, by which misses of caches are explained.
+
     Raises NoTrace when there is no file, or none with a record, and UsageError for settings that cannot be read.
     """
-    return of_processes(path, *read_processes(find(path), jobs, progress), options or ScanOptions((), command=command))
+    before = read_processes(find(against), jobs, progress)[0] if against is not None else ()
+    processes, files = read_processes(find(path), jobs, progress)
+    return of_processes(path, processes, files, options or ScanOptions((), command=command), before)
 
 
 def of_processes(
-    path: Path, processes: Sequence[Process], files: tuple[ScannedFile, ...], options: ScanOptions
+    path: Path,
+    processes: Sequence[Process],
+    files: tuple[ScannedFile, ...],
+    options: ScanOptions,
+    before: Sequence[Process] = (),
 ) -> Diagnosis:
     """The diagnosis of ``processes``, whose ``files`` are at ``path``. Raises as ``diagnose`` does."""
     if not processes:
         raise NoTrace(f"{path} has {files[0].path}, but no record can be read: {files[0].reason}")
     busy = [process for process in processes if not process.is_idle]
     # Processes that only loaded data or compiled kernels for others are left out; where none compiled, all are listed.
-    diagnosis = diagnosed(busy or processes, files, options, tell_files=True)
+    diagnosis = diagnosed(busy or processes, files, options, before=before, tell_files=True)
     summary = replace(diagnosis.summary, files=len(files), failed=sum(file.status == "failed" for file in files))
     return replace(diagnosis, files=files, summary=summary)
 
@@ -58,9 +68,12 @@ def diagnosed(
     traces: tuple[ScannedFile, ...],
     options: ScanOptions,
     extra: Sequence[str] = (),
+    before: Sequence[Process] = (),
     tell_files: bool = False,
 ) -> Diagnosis:
     """The diagnosis of what ``processes`` compiled, with ``extra`` notes, and with ``tell_files`` what was read.
+
+    ``before`` are those of an earlier run.
 
     Its files are the source files that took part; ``traces``, where none of them is here.
     """
@@ -79,9 +92,11 @@ def diagnosed(
             # A break shows what the source alone does not: that the result of a library call is a tensor.
             static = static_scan(own, replace(options, facts=facts))
     found = without_source(runs, options) if static is None else joined(static, runs, texts)
+    names = _names(processes, sources)
+    found = (*found, *cache_misses(processes, before, places, names))
     findings = _findings(found, every, places, sources)
     files = static.diagnosis.files if static is not None else traces
-    times = frame_times(every, places, _names(processes, sources))
+    times = frame_times(every, places, names)
     return Diagnosis(
         tool_version=graphdoctor.__version__,
         environment={**_versions(processes), "ranks": together([entry.label for entry in every])},

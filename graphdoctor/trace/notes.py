@@ -124,7 +124,7 @@ def _restarts(every: Sequence[Ran]) -> Iterator[str]:
 def _caches(every: Sequence[Ran]) -> Iterator[str]:
     caches: Counter[str] = Counter()
     for entry in every:
-        caches.update(entry.process.caches)
+        caches.update(entry.process.caches.counts)
     if caches:
         yield "caches: " + ", ".join(f"{name}: {count:,}" for name, count in sorted(caches.items()))
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.model.typed_json import Types
+from graphdoctor.trace import caches
+from graphdoctor.trace.caches import Caches
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.records import Record, Tally, records
 from graphdoctor.trace.stacks import TracedBreak, traced_break
@@ -20,7 +22,6 @@ from graphdoctor.trace.stacks import TracedBreak, traced_break
 BREAK_LIMIT = 5000
 TEXT_LIMIT = 4 << 20
 
-_CACHE = re.compile(r"(fx_graph|aotautograd)_cache_(hit|miss|bypass)")
 #: Artifacts that the recorder of ``graphdoctor run`` adds.
 _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
@@ -45,6 +46,9 @@ class Code:
     path: str
     line: int
     name: str
+
+
+_UNKNOWN = Code("", 0, "")
 
 
 @dataclass
@@ -84,9 +88,8 @@ class Process:
     recompiles: list[Recompiled] = field(default_factory=list)
     split_graphs: int = 0
     split_parts: int = 0
-    caches: Counter[str] = field(default_factory=Counter)
-    #: Why caches were bypassed, and why CUDA graphs were not used.
-    bypasses: Counter[str] = field(default_factory=Counter)
+    caches: Caches = field(default_factory=Caches)
+    #: Why CUDA graphs were not used.
     cudagraph_skips: Counter[str] = field(default_factory=Counter)
     #: Whether graphs for a backward pass were compiled, and graphs without one. Some backends record neither.
     trains: bool = False
@@ -151,7 +154,7 @@ class Reader:
             "optimize_ddp_split_child": self._part,
             "graphdoctor_traced_lines": self._lines,
             **dict.fromkeys(_NOTES, self._note),
-            **{f"{c}_cache_{r}": self._cache for c in ("fx_graph", "aotautograd") for r in ("hit", "miss", "bypass")},
+            **dict.fromkeys(caches.NAMES, self._cache),
         }
 
     def take(self, record: Record) -> None:
@@ -274,10 +277,8 @@ class Reader:
         self.process.split_parts += 1
 
     def _cache(self, record: Record) -> None:
-        if found := _CACHE.fullmatch(record.name):
-            self.process.caches[f"{found[1]} {found[2]}"] += 1
-            if found[2] == "bypass" and (reason := _bypass(record.payload)):
-                self.process.bypasses[reason] += 1
+        code = self._codes.get(self._id(record)[0], _UNKNOWN)
+        self.process.caches.take(record.name, code, record.payload)
 
     def _lines(self, record: Record) -> None:
         traced = {_text(path): {_count(line) for line in lines} for path, lines in json.loads(record.payload).items()}
@@ -299,7 +300,7 @@ class Reader:
         return record.data.get("frame_id", -1), record.data.get("frame_compile_id", -1)
 
     def _cost(self, frame: int) -> Cost:
-        return self.process.costs.setdefault(self._codes.get(frame, Code("", 0, "")), Cost())
+        return self.process.costs.setdefault(self._codes.get(frame, _UNKNOWN), Cost())
 
 
 def _is_recorder(path: str) -> bool:
@@ -325,12 +326,6 @@ def _seconds(raw: Any) -> float:
     if not math.isfinite(number):
         raise ValueError("no finite number")
     return number
-
-
-def _bypass(payload: str) -> str:
-    """Why a cache was bypassed; empty where the record has no reason."""
-    record = json.loads(payload) if payload else {}
-    return _text(record.get("cache_bypass_reason") or "") if isinstance(record, dict) else ""
 
 
 def _reasons(payload: str) -> tuple[str, ...]:

@@ -180,6 +180,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("trace", "output"): (TRACE, ("--output", "report.txt")),
     ("trace", "exit_zero"): (TRACE, ("--exit-zero",)),
     ("trace", "follow"): ((*TRACE, "--exit-zero"), ("--follow", "--idle", "0")),
+    ("trace", "against"): (TRACE, ("--against", "missing")),
     ("trace", "idle"): (TRACE, ("--idle", "1")),
     ("explain", "rules"): (("explain", "GD900"), ("--rules", "checks")),
     ("explain", "allow_project_rules"): (

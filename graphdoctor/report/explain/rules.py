@@ -32,8 +32,7 @@ Fix
   Read the reason and the hints in the finding, and the page of its graph-break id. A break in a
   library is removed by another version or another option of it, or by a call that Dynamo knows.
 """
-#: So have lines at which only torch.export fails.
-EXPORT = "GD001"
+#: So have lines at which only torch.export fails (GD001).
 _EXPORT_PAGE = """\
 GD001 [export]
 
@@ -49,8 +48,7 @@ Fix
   torch._check what is always true of it. Types of your own in arguments and outputs have to be
   registered: torch.export.register_dataclass.
 """
-#: And comments that silence nothing.
-UNUSED = "GD002"
+#: And comments that silence nothing (GD002).
 _UNUSED_PAGE = """\
 GD002 [unused-suppression]
 
@@ -68,6 +66,27 @@ Why
 Fix
   Remove the code from the comment, or the comment.
 """
+
+
+#: And so have misses of compile caches (GD003), which a trace shows.
+_CACHE_MISS_PAGE = """\
+GD003 [compile-cache-miss]
+
+Compiled code that was not taken from a cache, in a trace.
+
+What
+  `graphdoctor trace NEW --against OLD` compares the key of each compilation that missed the cache
+  with its key in the run before, and names the parts that changed: a setting of Inductor, an input,
+  the graph, the device, the build of torch. Where nothing changed, the cache was not there. What
+  torch refuses to cache at all is reported without --against too.
+
+Why
+  The code is generated and compiled again, which a warm cache would have saved.
+
+Fix
+  Keep the part the same in all runs that share the cache; the finding says how.
+"""
+_RULELESS_PAGES = (_RUN_ONLY_PAGE, _EXPORT_PAGE, _UNUSED_PAGE, _CACHE_MISS_PAGE)
 
 
 def table(rules: Sequence[Rule]) -> str:
@@ -110,12 +129,9 @@ def explain(code: str, rules: Sequence[Rule], registry: Registry) -> str:
     Raises LookupError with one line for the user when there is no such rule or graph break.
     """
     wanted = code.strip()
-    if wanted.upper() == RUN_ONLY or wanted.lower() == "graph-break":
-        return _RUN_ONLY_PAGE
-    if wanted.upper() == EXPORT or wanted.lower() == "export":
-        return _EXPORT_PAGE
-    if wanted.upper() == UNUSED or wanted.lower() == "unused-suppression":
-        return _UNUSED_PAGE
+    for text in _RULELESS_PAGES:
+        if wanted.lower() in re.findall(r"[\w-]+", text.partition("\n")[0].lower()):
+            return text
     for rule in rules:
         if wanted.upper() == rule.code or wanted.lower() == rule.name:
             return page(rule, registry)

@@ -77,6 +77,11 @@ def test_explain_a_break_that_only_the_run_saw(catalog: tuple[Rule, ...], spelli
     assert all(rule.code != RUN_ONLY for rule in catalog)
 
 
+@pytest.mark.parametrize("spelling", ["GD003", "compile-cache-miss"])
+def test_explain_a_missed_cache(catalog: tuple[Rule, ...], spelling: str) -> None:
+    assert explain(spelling, catalog).startswith("GD003 [compile-cache-miss]")
+
+
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
