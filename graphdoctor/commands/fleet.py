@@ -19,6 +19,7 @@ _EXAMPLES = """\b
 Examples:
   graphdoctor fleet models/ --jobs 4
   graphdoctor fleet models.toml --output nightly -- --mode eval --no-verify
+  graphdoctor fleet 'timm:resnet*' --ray local --jobs 4
   graphdoctor fleet zoo.catalog:targets --against last-week --fail-on worse
 
 \b
@@ -37,6 +38,7 @@ _FAILED = ("failed", "timeout", "memory", "crashed")
 @click.argument("options", nargs=-1, metavar="[-- SCAN OPTIONS]")
 @click.option("--output", metavar="FOLDER", default="graphdoctor-fleet", show_default=True, help="Where results go.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Scan so many at a time.")
+@click.option("--ray", metavar="ADDRESS", help="Scan on the Ray cluster there; `local` starts one with --jobs workers.")
 @click.option("--limit", type=click.FloatRange(min=1), default=1800, show_default=True, metavar="SECONDS")
 @click.option("--memory", type=click.IntRange(min=64), default=16384, show_default=True, metavar="MIB")
 @click.option(
@@ -51,6 +53,7 @@ def fleet(
     options: tuple[str, ...],
     output: str,
     jobs: int,
+    ray: str | None,
     limit: float,
     memory: int,
     again: str | None,
@@ -59,11 +62,13 @@ def fleet(
 ) -> None:
     """Scan many targets, each in a process of its own with limits of time and memory.
 
-    TARGETS is a TOML file with a list `targets`, a folder of files that declare a sample input, or a function of the
-    project, MODULE:FUNCTION, that returns such a list. What follows -- is given to each scan. Results go into
-    FOLDER/fleet.sqlite as they come; the same command goes on where it was stopped. FOLDER/index.html shows them all.
+    TARGETS is a TOML file with a list `targets`, a folder of files that declare a sample input, names with a wildcard
+    (hf:Bert*, timm:*), or a function of the project, MODULE:FUNCTION, that returns such a list. What follows -- goes
+    to each scan. Results go into FOLDER/fleet.sqlite as they come; the same command goes on where it was stopped.
+    FOLDER/index.html shows them all.
     """
     from graphdoctor.fleet.drive import Plan
+    from graphdoctor.fleet.on_ray import NoRay
     from graphdoctor.fleet.store import BadStore, existing
     from graphdoctor.fleet.targets import NoTargets
     from graphdoctor.fleet.targets import targets as found_in
@@ -75,9 +80,9 @@ def fleet(
     repeated = {None: (), "failed": _FAILED, "all": ("done", *_FAILED)}[again]
     try:
         before = existing(Path(against)) if against is not None else None
-        plan = Plan(found_in(targets), options, Limits(limit, memory), jobs, frozenset(repeated))
+        plan = Plan(found_in(targets), options, Limits(limit, memory), jobs, frozenset(repeated), ray)
         shown = _made(targets, plan, Path(output), before, against or "")
-    except (BadStore, NoTargets) as error:
+    except (BadStore, NoRay, NoTargets) as error:
         raise OneLine(str(error)) from None
     emit(render(shown), None)
     context.exit(_code(shown, fail_on))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
 
-from graphdoctor.fleet import identity, worker
-from graphdoctor.fleet.store import NAME, Store, opened
+from graphdoctor.fleet import identity, on_ray, worker
+from graphdoctor.fleet.store import NAME, opened
 from graphdoctor.fleet.worker import PAGES
 from graphdoctor.model.fleet import Limits, Result, Target
 
@@ -21,19 +21,23 @@ OnResult = Callable[[Result, int, int], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """``options`` are given to each scan; ``again`` scans also what failed before, or all."""
+    """``options`` are given to each scan; ``again`` scans also what failed before, or all.
+
+    ``ray`` is the address of a Ray cluster, or on_ray.LOCAL.
+    """
 
     targets: Sequence[Target]
     options: tuple[str, ...]
     limits: Limits
     jobs: int = 1
     again: frozenset[str] = frozenset()
+    ray: str | None = None
 
 
 def run(plan: Plan, folder: Path, on_result: OnResult) -> dict[str, Result]:
     """The results of the targets by name: those that the store of ``folder`` has, and those of new scans.
 
-    Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore and OSError.
+    Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore, NoRay and OSError.
     """
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
     with opened(folder / NAME) as store:
@@ -41,8 +45,10 @@ def run(plan: Plan, folder: Path, on_result: OnResult) -> dict[str, Result]:
         keys = {target.name: identity.key(target, plan.options) for target in plan.targets}
         kept = {name for name, result in known.items() if _holds(result, keys.get(name), plan.again)}
         waiting = [target for target in plan.targets if target.name not in kept]
-        with contextlib.suppress(KeyboardInterrupt):
-            _scan(plan, waiting, keys, folder, store, on_result)
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(_results(plan, waiting, keys, folder)) as found:
+            for number, result in enumerate(found, 1):
+                store.put(result)
+                on_result(result, number, len(waiting))
         done = store.results()
     valid = {name: result for name, result in done.items() if result.key == keys.get(name)}
     return {target.name: valid[target.name] for target in plan.targets if target.name in valid}
@@ -52,17 +58,24 @@ def _holds(result: Result, key: str | None, again: frozenset[str]) -> bool:
     return result.key == key and result.outcome not in again
 
 
-def _scan(
-    plan: Plan, waiting: Sequence[Target], keys: dict[str, str], folder: Path, store: Store, on_result: OnResult
-) -> None:
+def _results(
+    plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path
+) -> Generator[Result, None, None]:
+    """The results of new scans as they come."""
+    if plan.ray is None:
+        yield from _on_this_machine(plan, waiting, keys, folder)
+    elif waiting:
+        yield from on_ray.results(plan.ray, waiting, plan.options, plan.limits, keys, folder, plan.jobs)
+
+
+def _on_this_machine(plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path) -> Iterator[Result]:
     stop = Event()
     with ThreadPoolExecutor(plan.jobs) as pool:
         try:
             scan = partial(worker.scan, options=plan.options, limits=plan.limits, folder=folder, stop=stop)
             started: list[Future[Result]] = [pool.submit(scan, target, key=keys[target.name]) for target in waiting]
-            for number, future in enumerate(as_completed(started), 1):
-                store.put(future.result())
-                on_result(future.result(), number, len(waiting))
+            for future in as_completed(started):
+                yield future.result()
         except BaseException:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -7,11 +7,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphdoctor.config.project_files import toml_reader
+from graphdoctor.dynamic.named.listing import is_pattern, matching
+from graphdoctor.dynamic.named.targets import NoSuchTarget
 from graphdoctor.dynamic.parent.sample import declares_sample
 from graphdoctor.model.fleet import Target
 from graphdoctor.source.discover import discover
@@ -36,16 +38,24 @@ class NoTargets(Exception):
 
 
 def targets(source: str) -> tuple[Target, ...]:
-    """The targets of ``source``: a TOML file, a folder, or ``package.module:function``. Raises NoTargets."""
+    """The targets of ``source``: a TOML file, a folder, names such as ``hf:Bert*``, or ``package.module:function``.
+
+    Raises NoTargets.
+    """
     path = Path(source)
     if path.is_dir():
         found = _of_folder(path)
     elif path.is_file():
         found = _of_list(_read(path), path.resolve().parent)
+    elif is_pattern(source):
+        found = _of_list([source], Path.cwd())
     elif _FUNCTION.fullmatch(source):
         found = _of_list(_called(source), Path.cwd())
     else:
-        raise NoTargets(f"{source}: no such file or folder; give a TOML list, a folder of samples, or module:function")
+        raise NoTargets(
+            f"{source}: no such file or folder; give a TOML list, a folder of samples, hf:* or timm:* with any "
+            "pattern, or module:function"
+        )
     if not found:
         raise NoTargets(f"{source}: there is no target in it")
     names = [target.name for target in found]
@@ -91,7 +101,21 @@ def _called(name: str) -> Any:
 def _of_list(entries: Any, folder: Path) -> tuple[Target, ...]:
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         raise NoTargets("`targets` must be a list")
-    return tuple(_target(entry, folder) for entry in entries)
+    return tuple(target for entry in entries for target in _expanded(_target(entry, folder)))
+
+
+def _expanded(target: Target) -> Iterator[Target]:
+    """The targets that a name with a wildcard stands for, each called by its own name. Raises NoTargets."""
+    pattern, *options = target.arguments
+    if not is_pattern(pattern):
+        yield target
+        return
+    try:
+        names = matching(pattern)
+    except NoSuchTarget as error:
+        raise NoTargets(str(error)) from None
+    for name in names:
+        yield Target(target.name.replace(pattern, name, 1), (name, *options), target.folder)
 
 
 def _target(entry: Any, folder: Path) -> Target:

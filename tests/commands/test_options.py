@@ -213,7 +213,7 @@ ELSEWHERE = {
     "lsp": "tests/lsp/test_session.py",
     "verify": "tests/changes/test_verify.py",
     "run": "tests/program/test_*.py",
-    "fleet": "tests/fleet/test_fleet.py",
+    "fleet": "tests/fleet/test_*.py",
 }
 
 #: A record of a graph break, as torch traces it.

@@ -71,3 +71,39 @@ def test_one_file_is_for_scan(folder: Path) -> None:
     (folder / "net.py").write_text(SAMPLE)
     with pytest.raises(NoTargets, match=r"net\.py: one file is scanned with `graphdoctor scan net\.py`"):
         targets("net.py")
+
+
+def test_a_wildcard_stands_for_the_models_of_an_installed_package(folder: Path) -> None:
+    """Models, not their parts, and not what they are made from."""
+    models = folder / "timm/models"
+    models.mkdir(parents=True)
+    (folder / "timm/__init__.py").touch()
+    (models / "resnet.py").write_text(
+        "@register_model\ndef resnet18(): ...\n\n\n@register_model\ndef resnet50(): ...\n\n\ndef helper(): ...\n"
+    )
+    (models / "vit.py").write_text("@register_model\ndef vit_tiny(): ...\n")
+    assert [target.name for target in targets("timm:*")] == ["timm:resnet18", "timm:resnet50", "timm:vit_tiny"]
+    (folder / "list.toml").write_text(
+        'targets = ["timm:vit_tiny", "timm:res* --mode eval", {name = "one: timm:resnet1?", scan = "timm:resnet1?"}]'
+    )
+    assert [(target.name, target.arguments) for target in targets("list.toml")] == [
+        ("timm:vit_tiny", ("timm:vit_tiny",)),
+        ("timm:resnet18 --mode eval", ("timm:resnet18", "--mode", "eval")),
+        ("timm:resnet50 --mode eval", ("timm:resnet50", "--mode", "eval")),
+        ("one: timm:resnet18", ("timm:resnet18",)),
+    ]
+    with pytest.raises(NoTargets, match=r"timm:none\*: no model of the installed timm has such a name"):
+        targets("timm:none*")
+
+
+def test_public_model_classes_of_transformers(folder: Path) -> None:
+    bert = folder / "transformers/models/bert"
+    bert.mkdir(parents=True)
+    (folder / "transformers/__init__.py").touch()
+    (bert / "modeling_bert.py").write_text(
+        "class BertLayer(GradientCheckpointingLayer): ...\n\n\nclass BertPreTrainedModel(PreTrainedModel): ...\n\n\n"
+        "class BertModel(BertPreTrainedModel): ...\n\n\nclass BertLMHeadModel(BertPreTrainedModel, GenerationMixin): ...\n\n\n"
+        "class BertHidden(BertPreTrainedModel): ...\n\n\nclass BertLong(\n    GenerationMixin,\n    BertModel,\n): ...\n\n\n"
+        '__all__ = [\n    "BertModel", "BertLayer",\n    "BertLMHeadModel", "BertPreTrainedModel", "BertLong"]\n'
+    )
+    assert [target.name for target in targets("hf:*")] == ["hf:BertModel", "hf:BertLMHeadModel", "hf:BertLong"]

@@ -72,7 +72,7 @@ def named_target(text: str) -> NamedTarget:
 
 
 def _transformers(name: str) -> NamedTarget:
-    known = sources.definitions(_installed("transformers", "hf") / "models", "*/modeling_*.py", "class")
+    known = sources.definitions(installed("transformers", "hf") / "models", "*/modeling_*.py", "class")
     text = "from graphdoctor.dynamic.named.transformers_models import build\n\n\n"
     return NamedTarget(
         _known(f"hf:{name}", name, known, "give the name of a model class of transformers, such as hf:BertModel"),
@@ -83,7 +83,7 @@ def _transformers(name: str) -> NamedTarget:
 def _timm(name: str) -> NamedTarget:
     # A tag behind a dot chooses weights, and there are none here.
     plain = name.partition(".")[0]
-    known = sources.definitions(_installed("timm", "timm") / "models", "*.py", "def")
+    known = sources.definitions(installed("timm", "timm") / "models", "*.py", "def")
     text = (
         "import timm\nimport torch\n\n\ndef graphdoctor_target():\n"
         f"    model = timm.create_model({plain!r}, pretrained=False)\n"
@@ -114,7 +114,8 @@ def _of_module(dotted: str, name: str) -> NamedTarget:
 _PROVIDERS: dict[str, Provider] = {"hf": _transformers, "timm": _timm}
 
 
-def _installed(package: str, kind: str) -> Path:
+def installed(package: str, kind: str) -> Path:
+    """The folder of ``package``, whose models ``kind`` names. Raises NoSuchTarget."""
     folder = sources.package(package)
     if folder is None:
         raise NoSuchTarget(f"{kind}: needs {package}, which is not installed here: pip install {package}")
