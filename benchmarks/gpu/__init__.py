@@ -1,0 +1,1 @@
+"""What graphdoctor says and measures on a GPU: one command, no network."""
