@@ -75,6 +75,12 @@ Exit codes:
     help="Count recompiles while this changes: x:0=4,5,7  batch=4,5  x=float32,float16  n=2,3  mode=train,eval  "
     "grad=on,off.  [default: the file's graphdoctor_variants(), else a few batch and sequence sizes]",
 )
+@click.option(
+    "--shrink",
+    type=click.IntRange(min=1),
+    metavar="LAYERS",
+    help="Run the model with this many of its equal blocks and random weights: it may be larger than the memory.",
+)
 @depth_options
 @setting_options
 @click.option("--fail-third-party", is_flag=True, help="Errors in packages that are followed count as errors.")
@@ -121,6 +127,7 @@ def scan(
     run: bool | None,
     target: TargetOptions,
     vary: tuple[str, ...],
+    shrink: int | None,
     depth: DepthOptions,
     settings: SettingOptions,
     fail_third_party: bool,
@@ -162,6 +169,8 @@ def scan(
         raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
     if statistics and output_format not in ("text", "json"):
         raise OneLine(f"--statistics is text or JSON, not {output_format}")
+    if shrink is not None and run is False:
+        raise OneLine("--no-run runs nothing, and --shrink is about a run: use one of the two")
     check_depth(depth, vary, run)
     check_gate(fail_on, baseline, diff_base)
     check_reports(reports, html, output, depth.repro)
@@ -176,6 +185,7 @@ def scan(
         paths=paths,
         run=run,
         vary=vary,
+        shrink=shrink,
         fail_third_party=fail_third_party,
         stdin=stdin,
         stdin_filename=stdin_filename,

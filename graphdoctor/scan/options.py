@@ -107,6 +107,8 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     only_given: bool = False
     #: What changes from call to call when recompiles are counted, as graphdoctor.dynamic.parent.vary_specs reads it.
     vary: tuple[str, ...] = ()
+    #: The blocks of one kind that are kept of a list of submodules; None for all.
+    shrink: int | None = None
     #: Show also what may break only under settings that the source does not show.
     possible: bool = False
     command: str = ""

@@ -114,7 +114,7 @@ def _notes(plan: Plan, results: Results) -> tuple[str, ...]:
         *nothing_checked(results.analysed.static, plan.selection, plan.static.rules),
         *results.verified.notes,
         *results.completed.notes,
-        *(line for run in results.completed.runs or () for line in run.left_out),
+        *dict.fromkeys(line for run in results.completed.runs or () for line in run.left_out),
         *results.advised.notes,
     )
 

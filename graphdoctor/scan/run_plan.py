@@ -45,7 +45,14 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
         problem=problem,
         mode=settings.mode,
         one_file=_is_one_file(inputs),
-        required=bool(options.run or options.target is not None or options.inputs or options.vary or options.sample),
+        required=bool(
+            options.run
+            or options.target is not None
+            or options.inputs
+            or options.vary
+            or options.sample
+            or options.shrink
+        ),
         quick=options.quick,
         advise=options.advise,
     )
@@ -105,6 +112,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         optimizer=options.optimizer,
         compiled_autograd=options.compiled_autograd,
         device=options.device,
+        shrink=options.shrink,
         mode=settings.mode,
         timeout=settings.timeout,
         watch=(str(file),),

@@ -88,6 +88,7 @@ SCAN: dict[str, Case] = {
     "run": (("scan", "sampled.py", "--mode", "eval"), ("--no-run",)),
     "target": (NO_RUN, ("--target", "quiet")),
     "inputs": (("scan", "net.py", "--mode", "eval", "--no-verify"), ("--input", "float32[4,2]")),
+    "shrink": (("scan", "sampled.py", "--run", "--mode", "eval", "--no-verify"), ("--shrink", "1")),
     "vary": (RUN, ("--vary", "x:0=3,5,7")),
     "device": (RUN, ("--device", "cuda")),
     "mode": (("scan", "sampled.py", "--no-verify"), ("--mode", "train")),

@@ -43,6 +43,8 @@ class RunRequest:
     sample: str = ""
     inputs: tuple[str, ...] = ()
     device: str = "auto"
+    #: The blocks of one kind that are kept of a list of submodules; None for all.
+    shrink: int | None = None
     mode: str = "both"
     timeout: float = 120.0
     memory_mb: int = 16384

@@ -14,6 +14,7 @@ from torch import nn
 from graphdoctor.dynamic.parent.input_specs import COMPLEX, FLOATS, Argument, TensorSpec, parse_inputs
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import SEED, Sample, Samples, seed
+from graphdoctor.dynamic.user_code.small_memory import SmallMemory
 
 __all__ = ["SEED", "Mode", "NoTarget", "Sample", "Target", "call_arguments", "find", "seed"]
 
@@ -38,6 +39,8 @@ class Target:
     loss: Callable[[Any], torch.Tensor] | None = None
     optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None
     fresh: Samples | None = None
+    #: How what is run differs from what the code builds: fewer blocks, other weights. A sentence each.
+    altered: tuple[str, ...] = ()
 
     def sample(self, mode: Mode, own: bool = False) -> Sample:
         """A sample on the target's device, its module in ``mode``, the random generators seeded.
@@ -58,8 +61,13 @@ class Target:
         return pytree.map_tensors(value, lambda tensor: pytree.clone(tensor, self.device))
 
 
-def find(module: ModuleType, name: str | None, specs: tuple[str, ...], device: torch.device) -> Target:
-    """The target that ``module`` offers. Raises NoTarget, InputSpecError, or what the user's code raises."""
+def find(
+    module: ModuleType, name: str | None, specs: tuple[str, ...], device: torch.device, blocks: int | None = None
+) -> Target:
+    """The target that ``module`` offers. Raises NoTarget, InputSpecError, or what the user's code raises.
+
+    With ``blocks``, models have that many blocks of one kind in a list at most (``small_memory``).
+    """
     arguments = _parsed(specs)
     convention = _convention(module)
     if name is not None:
@@ -72,16 +80,18 @@ def find(module: ModuleType, name: str | None, specs: tuple[str, ...], device: t
         raise NoTarget(
             "no sample input: define graphdoctor_target() returning (model, args), or give --target and --input"
         )
+    small = SmallMemory(build, blocks, device)
     seed()
-    first = build()
+    first = small.build()
     return Target(
         name=name or _name(first.function),
-        build=build,
+        build=small.build,
         device=device,
         variants=getattr(module, "graphdoctor_variants", None),
         loss=getattr(module, "graphdoctor_loss", None),
         optimizer=getattr(module, "graphdoctor_optimizer", None),
-        fresh=Samples(first, build),
+        fresh=Samples(first, small.build),
+        altered=small.altered,
     )
 
 

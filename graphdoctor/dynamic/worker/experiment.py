@@ -84,7 +84,8 @@ class Experiment:
 
     def blank(self) -> DynamicRun:
         """The run before anything is known of it."""
-        return DynamicRun(target=self.target.name, mode=self.mode, device=str(self.target.device), outcome="ok")
+        device = str(self.target.device)
+        return DynamicRun(self.target.name, self.mode, device, outcome="ok", left_out=self.target.altered)
 
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run the steps. The user's exceptions end as outcome and detail, never as an exception."""

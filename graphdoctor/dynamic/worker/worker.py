@@ -117,7 +117,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         channel.send("environment", environment=_environment(torch, device, settings))
         stage = "while the target was built"
         channel.progress(stages.BUILD)
-        target = find(module, request.target, request.inputs, device)
+        target = find(module, request.target, request.inputs, device, request.shrink)
         sweep.check(target, parse_variations(request.vary))
         modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, target.sample("eval").module)
     except (NoTarget, InputSpecError) as error:
