@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 #: Attributes with the number of layers. Convolutional front ends have lists of the same length: not these.
-LAYERS = re.compile(r"^(?!.*(feat_extract|feature_layer|adapter|conv))(.*_)?(n_|num_)?(layers?|blocks|depth)$")
+_LAYERS = re.compile(r"^(?!.*(feat_extract|feature_layer|adapter|conv))(.*_)?(n_|num_)?(layers?|blocks|depth)$")
 _WIDTH = re.compile(
     r"^(emb_)?dim$|(hidden_size|hidden_dim|d_model|ffn_dim|d_ff|intermediate_size|n_embd|embed_dim|mlp_dim|projection_dim"
     r"|embedding_size|pooler_output_size|ffn_hidden_size|d_ssm)$"
@@ -81,7 +81,7 @@ def _fewer_layers(config: Any) -> None:
     """Two layers, or as many as show every kind that a list with one entry for each layer names."""
     stages = hasattr(config, "depths")  # a pyramid: what looks like a number of layers is the number of its stages
     for name, count in _integers(config):
-        if stages or not LAYERS.search(name) or count <= 2:
+        if stages or not _LAYERS.search(name) or count <= 2:
             continue
         lists = _lists(config)
         kept = max([2, *(_first_of_each(v) for _, v in lists if len(v) == count and isinstance(v[0], str))])

@@ -6,13 +6,15 @@ Lists inside the blocks stay as they are: those are experts and heads, which the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
 
-from graphdoctor.dynamic.named import shrink
+#: Attributes that hold a number of layers, as ``num_hidden_layers``, ``n_blocks``, ``depth``.
+_COUNTS = re.compile(r"(^|_)(layers?|blocks|depth)$")
 
 
 def shrunk(model: nn.Module, most: int) -> list[str]:
@@ -70,5 +72,5 @@ def _count_anew(model: nn.Module, before: int, after: int) -> None:
             owners.append(config)
     for owner in owners:
         for name, value in list(vars(owner).items()):
-            if type(value) is int and value == before and shrink.LAYERS.search(name):
+            if type(value) is int and value == before and _COUNTS.search(name):
                 setattr(owner, name, after)

@@ -33,6 +33,8 @@ from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 
+_TWO_DIFFER = "two eager runs of the same input already differ ({})"
+
 Update = Callable[[DynamicRun, bool], None]
 Progress = Callable[[str], None]
 
@@ -220,10 +222,8 @@ class Experiment:
     def numerics(self, eager: _Eager, compiled: compare.Snapshot | None) -> Numerics:
         """Compiled against eager; with ``compare``, both against the eager outputs of the original source."""
         noise = _noise(eager.first, eager.second)
-        if not noise.where and compiled is not None:
-            noise = self._noise_of_gradients(eager, compiled) or noise
         if noise.where:
-            return _not_compared(f"two eager runs of the same input already differ ({noise.where})")
+            return _not_compared(_TWO_DIFFER.format(noise.where))
         if compiled is None:
             return _not_compared("the compiled model raised")
         if not any(name.startswith("output") for name in compiled):
@@ -236,6 +236,8 @@ class Experiment:
             difference = compare.compare(eager.first, compiled)
             if difference.where and (cleared := self._cleared(eager.first, compiled)):
                 return compare.verdict({"compiled and eager differ": replace(difference, where=None)}, cleared)
+            if difference.where and (noise := self._noise_of_gradients(eager)).where:
+                return _not_compared(_TWO_DIFFER.format(noise.where))
             return compare.verdict({"compiled and eager differ": difference}, note)
         original = compare.load(self.request.reference, self.mode)
         if original is None:
@@ -286,10 +288,10 @@ class Experiment:
     def _is_own(self, file: str | None) -> bool:
         return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
 
-    def _noise_of_gradients(self, eager: _Eager, compiled: compare.Snapshot) -> compare.Difference | None:
-        """How much another eager run with gradients differs, where only one was made and compiled ones differ."""
-        if eager.first.keys() == eager.second.keys() or compare.compare(eager.first, compiled).where is None:
-            return None
+    def _noise_of_gradients(self, eager: _Eager) -> compare.Difference:
+        """How much another eager run with gradients differs, where only one was made."""
+        if eager.first.keys() == eager.second.keys():
+            return compare.Difference(0.0)
         try:
             with force_eager():
                 return _noise(eager.first, self.call(self.target.sample(self.mode)))
