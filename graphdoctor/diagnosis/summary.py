@@ -94,7 +94,7 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
 
 
 def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
-    failed = [f"{_the_run(r)} {_ended(r)}" for r in runs if r.outcome != "ok"]
+    failed = _failed(runs)
     if verdict == "not-run":
         return f"Not run to the end: {'; '.join(failed)}"
     places = [s.first for s in sites(finished)]
@@ -137,8 +137,18 @@ def _static_headline(findings: Sequence[Finding], failed: int) -> str:
     return text + (f", {_count(failed, 'file')} could not be read" if failed else "")
 
 
-def _the_run(run: DynamicRun) -> str:
-    return "the run" if run.mode == "unknown" else f"the {run.mode} run"
+def _failed(runs: Sequence[DynamicRun]) -> list[str]:
+    """How the runs ended that did not end well; both modes mostly end in the same way."""
+    ends: dict[str, list[str]] = {}
+    for run in runs:
+        if run.outcome != "ok":
+            ends.setdefault(_ended(run), []).append(run.mode)
+    return [f"{_the_runs(modes)} {end}" for end, modes in ends.items()]
+
+
+def _the_runs(modes: Sequence[str]) -> str:
+    known = [mode for mode in dict.fromkeys(modes) if mode != "unknown"]
+    return f"the {' and '.join(known)} run{'s' if len(known) > 1 else ''}" if known else "the run"
 
 
 def _ended(run: DynamicRun) -> str:

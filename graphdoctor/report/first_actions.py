@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -83,7 +84,10 @@ def _repair(finding: Finding, others: int, ran: bool) -> Action:
     title = f"{subject}: {what}" if subject and finding.suggestion else what
     effect = _effect(finding, ran)
     if finding.owner != "own":
-        effect += "; the code is a library's, and this line of yours calls it"
+        # What lies in a file of the library says so itself, and which line calls it.
+        inside, _, _ = finding.message.partition(": ")
+        calls = "the code is a library's, and this line of yours calls it"
+        effect += f"; {inside if inside.startswith('in a library') else calls}"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
     if finding.fix is not None and is_offered(finding, owner=None):
@@ -92,7 +96,7 @@ def _repair(finding: Finding, others: int, ran: bool) -> Action:
 
 
 def _place(finding: Finding) -> str:
-    return f"{finding.location.path}:{finding.location.line}"
+    return f"{without_site(finding.location.path)}:{finding.location.line}"
 
 
 def _effect(finding: Finding, ran: bool) -> str:

@@ -81,7 +81,7 @@ def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
     parts = [plural(counts[severity], noun) for severity, noun in names.items() if counts[severity]]
     if summary.fixable:
         parts.append(f"{summary.fixable:,} fixable")
-    tone: Tone = "bad" if counts["error"] else "good"
+    tone: Tone = "bad" if counts["error"] else "neutral" if diagnosis.findings else "good"
     found = Number("findings", f"{len(diagnosis.findings):,}", ", ".join(parts), tone)
     if summary.breaks is not None:
         return (found,)

@@ -46,9 +46,9 @@ def of_runs(runs: Iterable[DynamicRun]) -> list[str]:
 
 
 def _blocks(group: Blocks) -> str:
-    blocks = f"{len(group.names)} blocks {group.type}"
+    blocks = f"{len(group.names)} blocks of class {group.type}"
     if group.compilations:
-        text = f"{blocks}: {plural(group.compilations, 'compilation')}{_limit(group.at_limit)}"
+        text = f"{blocks}: {plural(group.compilations, 'compilation')} in all{_limit(group.at_limit)}"
     else:
         text = f"{blocks}: part of their caller's graphs"
     if group.alone is None:
@@ -66,10 +66,13 @@ def _readiness(result: Readiness) -> list[str]:
         found.append(f"compiles alone with fullgraph=True: {_largest(result.ready)}")
     # Where the model itself fails, the line on fullgraph=True has it.
     culprits = [verdict for verdict in result.culprits if verdict.name]
+    causes: dict[tuple[object, ...], list[str]] = {}
     for verdict in culprits[:_NAMED]:
-        where = f" at {verdict.path}:{verdict.line}" if verdict.path else ""
-        fails = "not tried" if verdict.ready is None else "does not compile alone"
-        found.append(f"{_module(verdict)} {fails}{where}: {verdict.error}")
+        key = (verdict.ready is None, f" at {verdict.path}:{verdict.line}" if verdict.path else "", verdict.error)
+        causes.setdefault(key, []).append(_module(verdict))
+    for (is_untried, where, error), modules in causes.items():
+        fails = "not tried" if is_untried else f"{'does' if len(modules) == 1 else 'do'} not compile alone"
+        found.append(f"{' and '.join(modules)} {fails}{where}: {error}")
     more = len(culprits) - _NAMED
     found += (
         [f"{plural(more, 'more submodule')} that {'does' if more == 1 else 'do'} not compile alone"] if more > 0 else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered
@@ -10,7 +11,7 @@ from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.wording import OUTCOMES, plural, run_title
 
 #: Why a run does not judge a finding that the source shows.
-_WHY_UNTRACED = "Dynamo never traced the line, or one run does not show it"
+_WHY_UNTRACED = "no run compiled the line, or it takes more than one run to show it"
 
 
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -35,13 +36,15 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
     for run in runs:
         if run.outcome != "ok":
             yield f"{run_title(run)}: not measured, {OUTCOMES[run.outcome]}."
-    # Both modes mostly leave out the same.
-    gaps: dict[tuple[str, str, tuple[str, ...]], list[DynamicRun]] = {}
+    # Both modes, and all ranks, mostly leave out the same.
+    gaps: dict[tuple[str, tuple[str, ...]], list[DynamicRun]] = {}
     for run in ran:
         if parts := tuple(_parts(run)):
-            gaps.setdefault((run.target, run.device, parts), []).append(run)
-    for (_, _, parts), same in gaps.items():
-        yield f"{run_title(same[0], [run.mode for run in same])}: {', '.join(parts)}."
+            gaps.setdefault((run.device, parts), []).append(run)
+    for (_, parts), same in gaps.items():
+        targets = dict.fromkeys(run.target for run in same)
+        named = replace(same[0], target=" and ".join(targets) if len(targets) < 4 else f"{len(targets)} targets")
+        yield f"{run_title(named, [*dict.fromkeys(run.mode for run in same)])}: {', '.join(parts)}."
     on_device: dict[str, dict[str, None]] = {}
     for run in ran:
         for text in run.device_checks.unchecked if run.device_checks else ():
@@ -68,10 +71,17 @@ def _parts(run: DynamicRun) -> list[str]:
     missing = {
         "fullgraph=True was not tried": run.fullgraph.passes is None,
         "the outputs were not compared": run.numerics is None or run.numerics.equal is None,
-        "no other inputs were tried, so what recompiles is not known": not run.sweeps and not run.recompiles,
+        "no other inputs were tried, so what recompiles is not known": (
+            not run.sweeps and not run.recompiles and not _was_watched(run)
+        ),
         "not all variants were run": bool(run.detail),
     }
     return [text for text, is_missing in missing.items() if is_missing]
+
+
+def _was_watched(run: DynamicRun) -> bool:
+    """Whether nothing was called for the report: a job made the calls, and its trace has all recompiles."""
+    return run.fullgraph.passes is None and bool(run.fullgraph.error)
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[str]:
@@ -87,10 +97,11 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
-    fixes = [finding.fix for finding in diagnosis.findings if finding.fix and is_offered(finding, owner=None)]
-    untried = sum(fix.grade == "not-verified" for fix in fixes)
+    ran = frozenset(diagnosis.verification.fixes if diagnosis.verification else ())
+    fixes = [f for f in diagnosis.findings if f.fix is not None and is_offered(f, owner=None)]
+    untried = sum(f.fix is not None and f.fix.grade == "not-verified" and f.fingerprint not in ran for f in fixes)
     if untried:
-        yield f"{_of(untried, len(fixes))} verified by a run."
+        yield f"{_of(untried, len(fixes))} tried in a run."
     if diagnosis.comparison and diagnosis.comparison.not_compared:
         missing = plural(diagnosis.comparison.not_compared, "finding")
         yield f"{missing} not compared with {diagnosis.comparison.base}: one side was not run or not read."

@@ -133,7 +133,7 @@ def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
 def compile_time(runs: Iterable[DynamicRun]) -> str:
     """What the first compiled call of the slowest run took; empty where it was not measured."""
     slowest = max((run.cost[1] for run in runs), default=0.0)
-    return f"The first call took {slowest:.1f} s, with a backend that compiles nothing." if slowest else ""
+    return f"The first compiled call took {slowest:.1f} s, without Inductor." if slowest else ""
 
 
 def run_counts(run: DynamicRun) -> str:

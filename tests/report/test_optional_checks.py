@@ -66,8 +66,8 @@ RUN = DynamicRun(
 
 def test_every_part_has_its_sentence() -> None:
     assert optional_checks.lines(RUN) == [
-        "10 blocks Block: 8 compilations, then the recompile limit: the other blocks run uncompiled",
-        "2 blocks Layer: part of their caller's graphs; each compiled for itself: 1 compilation",
+        "10 blocks of class Block: 8 compilations in all, then the recompile limit: the other blocks run uncompiled",
+        "2 blocks of class Layer: part of their caller's graphs; each compiled for itself: 1 compilation",
         "compiles alone with fullgraph=True: encoder (Encoder) with 8 operators",
         "head (Head) does not compile alone at net.py:7: print()",
         "backends that work: eager",
@@ -110,7 +110,7 @@ def test_text_and_markdown_show_it_and_json_reads_back(rich: Diagnosis) -> None:
     assert "drop (Dropout)" in terminal.render(diagnosis, Look(tree=True))
     short = " ".join(terminal.render(diagnosis).split())
     assert "encoder (Encoder)" not in short and "not checked on cpu" not in short
-    assert "10 blocks Block: 8 compilations, then the recompile limit" in short
+    assert "10 blocks of class Block: 8 compilations in all, then the recompile limit" in short
     assert "backend aot_eager fails in AOTAutograd" in short
     assert "Parts of the model" in document.render(diagnosis)
     read = reader.read(writer.render(diagnosis))

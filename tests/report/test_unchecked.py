@@ -16,7 +16,7 @@ def test_every_gap_of_a_run(compared: Diagnosis) -> None:
         "Net, train mode, on cpu: not measured, stopped at the time limit.",
         "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
         "1 finding is on lines that the run did not reach.",
-        "1 finding is known from the source only: Dynamo never traced the line, or one run does not show it.",
+        "1 finding is known from the source only: no run compiled the line, or it takes more than one run to show it.",
         "2 findings not compared with main: one side was not run or not read.",
     )
 
@@ -62,4 +62,4 @@ def test_fixes_that_no_run_verified(clean: Diagnosis, rich: Diagnosis) -> None:
     assert fix is not None
     untried = replace(rich.findings[0], fix=replace(fix, grade="not-verified"))
     findings = (rich.findings[0], rich.findings[1], untried)
-    assert unchecked(replace(clean, findings=findings))[1:] == ("1 of the 2 fixes was not verified by a run.",)
+    assert unchecked(replace(clean, findings=findings))[1:] == ("1 of the 2 fixes was not tried in a run.",)

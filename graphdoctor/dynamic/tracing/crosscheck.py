@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from graphdoctor.breaks.messages import one_line, parse
 from graphdoctor.dynamic.tracing.capture import raised
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
+
+#: What ``fullgraph=True`` says where the trace needs the value of an unbacked symbol.
+_UNKNOWN = re.compile(r"Could not guard on data-dependent expression (.+?)(?: \(unhinted|\n|$)")
 
 
 def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:
@@ -45,6 +49,11 @@ def short(error: BaseException) -> str:
     """An exception of ``torch.compile`` in one line."""
     message = parse(_text(error))
     if message.gb_type is None:
+        if unknown := _UNKNOWN.search(_text(error)):
+            symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", unknown[1]))))
+            return (
+                f"the trace needs to know `{unknown[1].strip()}`: {symbols or 'it'} depends on data (unbacked symbol)"
+            )
         return f"{type(error).__name__}: {one_line(_text(error))}"
     reason, _ = in_plain_words(message)
     return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason
@@ -77,5 +86,5 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     if (count, break_count, reasons) == (graphs, events, events):
         return None
     counts = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
-    traced = f"break events: {events}, places: {len(breaks)}, graphs compiled: {graphs}"
-    return f"torch._dynamo.explain counts {counts}; in the trace, {traced}"
+    traced = f"{events} times at {len(breaks)} places, and compiled {graphs} graphs"
+    return f"torch._dynamo.explain counts {counts}; Dynamo broke {traced}"

@@ -52,8 +52,9 @@ def render(diagnosis: Diagnosis) -> str:
     shown = printable(diagnosis)
     order = _by_importance(shown)[:_FINDINGS]
     heads = roots(shown.findings)
-    # Findings with one cause are shown together.
-    place = {number: (min(heads[number], number), number) for number in order}
+    # What is new comes first, and findings with one cause are shown together.
+    new = {heads[number] for number in _new(shown)}
+    place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}
     anchors = _anchors(shown)
     cards = {number: _card(shown, number, heads, anchors) for number in sorted(order, key=place.__getitem__)}
     page = ""
@@ -78,7 +79,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             rows=rows,
             cards=[Markup(card) for card in cards.values()],
             briefs=briefs,
-            groups=groups((shown.findings[number] for number in cards), shown.comparison),
+            groups=groups((shown.findings[number] for number in sorted(cards)), shown.comparison),
             assets=assets,
             policy=policy(assets["style.css"] + assets["pictures.css"], assets["theme.js"], assets["report.js"]),
             tone=_tone(shown),
@@ -96,6 +97,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             clean_next=_next(shown),
             compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
+            libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
         )
     )
@@ -123,8 +125,14 @@ def _anchors(shown: Diagnosis) -> list[str]:
 
 def _by_importance(shown: Diagnosis) -> list[int]:
     """The findings come ranked; what is new against the base is what the reader of a comparison came for."""
-    new = shown.comparison.new if shown.comparison else ()
-    return sorted(range(len(shown.findings)), key=lambda number: shown.findings[number].fingerprint not in new)
+    new = _new(shown)
+    return sorted(range(len(shown.findings)), key=lambda number: number not in new)
+
+
+def _new(shown: Diagnosis) -> frozenset[int]:
+    """The numbers of the findings that the base did not have."""
+    marks = frozenset(shown.comparison.new if shown.comparison else ())
+    return frozenset(number for number, finding in enumerate(shown.findings) if finding.fingerprint in marks)
 
 
 def _base_values(shown: Diagnosis) -> dict[str, str]:
@@ -166,6 +174,7 @@ def environment() -> Environment:
         module_rows=module_tree.rows,
         identity=id,
         pieces=pieces,
+        changes_here=source_view.changes_here,
         plots=of_advice,
     )
     return made

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
 
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.runs import DynamicRun
+from graphdoctor.model.labels import is_offered
+from graphdoctor.model.runs import Break, DynamicRun
 
 #: Files, lines of one, and lines around those that have a state or a finding.
 _FILES, _LINES, _CONTEXT = 10, 600, 2
@@ -72,8 +73,10 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding])
 def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[DynamicRun]) -> dict[int, State]:
     """The state of each statement's first line, in functions that were entered."""
     broken = {entry.line for run in runs for entry in run.breaks if entry.path == path}
-    # Where a function was dropped as a whole, so were those on the stack, as far as they are in this file.
-    dropped = {entry.line for run in runs for entry in run.breaks if entry.path == path and entry.whole_frame}
+    inside = _in_loops(tree)
+    dropped = {
+        line for run in runs for entry in run.breaks if entry.whole_frame for line in _lines(entry, path, inside)
+    }
     nothing = all(run.graphs == 0 for run in runs)
     states: dict[int, State] = {}
     for function in ast.walk(tree):
@@ -90,6 +93,26 @@ def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[Dyn
             else:
                 states[line] = "eager" if eager or line in broken else "compiled"
     return states
+
+
+def _lines(entry: Break, path: str, inside: Set[int]) -> Iterator[int]:
+    """A line of each function in the file that was dropped as a whole with ``entry``."""
+    if entry.path == path:
+        yield entry.line
+    # A caller goes on behind the call, unless it calls in a loop or a try block: there it is dropped, too.
+    yield from (frame.line for frame in entry.stack if frame.path == path and frame.line in inside)
+
+
+def _in_loops(tree: ast.Module) -> frozenset[int]:
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While | ast.Try))
+    return frozenset(line for node in blocks for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def changes_here(finding: Finding) -> bool:
+    """Whether the fix of ``finding`` is offered and changes the lines that it marks, and not only others."""
+    place = finding.location
+    edits = finding.fix.edits if finding.fix is not None and is_offered(finding, owner=None) else ()
+    return any(e.path == place.path and e.start[0] <= place.end_line and place.line <= e.end[0] for e in edits)
 
 
 def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 
 def listed(diagnosis: Diagnosis) -> list[Finding]:
-    """The findings that a text report lists: all but those that the run refuted, the user's own code first."""
+    """The findings that a text report lists: all but those that the run refuted, the user's own code first, then what
+    is new.
+    """
+    new = frozenset(diagnosis.comparison.new if diagnosis.comparison else ())
     found = [finding for finding in diagnosis.findings if finding.status != "refuted"]
-    return sorted(found, key=lambda finding: finding.owner != "own")
+    return sorted(found, key=lambda finding: (finding.owner != "own", finding.fingerprint not in new))
 
 
 def closing(diagnosis: Diagnosis) -> str:

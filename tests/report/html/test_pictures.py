@@ -79,7 +79,7 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     steps = (SweepCall(2), SweepCall(0), SweepCall(1, "x: 4 -> 5 in dimension 0"))
     run = replace(rich.dynamic[0], sweeps=(Sweep("batch 4, 5", True, 3, 2, steps=steps),))
     (drawn,) = timelines((run, replace(run, mode="train")))
-    assert drawn.title == "batch 4, 5: 2 compilations of a function in 3 calls"
+    assert drawn.title == "batch 4, 5: at most 2 compilations of one function in 3 calls"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == ("call 3 compiles 1 function; x: 4 -> 5 in dimension 0",)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Frame
 from graphdoctor.report.html import source_view
 
 SOURCE = '''\
@@ -48,6 +49,36 @@ def test_a_function_that_was_dropped_runs_in_eager(rich: Diagnosis) -> None:
     assert {line.number: line.state for line in file.lines if line.state == "eager"} == dict.fromkeys(
         (7, 8, 10), "eager"
     )
+
+
+def test_a_caller_is_dropped_with_what_it_calls_in_a_loop_only(rich: Diagnosis) -> None:
+    source = (
+        SOURCE
+        + """
+    def outer(self, x):
+        x = self.forward(x)
+        for _ in range(2):
+            x = self.forward(x)
+        return x
+"""
+    )
+    shown = _diagnosis(rich, whole_frame=True)
+    assert shown.dynamic is not None
+    (broken,) = shown.dynamic[0].breaks
+    for line, state in ((16, "compiled"), (18, "eager")):
+        entry = replace(broken, stack=(Frame("model.py", line, "Net.outer"), Frame("model.py", 7, "Net.forward")))
+        run = replace(shown.dynamic[0], breaks=(entry,), executed={"model.py": frozenset({7, 16, 17, 18, 19})})
+        (file,) = source_view.files(replace(shown, dynamic=(run,), texts={"model.py": source}))
+        assert {line.state for line in file.lines if line.number > 15} == {state}
+
+
+def test_a_change_stands_at_the_lines_of_its_finding_only(rich: Diagnosis) -> None:
+    finding = rich.findings[0]
+    assert finding.fix is not None
+    assert source_view.changes_here(finding)
+    (edit,) = finding.fix.edits
+    elsewhere = replace(finding.fix, edits=(replace(edit, start=(1, 1), end=(1, 1)),))
+    assert not source_view.changes_here(replace(finding, fix=elsewhere))
 
 
 def test_without_a_run_or_with_broken_source_there_is_none(rich: Diagnosis) -> None:

@@ -226,10 +226,11 @@ def _cut(number: int, entry: Break, findings: Sequence[Finding]) -> Cut:
 
 
 def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
+    places = [(entry.path, entry.line), *((f.path, f.line) for f in entry.stack[-1:] if entry.owner != "own")]
     here = [
         f
         for f in findings
-        if f.location.path == entry.path and f.location.line <= entry.line <= f.location.end_line and f.events
+        if f.events and any(f.location.path == p and f.location.line <= n <= f.location.end_line for p, n in places)
     ]
     return min(
         here,

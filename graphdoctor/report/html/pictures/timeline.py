@@ -54,8 +54,10 @@ def _timeline(sweep: Sweep) -> Timeline:
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
     # A call may compile many functions: the count is that of the one which is compiled most often.
-    each = " of a function" if any(step.compilations > 1 for step in sweep.steps) else ""
-    counts = f"{plural(sweep.compilations, 'compilation')}{each} in {plural(sweep.calls, 'call')}"
+    compilations = plural(sweep.compilations, "compilation")
+    if any(step.compilations > 1 for step in sweep.steps):
+        compilations = f"at most {compilations} of one function"
+    counts = f"{compilations} in {plural(sweep.calls, 'call')}"
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
         f"{sweep.varied}: {counts}",
