@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.page_counts import counts
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 DEMO = "fixtures/demo/model.py"
@@ -191,6 +193,9 @@ def test_the_html_is_one_small_file_with_the_same_content(demo: Scan) -> None:
     assert [load for load in links.loads if not load[1].startswith("data:")] == []
     for finding in demo.report["findings"]:
         assert f"{finding['path']}:{finding['line']}" in demo.html
+    rows = counts(demo.html, demo.report)
+    assert [row for row in rows if row[1] != row[2]] == []
+    assert len(rows) > 100
 
 
 def test_json_is_the_same_twice(graphdoctor: Command, root: Path) -> None:

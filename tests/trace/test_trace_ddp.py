@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.page_counts import counts
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 SCRIPT = "fixtures/ddp/train.py"
@@ -98,10 +100,16 @@ def test_the_other_reports_say_the_same(graphdoctor: Command, root: Path, traced
     assert f"{SCRIPT}:{line_of(root, 'x.mean().item()')}" in done.stdout
 
 
-def test_the_page_is_written(graphdoctor: Command, root: Path, traced: Path, tmp_path: Path) -> None:
+def test_the_page_has_the_numbers_of_the_json(
+    graphdoctor: Command, root: Path, traced: Path, report: dict[str, Any], tmp_path: Path
+) -> None:
     done = graphdoctor("trace", traced, "--html", tmp_path / "report.html", "--exit-zero", cwd=root)
     assert done.returncode == 0, done.stderr
-    assert "on rank 1 only" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "on rank 1 only" in page
+    rows = counts(page, report)
+    assert [row for row in rows if row[1] != row[2]] == []
+    assert {"lane rank 0", "lane rank 1"} <= {what.partition(",")[0] for what, _, _ in rows}
 
 
 def test_torch_is_not_imported(root: Path, traced: Path) -> None:

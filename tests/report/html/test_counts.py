@@ -6,7 +6,8 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from html import unescape
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,14 +15,11 @@ from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import ModuleNode, Piece
 from graphdoctor.report.ci import sarif
 from graphdoctor.report.html import page
-from graphdoctor.report.json_format import writer
+from graphdoctor.report.json_format import reader, writer
 from graphdoctor.report.markdown import document
 from graphdoctor.report.text import concise, terminal
 from graphdoctor.report.unchecked import unchecked
-
-
-def _text(markup: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+from tests.page_counts import counts, text
 
 
 @pytest.fixture(scope="module")
@@ -38,41 +36,46 @@ def measured(rich: Diagnosis) -> Diagnosis:
     return replace(rich, dynamic=(run, *rich.dynamic[1:]))
 
 
-def test_every_count_is_that_of_the_json(measured: Diagnosis) -> None:
-    shown, data = page.render(measured), json.loads(writer.render(measured))
-    run, summary, after = data["dynamic"][0], data["summary"], data["verification"]
-    tiles = {
-        _text(label): _text(value)
-        for label, value in re.findall(
-            r'<span class="label">(.*?)</span>\s*<span class="value[^>]*>(.*?)</span>\n', shown
-        )
-    }
-    assert tiles["graph breaks"] == f"{summary['breaks']} → with the fixes: {after['breaks']}"
-    assert tiles["graphs"] == f"{summary['graphs']} → with the fixes: {after['graphs']}"
-    assert tiles["fullgraph=True"] == "fails → with the fixes: passes"
-    assert tiles["recompile causes"] == str(len(run["recompiles"]))
-    assert tiles["findings"] == str(len(data["findings"])) == str(shown.count('<details class="finding'))
-    severities = Counter(finding["severity"] for finding in data["findings"])
-    assert f"{severities['error']} errors, {severities['warning']} warnings, {severities['info']} note" in _text(shown)
-    assert (severities["error"], severities["warning"]) == (summary["errors"], summary["warnings"])
+@pytest.fixture(scope="module")
+def experts() -> Diagnosis:
+    """A scan of a mixture of experts, as its JSON report has it."""
+    return reader.read((Path(__file__).parent / "data" / "experts.json").read_text())
 
 
-def test_the_pictures_show_as_many_graphs_and_breaks_as_the_numbers_say(measured: Diagnosis) -> None:
-    shown, data = page.render(measured), json.loads(writer.render(measured))
-    run, after = data["dynamic"][0], data["verification"]
-    drawings = re.findall(r'<svg class="(?:wide|narrow)".*?</svg>', shown, re.DOTALL)
-    counts = [(drawn.count('<rect class="graph"'), drawn.count('<circle class="cut"')) for drawn in drawings]
-    before = (run["graphs"], len(run["breaks"]))
-    assert counts == [before, before, (after["graphs"], after["breaks"]), (after["graphs"], after["breaks"])]
-    assert shown.count('<li value="') == len(run["breaks"]) == data["summary"]["breaks"]
-    rows = re.findall(r'<tr>\s*<th scope="row" class="level-\d">(.*?)</tr>', shown, re.DOTALL)
-    tree = [(node["operators"], node["breaks"]) for node in run["modules"]]
-    assert [tuple(map(int, re.findall(r'<span class="figure(?: bad)?">(\d+)</span>', row)[-2:])) for row in rows] == [
-        pair if not node["compilations"] else (pair[1], node["compilations"])
-        for pair, node in zip(tree, run["modules"], strict=True)
-    ]
-    # Operators are counted in one way only.
-    assert not re.search(rf"\b{run['operators']} operators\b", _text(shown))
+@pytest.mark.parametrize("name", ["measured", "compared", "experts", "clean"])
+def test_every_count_is_that_of_the_json(request: pytest.FixtureRequest, name: str) -> None:
+    diagnosis = request.getfixturevalue(name)
+    rows = counts(page.render(diagnosis), json.loads(writer.render(diagnosis)))
+    assert [row for row in rows if row[1] != row[2]] == []
+    assert len(rows) > 10
+
+
+@pytest.mark.parametrize(
+    ("place", "noticed"),
+    [
+        (("summary", "breaks"), "graph breaks"),
+        (("summary", "fixable"), "findings"),
+        (("findings", 0, "events"), "occurrences"),
+        (("dynamic", 0, "graphs"), "runs"),
+        (("dynamic", 0, "modules", 1, "operators"), "cell first"),
+        (("dynamic", 0, "modules", 2, "breaks"), "row second"),
+        (("dynamic", 0, "recompiles", 0, "compilations"), "recompiles"),
+        (("verification", "graphs"), "after the fixes"),
+    ],
+)
+def test_a_count_that_differs_is_noticed(measured: Diagnosis, place: tuple[str | int, ...], noticed: str) -> None:
+    data = json.loads(writer.render(measured))
+    inner: Any = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] += 1
+    rows = counts(page.render(measured), data)
+    assert noticed in {what for what, shown, expected in rows if shown != expected}
+
+
+def test_operators_are_counted_in_one_way_only(measured: Diagnosis) -> None:
+    assert measured.dynamic is not None
+    assert not re.search(rf"\b{measured.dynamic[0].operators} operators\b", text(page.render(measured)))
 
 
 def test_text_markdown_and_sarif_count_as_the_json_does(measured: Diagnosis) -> None:
@@ -85,9 +88,9 @@ def test_text_markdown_and_sarif_count_as_the_json_does(measured: Diagnosis) -> 
     fixes = f"{after['graphs']} graph, {after['breaks']} graph breaks, fullgraph=True passes"
     breaks = f"{run['graphs']} graphs, {len(run['breaks'])} graph breaks (2 in your code)"
 
-    text = " ".join(terminal.render(measured).split())
-    assert all(part in text for part in (summary["headline"], found, fixes, breaks))
-    assert len(re.findall(r"model\.py:\d+:\d+: (?:error|warning|info) GD", text)) == len(listed)
+    told = " ".join(terminal.render(measured).split())
+    assert all(part in told for part in (summary["headline"], found, fixes, breaks))
+    assert len(re.findall(r"model\.py:\d+:\d+: (?:error|warning|info) GD", told)) == len(listed)
     for lines in (concise.concise(measured).splitlines(), concise.grouped(measured).splitlines()):
         assert sum(bool(re.search(r"\d+:\d+:? +(?:error|warning|info) GD", line)) for line in lines) == len(listed)
         assert found in lines[-1]
