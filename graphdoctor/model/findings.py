@@ -180,6 +180,8 @@ class Diagnosis:
     advice: Advice | None = None
     #: The folder that relative paths start from, absolute. Not part of the JSON contract.
     root: str = ""
+    #: Where the code host shows these paths, for links to their lines; empty outside of its workflows. Not part of it.
+    code_url: str = ""
     #: The texts of the files that were run and have findings, by shown path. Not part of it either.
     texts: Mapping[str, str] = field(default_factory=dict)
     #: The verified and the safe fixes as one patch, where they were verified. Not part of it either.

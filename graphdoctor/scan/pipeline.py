@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from graphdoctor.scan.steps.join import Joined, join
 from graphdoctor.scan.steps.run import Advised, Ran, advise, complete, external, run
 from graphdoctor.scan.steps.verify import Verified, verify
 from graphdoctor.scan.steps.write import write
+from graphdoctor.source.code_host import code_url
 from graphdoctor.target_torch.tested import newer_than_tested
 
 
@@ -90,6 +92,7 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         timings=_timings(results),
         advice=results.advised.advice,
         root=str(plan.inputs.root),
+        code_url=code_url(plan.inputs.root, os.environ),
         texts={f.location.path: sources.texts[f.location.path] for f in ranked if f.location.path in sources.texts}
         if runs
         else {},

@@ -7,10 +7,12 @@ against the base comes first, so it is dropped last.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from urllib.parse import quote
 
 from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding
@@ -25,6 +27,7 @@ from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import numbers
 from graphdoctor.report.problems import problems
 from graphdoctor.report.proof import mends, proof
+from graphdoctor.report.repository import is_absolute
 from graphdoctor.report.unchecked import unchecked
 
 #: The first line: by it a workflow finds its own comment, to change it instead of writing another.
@@ -95,7 +98,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     new = {finding.fingerprint for finding in new_findings(diagnosis)}
     known = "Other findings" if diagnosis.comparison else "Findings"
     runs = diagnosis.dynamic or ()
-    details = [_finding(finding, detail) for finding in shown if finding.status != "refuted"]
+    details = [_finding(finding, detail, diagnosis.code_url) for finding in shown if finding.status != "refuted"]
     measured = [
         run.runs(runs, detail.rows),
         titled("Parts of the model", bullets(_rows(map(prose, optional_checks.of_runs(runs)), detail))),
@@ -112,8 +115,8 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
         _proof(diagnosis),
         _numbers(diagnosis),
         _first(diagnosis) if detail.rows != 0 and len(diagnosis.findings) > _SCREEN else "",
-        _findings("New findings", (finding for finding in shown if finding.fingerprint in new)),
-        _findings(known, (finding for finding in shown if finding.fingerprint not in new)),
+        _findings("New findings", (finding for finding in shown if finding.fingerprint in new), diagnosis.code_url),
+        _findings(known, (finding for finding in shown if finding.fingerprint not in new), diagnosis.code_url),
         _fixed(diagnosis.comparison, detail),
         _fold("Source lines, reasons and fixes", details),
         _fold("What the run measured", measured),
@@ -186,11 +189,11 @@ def _first(diagnosis: Diagnosis) -> str:
     return titled("What the fixes leave to do" if mends(diagnosis) else "Do these first", "\n".join(lines))
 
 
-def _findings(title: str, findings: Iterable[Finding]) -> str:
+def _findings(title: str, findings: Iterable[Finding], code_url: str) -> str:
     rows = [
         (
             finding.severity,
-            code(_place(finding)),
+            _linked(finding, code_url),
             f"{escape(finding.rule)} {escape(finding.name)}",
             prose(finding.message),
             escape(_status(finding)),
@@ -200,8 +203,8 @@ def _findings(title: str, findings: Iterable[Finding]) -> str:
     return titled(title, table(("Severity", "Where", "Rule", "What", "Status"), rows))
 
 
-def _finding(finding: Finding, detail: Detail) -> str:
-    title = f"{code(_place(finding))} {escape(finding.rule)} {prose(finding.message)}"
+def _finding(finding: Finding, detail: Detail, code_url: str) -> str:
+    title = f"{_linked(finding, code_url)} {escape(finding.rule)} {prose(finding.message)}"
     source = "\n".join(f"{line.number:>5} | {line.text}".rstrip() for line in source_lines(finding))
     parts = [
         fence(source, "python") if source else "",
@@ -235,6 +238,17 @@ def _status(finding: Finding) -> str:
 def _place(finding: Finding) -> str:
     place = finding.location
     return f"{place.path}:{place.line}:{place.column}"
+
+
+def _linked(finding: Finding, code_url: str) -> str:
+    """The place of ``finding``, and where it is known, its line on the code host. HTML, as in a summary."""
+    place = finding.location
+    shown = code(_place(finding))
+    # A report that was read from JSON may hold anything there.
+    if not code_url.startswith("https://") or is_absolute(place.path) or place.path.startswith("../"):
+        return shown
+    address = quote(code_url, safe=":/%") + quote(place.path)
+    return f'<a href="{html.escape(address)}#L{place.line}">{shown}</a>'
 
 
 def _advice(diagnosis: Diagnosis) -> str:

@@ -137,6 +137,16 @@ def test_what_is_new_comes_first_and_what_is_fixed_is_listed(compared: Diagnosis
     assert details == ["40", "52", "18", "21", "31"]
 
 
+def test_findings_link_to_their_lines_on_the_code_host(rich: Diagnosis) -> None:
+    url = f"https://github.com/me/models/blob/{'a' * 40}/my%20src/"
+    place = replace(rich.findings[4].location, path="/usr/lib/library.py")
+    outside = replace(rich.findings[4], location=place)
+    shown = document.render(replace(rich, code_url=url, findings=(rich.findings[0], outside)))
+    # In the table and in the summary of the details; what lies outside of the repository has no address.
+    assert shown.count(f'<a href="{url}model.py#L18"><code>model.py:18:9</code></a>') == 2
+    assert "library.py#L" not in shown and "href" not in document.render(rich)
+
+
 def test_what_is_new_is_dropped_last(many: Callable[[int], Diagnosis], compared: Diagnosis) -> None:
     diagnosis = many(1_000)
     last = diagnosis.findings[-1]
