@@ -1,7 +1,7 @@
 """A list grows in every call of compiled code.
 
 What: `append`, `extend` or `insert` on a list that outlives the call: an attribute of the module, or a global. Lists
-that are emptied or bound anew somewhere in the file are left out.
+that are emptied or bound again somewhere in the file are left out.
 
 Why: Dynamo guards on the length of the list, so each call finds another length and compiles again; after 8
 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not help.

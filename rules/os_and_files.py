@@ -5,7 +5,7 @@ What: `open`, reading and writing files (`pathlib`, `torch.save`, `torch.load`, 
 sockets.
 
 Why: The outside world is not part of a graph: each such call splits it. What Dynamo does trace, such as
-`os.environ.get`, is read once and baked in without a guard.
+`os.environ.get`, is read once and becomes a constant of the graph, without a guard.
 
 Fix: Do it in `__init__` or in the code that calls the model, and keep the result in an attribute.
 """

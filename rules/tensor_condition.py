@@ -5,10 +5,10 @@ comprehension asks a tensor whether it is true; `torch.equal`, `torch.allclose` 
 themselves; `sorted` on tensors.
 
 Why: A graph is recorded without data, so it is not known which way the branch goes. Dynamo ends the graph,
-reads the value (on a GPU it waits for the device), and compiles each arm when it is first taken. Inside a
+reads the value (on a GPU it waits for the device), and compiles each branch when it is first taken. Inside a
 loop nothing is compiled at all.
 
-Fix: Compute both arms and select with `torch.where`; for arms that are expensive or must not both run, use
+Fix: Compute both branches and select with `torch.where`; for branches that are expensive or must not both run, use
 `torch.cond`. Where the condition only guards against values that do no harm, drop it: `x.masked_fill(mask,
 v)` needs no `if mask.any()`. Conditions on shapes, dtypes, flags and None are fine as they are. What numpy computed is
 tensor data to Dynamo, a flag like `i < np.log2(n)` too: make it a Python one with `bool()` where it is made.
@@ -518,7 +518,7 @@ def _suggestion(event: Truth) -> str:
     tensor = tensor_of(event.value)
     if tensor is not None and tensor.numpy and isinstance(event.node, cst.Attribute):
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
-    return SUGGESTIONS.get(event.context, "compute both arms and select with `torch.where`, or use `torch.cond`")
+    return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 
 
 def watches(name: str) -> bool:

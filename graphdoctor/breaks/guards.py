@@ -150,7 +150,7 @@ def _tensor(match: re.Match[str]) -> _Part:
 def _comparison(left: str, right: str) -> _Part:
     right = right if len(right) <= _LONGEST else right[: _LONGEST - 1] + "…"
     if left.startswith("___stack"):
-        return _Part("value", None, f"a value that the code before a graph break left is no longer {right}")
+        return _Part("value", None, f"a value that was computed before a graph break is no longer {right}")
     if left.startswith("len("):
         name = left[4:].rstrip(")").removesuffix("._modules")
         return _Part("length", name, f"the length of {name} is no longer {right}")

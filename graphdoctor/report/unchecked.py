@@ -33,13 +33,11 @@ def _code(diagnosis: Diagnosis) -> Iterator[str]:
 def _runs(diagnosis: Diagnosis) -> Iterator[str]:
     runs = diagnosis.dynamic or ()
     ran = [run for run in runs if run.outcome == "ok"]
-    for run in runs:
-        if run.outcome != "ok":
-            yield f"{run_title(run)}: not measured, {OUTCOMES[run.outcome]}."
     # Both modes, and all ranks, mostly leave out the same.
     gaps: dict[tuple[str, tuple[str, ...]], list[DynamicRun]] = {}
-    for run in ran:
-        if parts := tuple(_parts(run)):
+    for run in sorted(runs, key=lambda run: run.outcome == "ok"):
+        failed = [] if run.outcome == "ok" else [f"not measured, {OUTCOMES[run.outcome]}"]
+        if parts := tuple(failed or _parts(run)):
             gaps.setdefault((run.device, parts), []).append(run)
     for (_, parts), same in gaps.items():
         targets = dict.fromkeys(run.target for run in same)

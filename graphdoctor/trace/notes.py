@@ -112,7 +112,7 @@ def _splits(every: Sequence[Ran]) -> Iterator[str]:
             + together([e.label for e in split if (e.process.split_graphs, e.process.split_parts) == (graphs, parts)])
             for graphs, parts in counts
         )
-        yield f"DDPOptimizer split {shown}, at the borders of gradient buckets; this is meant, and no graph break"
+        yield f"DDPOptimizer split {shown}, at the borders of gradient buckets; this is by design, and no graph break"
 
 
 def _restarts(every: Sequence[Ran]) -> Iterator[str]:

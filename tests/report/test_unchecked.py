@@ -29,6 +29,11 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
         "tried, so what recompiles is not known.",
         "Train mode was not run.",
     )
+    ranks = (replace(run, target="rank 0"), replace(run, target="rank 1"))
+    watched = [replace(each, fullgraph=FullGraph(None, "this is read from a trace")) for each in ranks]
+    assert unchecked(replace(rich, dynamic=tuple(watched), files=(), findings=()))[0] == (
+        "rank 0 and rank 1, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared."
+    )
     both = unchecked(replace(rich, dynamic=(run, replace(run, mode="train")), files=(), findings=()))
     assert [text.partition(":")[0] for text in both] == ["Net, eval and train mode, on cuda"]
     swept = replace(run, mode="train", sweeps=(Sweep("batch 4, 5", True, 2, 1),))

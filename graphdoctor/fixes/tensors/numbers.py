@@ -31,7 +31,7 @@ def tensor_argument(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = _function(event.target, editor)
     name = _parameter(function, argument, editor)
     if editor.assignments(function, name):
-        raise Refuse(f"`{name}` is assigned anew in the function")
+        raise Refuse(f"`{name}` is assigned again in the function")
     for use in editor.mentions(function.body, name):
         if not editor.is_label(use):
             _check(use, editor)

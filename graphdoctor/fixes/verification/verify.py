@@ -162,7 +162,9 @@ def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
     without = trials.attempt(rest)
     if without.problem or len(without.breaks) > len(trial.breaks) or without.fullgraph is not trial.fullgraph:
         return trial
-    reasons.update(dict.fromkeys(settings, "the other fixes do without this setting for the whole process"))
+    reasons.update(
+        dict.fromkeys(settings, "the other fixes suffice without this setting, which would hold for the whole process")
+    )
     return without
 
 

@@ -38,7 +38,7 @@ def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:
         )
         for recompile, met in islice(wording.recompiles(shown).items(), most)
     ]
-    return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Remedy"), rows))
+    return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Suggested fix"), rows))
 
 
 def verification(result: Verification | None) -> str:

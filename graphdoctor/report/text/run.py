@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.report import wording
-from graphdoctor.report.proof import helps
+from graphdoctor.report.proof import helps, proof
 from graphdoctor.report.text.paint import Paint, item
 
 if TYPE_CHECKING:
@@ -142,7 +142,10 @@ def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
         return
     paint = Paint(look.color)
     good = helps(diagnosis)
-    title = "Verified" if good else "Tried, without effect" if result.fixes else "Verification"
+    # What may change behaviour is not called verified, however well it did.
+    shown = proof(diagnosis) if good else None
+    verified = shown is not None and not shown.caution
+    title = "Verified" if verified else "Tried" if good else "Tried, without effect" if result.fixes else "Verification"
     first, *rest = item(f"{title}: {wording.verification(result, short=not look.verbose)}", 0, look.width)
     yield first.replace(title, paint(title, "bold", *(["green"] if good else [])), 1)
     yield from rest

@@ -48,7 +48,7 @@ REFUSED = {
                           "Line 13 does more with `scale` than arithmetic with a tensor."),
     "assigned": (HEAD + "def f(x, scale):\n    scale = scale + x\n    return x * scale\n\n\n"
                  "compiled = torch.compile(f, backend=backend)\nresults = []\n" + LOOP.format(argument="step"),
-                 "`scale` is assigned anew in the function."),
+                 "`scale` is assigned again in the function."),
     "attribute": (HEAD + "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.depth = 1\n\n"
                   "    def forward(self, x):\n        return x * self.depth\n\n\ncompiled = torch.compile(Net(), backend=backend)\n"
                   "for step in range(4):\n    compiled.depth = step\n    compiled(torch.ones(4))\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.fleet import Fleet, Result, Row
+from graphdoctor.model.runs import ModuleNode
 from graphdoctor.report.html import fleet
 from graphdoctor.report.html import page as html
 
@@ -275,6 +277,17 @@ def test_j_and_k_go_from_finding_to_finding(opened: Callable[..., Tab], page: st
     assert tab.page.evaluate(focused) == "GD000"
     tab.press("k")
     assert tab.page.evaluate(focused) == "GD102"
+
+
+def test_a_click_on_a_submodule_shows_its_findings(opened: Callable[..., Tab], rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    nodes = (ModuleNode("", "Net", "partly", 9, 0.9, 1, 1), ModuleNode("head", "Head", "eager", 5, 0.0, 1, 0))
+    head = replace(rich.findings[1], function="Head.forward")
+    run = replace(rich.dynamic[0], modules=nodes)
+    tab = opened(html.render(replace(rich, findings=(rich.findings[0], head), dynamic=(run,))))
+    tab.page.locator(".icicle.wide a", has_text="head (Head)").click()
+    assert tab.shown() == [head.rule]
+    assert tab.page.evaluate("location.hash") == "#q=Head."
 
 
 def test_nothing_moves_while_the_page_opens(opened: Callable[..., Tab], page: str) -> None:

@@ -202,6 +202,10 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     found = tuple(replace(rich.findings[0], status=status) for status in statuses)
     shown = " ".join(terminal.render(replace(rich, findings=found, verification=same)).split())
     assert "Tried, without effect: with 1 fix applied to a copy" in shown and "Verified" not in shown
+    # What may change behaviour is tried, and not verified.
+    assert rich.findings[0].fix is not None
+    unsafe = replace(rich.findings[0], fix=replace(rich.findings[0].fix, safety="unsafe"))
+    assert "\nTried: with 1 fix" in terminal.render(replace(rich, findings=(unsafe,)))
     assert "(not reached by the run)" in shown and "(not compiled in the run)" in shown
     # A scan without a run says so in its first line.
     assert "in the run)" not in terminal.render(replace(rich, findings=found[1:], dynamic=None))
