@@ -26,7 +26,7 @@ _SCOPES = (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef)
 
 
 #: The nodes that bind names. The type is looked up first: ``isinstance`` asks the metaclass of libcst's classes.
-_BINDING = frozenset((
+_BINDING: frozenset[type[cst.CSTNode]] = frozenset((
     cst.Param, cst.FunctionDef, cst.ClassDef, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor,
     cst.NamedExpr, cst.Del, cst.AsName, cst.Import, cst.ImportFrom, cst.MatchAs, cst.MatchStar, cst.MatchMapping,
     cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias, cst.Global, cst.Nonlocal,
@@ -52,7 +52,7 @@ def is_builtin(name: str, editor: Editor) -> bool:
     """Whether ``name`` stands for the builtin in the whole file: nothing binds it, and no star import may."""
     if not hasattr(builtins, name):
         return False
-    names = _names(editor.module)
+    names = _names(editor)
     return not names.bound[name] and not names.has_star
 
 
@@ -74,7 +74,7 @@ def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
 def _origin(name: str, editor: Editor) -> str:
     if is_builtin(name, editor):
         return f"builtins.{name}"
-    names = _names(editor.module)
+    names = _names(editor)
     found, count = set(names.imported.get(name, ())), len(names.imported.get(name, ()))
     if not found:
         made = [a for a in editor.assignments(editor.module.tree, name) if isinstance(a, cst.Assign)]
@@ -96,17 +96,18 @@ class _Names:
 _known: WeakKeyDictionary[Written, _Names] = WeakKeyDictionary()
 
 
-def _names(module: Written) -> _Names:
+def _names(editor: Editor) -> _Names:
     """The names of a file, collected once: fixes ask for many of them."""
+    module = editor.module
     if module not in _known:
-        nodes = (node for node in walk(module.tree) if type(node) in _BINDING)
-        statements = [node for node in nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+        statements: list[cst.Import | cst.ImportFrom] = [*editor.every(cst.Import), *editor.every(cst.ImportFrom)]
         imported: dict[str, tuple[str, ...]] = {}
         for node in statements:
             for name, full in dict.fromkeys(_imports(node)):
                 imported[name] = (*imported.get(name, ()), full)
         stars = any(isinstance(node.names, cst.ImportStar) for node in statements)
-        _known[module] = _Names(Counter(_bindings(module.tree)), imported, stars)
+        bound = Counter(name for kind in _BINDING for node in editor.every(kind) for name in _bound_by(node))
+        _known[module] = _Names(bound, imported, stars)
     return _known[module]
 
 
@@ -135,7 +136,7 @@ def is_always_global(name: str, editor: Editor) -> bool:
     tree = editor.module.tree
     if re.search(rf"\b(del|pop|clear|delattr)\b.*['\"]{re.escape(name)}['\"]", editor.module.text):
         return False
-    if any(name in _plain_names(node.target) for node in walk(tree) if isinstance(node, cst.Del)):
+    if any(name in _plain_names(node.target) for node in editor.every(cst.Del)):
         return False
     for line in tree.body:
         if isinstance(line, (cst.FunctionDef, cst.ClassDef)) and line.name.value == name:
@@ -171,34 +172,33 @@ def _bound_in(scope: cst.CSTNode) -> frozenset[str]:
 def _bindings(scope: cst.CSTNode) -> Iterator[str]:
     """The plain names that anything in ``scope`` binds or declares, inner functions too: more than are its own."""
     for node in walk(scope):
-        if type(node) not in _BINDING:
-            continue
-        if isinstance(node, cst.Param):
+        if type(node) in _BINDING and not (node is scope and isinstance(node, (cst.FunctionDef, cst.ClassDef))):
+            yield from _bound_by(node)
+
+
+def _bound_by(node: cst.CSTNode) -> Iterator[str]:
+    """The plain names that ``node``, one of ``_BINDING``, binds or declares."""
+    if isinstance(node, (cst.Param, cst.FunctionDef, cst.ClassDef)):
+        yield node.name.value
+    elif isinstance(
+        node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del)
+    ):
+        yield from _plain_names(node.target)
+    elif isinstance(node, cst.AsName):
+        yield from _plain_names(node.name)
+    elif isinstance(node, (cst.Import, cst.ImportFrom)):
+        if not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                if alias.asname is None:
+                    yield _first_name(alias.name)
+    elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias)):
+        if node.name is not None:
             yield node.name.value
-        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            if node is not scope:
-                yield node.name.value
-        elif isinstance(
-            node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del)
-        ):
-            yield from _plain_names(node.target)
-        elif isinstance(node, cst.AsName):
-            yield from _plain_names(node.name)
-        elif isinstance(node, (cst.Import, cst.ImportFrom)):
-            if not isinstance(node.names, cst.ImportStar):
-                for alias in node.names:
-                    if alias.asname is None:
-                        yield _first_name(alias.name)
-        elif isinstance(
-            node, (cst.MatchAs, cst.MatchStar, cst.TypeVar, cst.TypeVarTuple, cst.ParamSpec, cst.TypeAlias)
-        ):
-            if node.name is not None:
-                yield node.name.value
-        elif isinstance(node, cst.MatchMapping):
-            if node.rest is not None:
-                yield node.rest.value
-        elif isinstance(node, (cst.Global, cst.Nonlocal)):
-            yield from (item.name.value for item in node.names)
+    elif isinstance(node, cst.MatchMapping):
+        if node.rest is not None:
+            yield node.rest.value
+    elif isinstance(node, (cst.Global, cst.Nonlocal)):
+        yield from (item.name.value for item in node.names)
 
 
 def _plain_names(target: cst.CSTNode) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,7 +26,6 @@ class Lookup:
         self.module = module
         self._names: dict[cst.CSTNode, Names] = {}
         self._binds_torch: dict[cst.CSTNode, bool] = {}
-        self._every: dict[type[cst.CSTNode], list[cst.CSTNode]] = {}
 
     def assignments(self, function: cst.CSTNode, name: str) -> Sequence[cst.CSTNode]:
         """The nodes in ``function``, or in the module, that bind the plain name ``name``, in source order."""
@@ -38,7 +37,8 @@ class Lookup:
 
     def _names_in(self, function: cst.CSTNode) -> Names:
         if function not in self._names:
-            self._names[function] = names_in(function)
+            is_file = isinstance(function, cst.Module)
+            self._names[function] = names_in(self._nodes if is_file else walk(function))
         return self._names[function]
 
     def mentions_anywhere(self, name: str) -> bool:
@@ -60,9 +60,7 @@ class Lookup:
 
     def every(self, kind: type[_Kind]) -> Sequence[_Kind]:
         """The nodes of the class ``kind`` in the file, in source order: as they are written, or as they were read."""
-        if kind not in self._every:
-            self._every[kind] = [node for node in walk(self.module.tree) if type(node) is kind]
-        current: Sequence[Any] = [self.module.current(node) for node in self._every[kind]]
+        current: Sequence[Any] = [self.module.current(node) for node in self._by_class.get(kind, ())]
         return current
 
     def fresh(self, name: str) -> str:
@@ -79,7 +77,20 @@ class Lookup:
     @cached_property
     def _counts(self) -> Counter[str]:
         """How often each plain name occurs in the file."""
-        return Counter(node.value for node in walk(self.module.tree) if type(node) is cst.Name)
+        return Counter(name.value for name in self.every(cst.Name))
+
+    @cached_property
+    def _nodes(self) -> Sequence[cst.CSTNode]:
+        """All nodes of the file, in source order, as they were when they were first needed."""
+        return tuple(walk(self.module.tree))
+
+    @cached_property
+    def _by_class(self) -> Mapping[type[cst.CSTNode], Sequence[cst.CSTNode]]:
+        """The nodes of the file by their class, each in source order."""
+        found: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
+        for node in self._nodes:
+            found[type(node)].append(node)
+        return dict(found)
 
     @cached_property
     def torch_names(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -23,11 +23,11 @@ class Names:
     mentioned: Mapping[str, list[cst.Name]]
 
 
-def names_in(scope: cst.CSTNode) -> Names:
-    """The names in ``scope``, found in one walk."""
+def names_in(nodes: Iterable[cst.CSTNode]) -> Names:
+    """The names among ``nodes``, which are all those of one scope in source order."""
     bound: defaultdict[str, list[cst.CSTNode]] = defaultdict(list)
     mentioned: defaultdict[str, list[cst.Name]] = defaultdict(list)
-    for node in walk(scope):
+    for node in nodes:
         if type(node) is cst.Name:
             mentioned[node.value].append(node)
         elif type(node) in _BINDING:
@@ -38,7 +38,7 @@ def names_in(scope: cst.CSTNode) -> Names:
 
 def assignments(scope: cst.CSTNode, name: str) -> list[cst.CSTNode]:
     """The nodes in ``scope`` that bind the plain name ``name``, in source order. Of functions, an editor knows them."""
-    return names_in(scope).bound.get(name, [])
+    return names_in(walk(scope)).bound.get(name, [])
 
 
 def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:

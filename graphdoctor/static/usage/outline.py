@@ -80,9 +80,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Outline:
-    """The functions of a module by name, those of classes as ``Class.method``, its classes, and what it imports."""
+    """The functions of a module, its classes, and what it imports."""
 
-    parts: Mapping[str, Part]
+    #: The functions by name, those of classes as ``Class.method``, each with the name of its class.
+    functions: Mapping[str, tuple[cst.FunctionDef, str]]
+    #: The names of functions and classes.
+    defined: frozenset[str]
     methods: Mapping[str, tuple[str, ...]]
     #: The last names of the bases of classes.
     bases: Mapping[str, tuple[str, ...]]
@@ -91,12 +94,9 @@ class Outline:
     #: The modules of ``import *``.
     stars: tuple[str, ...]
 
-    def defines(self, name: str) -> bool:
-        """Whether it is a function or class of the module itself."""
-        return name in self.parts or name in self.methods
-
 
 _outlines: WeakKeyDictionary[SourceModule, Outline] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[SourceModule, dict[str, Part]] = WeakKeyDictionary()
 
 
 def outline(source: SourceModule) -> Outline:
@@ -106,20 +106,28 @@ def outline(source: SourceModule) -> Outline:
     return _outlines[source]
 
 
+def part(source: SourceModule, name: str) -> Part:
+    """What the text of one of the functions of an outline says, read once: most of a module is never asked for."""
+    known = _parts.setdefault(source, {})
+    if name not in known:
+        known[name] = _part(source, *outline(source).functions[name])
+    return known[name]
+
+
 def _outlined(source: SourceModule) -> Outline:
-    parts: dict[str, Part] = {}
+    functions: dict[str, tuple[cst.FunctionDef, str]] = {}
     methods: dict[str, tuple[str, ...]] = {}
     bases: dict[str, tuple[str, ...]] = {}
     imports: dict[str, tuple[str, str]] = {}
     stars: list[str] = []
     for node in _statements(source.top.body):
         if isinstance(node, cst.FunctionDef):
-            parts[node.name.value] = _part(source, node)
+            functions[node.name.value] = node, ""
         elif isinstance(node, cst.ClassDef):
             inner = [each for each in _statements(node.body.body) if isinstance(each, cst.FunctionDef)]
             bases[node.name.value] = tuple(dotted(base.value).rpartition(".")[2] for base in node.bases)
             methods[node.name.value] = tuple(each.name.value for each in inner)
-            parts.update({f"{node.name.value}.{m.name.value}": _part(source, m, node.name.value) for m in inner})
+            functions.update({f"{node.name.value}.{method.name.value}": (method, node.name.value) for method in inner})
         elif isinstance(node, cst.Import):
             for alias in node.names:
                 name = alias.evaluated_name
@@ -131,7 +139,7 @@ def _outlined(source: SourceModule) -> Outline:
                 continue
             for alias in node.names:
                 imports[alias.evaluated_alias or alias.evaluated_name] = base, alias.evaluated_name
-    return Outline(parts, methods, bases, imports, tuple(stars))
+    return Outline(functions, frozenset(functions) | frozenset(methods), methods, bases, imports, tuple(stars))
 
 
 def _statements(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
@@ -145,7 +153,7 @@ def _statements(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
             yield from _statements(children(node))
 
 
-def _part(source: SourceModule, node: cst.FunctionDef, owner: str = "") -> Part:
+def _part(source: SourceModule, node: cst.FunctionDef, owner: str) -> Part:
     first = node.decorators[0].decorator if node.decorators else node
     lines = source.lines[source.location(first).line - 1 : source.location(node).end_line]
     text = code_of("\n".join(lines))

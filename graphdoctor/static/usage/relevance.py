@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from graphdoctor.static.usage.outline import code_of, concerns_compiler, names_in, outline, used_names
+from graphdoctor.static.usage.outline import code_of, concerns_compiler, names_in, outline, part, used_names
 from graphdoctor.syntax.module import SourceModule
 
 #: Finds the module that another one imports by a dotted name, which may be relative.
@@ -32,12 +32,8 @@ class Relevance:
         text = code_of(self._main.text)
         names = names_in(text)
         used = used_names(text) | frozenset(self._plain_bases())
-        starts = [
-            start
-            for name in sorted(used)
-            if not outline(self._main).defines(name)
-            for start in self._named(self._main, name, names)
-        ]
+        foreign = sorted(used - outline(self._main).defined)
+        starts = [start for name in foreign for start in self._named(self._main, name, names)]
         return any(self._leads(source, key, compiles=True) for source, key in starts)
 
     def _plain_bases(self) -> Iterator[str]:
@@ -59,9 +55,9 @@ class Relevance:
 
     def is_followed(self, source: SourceModule, qualname: str) -> bool:
         """Whether a call of the function ``qualname`` of ``source`` is worth following for what stands in it."""
-        parts = outline(source).parts
+        functions = outline(source).functions
         names = qualname.split(".")
-        key = next((k for k in (".".join(names[:2]), names[0]) if k in parts), None)
+        key = next((k for k in (".".join(names[:2]), names[0]) if k in functions), None)
         return source is self._main or key is None or self._leads(source, key, compiles=False)
 
     def _leads(self, source: SourceModule, key: str, *, compiles: bool) -> bool:
@@ -73,15 +69,15 @@ class Relevance:
             question = (str(where.file), name, compiles)
             if question in seen or self._known.get(question) is False:
                 continue
-            part = outline(where).parts[name]
-            if self._known.get(question) or part.compiles or (part.watched and not compiles):
+            text = part(where, name)
+            if self._known.get(question) or text.compiles or (text.watched and not compiles):
                 self._known[str(source.file), key, compiles] = True
                 return True
             seen[question] = imports
             waiting += [
                 (other, found, imports + (other is not where))
-                for mentioned in part.names
-                for other, found in self._named(where, mentioned, part.names, part.owner)
+                for mentioned in text.names
+                for other, found in self._named(where, mentioned, text.names, text.owner)
                 if imports < _MAX_IMPORTS or other is where
             ]
         self._known.update(dict.fromkeys(seen, False))
@@ -92,9 +88,9 @@ class Relevance:
     ) -> Iterator[tuple[SourceModule, str]]:
         """The functions that ``name`` may stand for in a text that mentions ``names`` and belongs to a class."""
         known = outline(source)
-        if name in known.parts:
+        if name in known.functions:
             yield source, name
-        if f"{owner}.{name}" in known.parts:
+        if f"{owner}.{name}" in known.functions:
             yield source, f"{owner}.{name}"
         for method in known.methods.get(name, ()):
             if method in names or method in _IMPLIED:
@@ -103,7 +99,7 @@ class Relevance:
             return
         if name in known.imports:
             yield from self._imported(source, *known.imports[name], names, imports + 1)
-        elif not known.defines(name):
+        elif name not in known.defined:
             for star in known.stars:
                 other = self._find(source, star)
                 if other is not None:
@@ -123,9 +119,8 @@ class Relevance:
             other = self._find(source, f"{module}{'' if module.endswith('.') else '.'}{name}")
         if other is None or other is self._main:
             return
-        for each in names:
-            if outline(other).defines(each):
-                yield from self._named(other, each, names, imports=imports)
+        for each in sorted(names & outline(other).defined):
+            yield from self._named(other, each, names, imports=imports)
 
 
 def _nothing(importer: SourceModule, name: str) -> SourceModule | None:  # noqa: ARG001
