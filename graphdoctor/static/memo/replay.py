@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphdoctor.static.domain.class_lookups import Lookup
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.values import (  # fmt: skip
+    UNKNOWN,
     Class,
     Const,
     External,
@@ -91,7 +92,7 @@ class CallCache:
         try:
             arguments = tuple((name, state.frozen(value)) for name, value in names.items())
             contents = state.contents()
-            flags = builds, frame.conditional, frame.untaken, interpreter.fresh, interpreter.dynamic
+            flags = builds, frame.conditional, frame.untaken, frame.guessed, interpreter.fresh, interpreter.dynamic
             key = info, arguments, contents, state.take_classes(), flags
             outcomes = interpreter.outcomes if state.of_file else self._known
             known = outcomes.get(key, ())
@@ -285,5 +286,8 @@ class _Encoded:
 
 
 def _of_module(function: Function) -> bool:
-    """Whether a function closes over nothing but its module."""
-    return function.cells is None or function.cells.kind == "module"
+    """Whether a function closes over nothing but its module, and over names of which nothing is known."""
+    cells = function.cells
+    while cells is not None and cells.kind == "function" and all(v is UNKNOWN for v in cells.names.values()):
+        cells = cells.parent
+    return cells is None or cells.kind == "module"
