@@ -9,7 +9,7 @@ classes of one file inherit are replayed within the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class CallSummary:
     result: Hashable
     #: What the objects hold afterwards, and the classes of those that are new.
     contents: tuple[_Contents | None, ...]
-    made: tuple[tuple[ClassInfo, bool, bool, bool], ...]
+    made: tuple[tuple[ClassInfo, _Origin], ...]
     hits: tuple[Any, ...]
     ends_graph: bool
 
@@ -90,10 +90,9 @@ class CallCache:
             return None
         state = _State(main, builds)
         try:
-            arguments = tuple((name, state.frozen(value)) for name, value in names.items())
-            contents = state.contents()
+            arguments, contents = state.arguments(names)
             flags = builds, frame.conditional, frame.untaken, frame.guessed, interpreter.fresh, interpreter.dynamic
-            key = info, arguments, contents, state.take_classes(), flags
+            key = info, arguments, contents, state.class_facts(), flags
             outcomes = interpreter.outcomes if state.of_file else self._known
             known = outcomes.get(key, ())
         except (_NotCacheable, TypeError):
@@ -136,7 +135,7 @@ class Call:
         return None
 
     def _tell(self, outcome: CallSummary) -> Value:
-        objects = [*self._state.objects, *(Instance(made, {}, *flags) for made, *flags in outcome.made)]
+        objects = [*self._state.objects, *(Instance(info, {}, **asdict(origin)) for info, origin in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
                 instance.attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
@@ -156,6 +155,9 @@ class Call:
             return objects[value.of]
         if value.kind is NameOf:
             return NameOf("str", info=self._state.classes[value.of])
+        if value.kind is Class:
+            number, exact = value.of
+            return Class(self._state.classes[number], exact)
         return value.kind(*self._decoded(value.of, objects))
 
     def _noted(self) -> tuple[int, ...]:
@@ -199,6 +201,18 @@ class _State:
         self.objects: list[Instance] = []
         #: The classes of the arguments.
         self.classes: list[ClassInfo] = []
+        #: Classes that the arguments hold as values.
+        self._held: set[Class] = set()
+
+    def arguments(self, names: dict[str, Value]) -> tuple[Hashable, tuple[_Contents, ...]]:
+        """What the arguments are, and what the objects in them hold. Raises _NotCacheable."""
+        arguments = tuple((name, self.frozen(value)) for name, value in names.items())
+        contents = self.contents()
+        self.classes = list(dict.fromkeys(value.info for value in self.objects))
+        if any(held.info in self.classes for held in self._held):
+            # One object holds the class of another: by its number it is the class of that one in each call.
+            arguments, contents = tuple((name, self.frozen(value)) for name, value in names.items()), self.contents()
+        return arguments, contents
 
     def frozen(self, value: Value) -> Hashable:
         """``value`` with numbers for the objects in it. Raises _NotCacheable."""
@@ -222,9 +236,18 @@ class _State:
         if isinstance(value, Function) and value.bound is None and _of_module(value):
             if value.info.module is not self._main:
                 return value
-        elif isinstance(value, Class) and value.info.module is not self._main and value.info not in self.classes:
-            return value
+        elif isinstance(value, Class) and value.info.module is not self._main:
+            return self._class(value)
         raise _NotCacheable
+
+    def _class(self, value: Class) -> Hashable:
+        """A class as a value. Which one a call makes of the classes of its arguments is not known: it may name one."""
+        if value.info not in self.classes:
+            self._held.add(value)
+            return value
+        if value not in self._held:
+            raise _NotCacheable
+        return _Encoded(Class, (self.classes.index(value.info), value.exact))
 
     def _number(self, value: Instance) -> int:
         for number, known in enumerate(self.objects):
@@ -242,24 +265,19 @@ class _State:
         found: list[_Contents] = []
         for value in self.objects:
             attributes = tuple((name, self.frozen(held)) for name, held in value.attrs.items())
-            found.append(_Contents(attributes, value.shared, value.is_representative, value.may_be_subclass))
+            found.append(_Contents(attributes, _origin(value)))
         return tuple(found)
 
-    def take_classes(self) -> Hashable:
-        """Take the classes of the objects for those of the arguments; what is known of them without asking."""
-        for value in self.objects:
-            if value.info not in self.classes:
-                self.classes.append(value.info)
+    def class_facts(self) -> Hashable:
+        """Which classes the objects of the arguments have, and what is known of these without asking."""
         numbers = tuple(self.classes.index(value.info) for value in self.objects)
         return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
 
-    def made(self, first: int) -> list[tuple[ClassInfo, bool, bool, bool]]:
+    def made(self, first: int) -> list[tuple[ClassInfo, _Origin]]:
         """How the objects from ``first`` on are made. Raises _NotCacheable where a class of the arguments makes one."""
         if any(value.info in self.classes for value in self.objects[first:]):
             raise _NotCacheable
-        return [
-            (value.info, value.shared, value.is_representative, value.may_be_subclass) for value in self.objects[first:]
-        ]
+        return [(value.info, _origin(value)) for value in self.objects[first:]]
 
     def lookups(self, log: Sequence[Lookup | None]) -> tuple[tuple[int, str, tuple[Any, ...], Any], ...]:
         """The lookups in classes of the arguments, with the classes by number."""
@@ -268,13 +286,25 @@ class _State:
 
 
 @dataclass(frozen=True)
+class _Origin:
+    """Where an object comes from: the fields of ``Instance`` beside its class and attributes."""
+
+    shared: bool
+    is_representative: bool
+    inside: bool
+    may_be_subclass: bool
+
+
+def _origin(value: Instance) -> _Origin:
+    return _Origin(value.shared, value.is_representative, value.inside, value.may_be_subclass)
+
+
+@dataclass(frozen=True)
 class _Contents:
     """What an object holds."""
 
     attributes: tuple[tuple[str, Any], ...]
-    shared: bool
-    is_representative: bool
-    may_be_subclass: bool
+    origin: _Origin
 
 
 @dataclass(frozen=True)
