@@ -82,7 +82,7 @@ class CallCache:
         if main is None or info.module is main or frame.module is not main or interpreter.lookups.log is not None:
             return None
         builds = not frame.compiled and info.name == "__init__"
-        if not (frame.compiled or builds) or frame.muted or frame.trying or frame.whole_frame:
+        if not (frame.compiled or builds) or frame.muted or frame.trying:
             return None
         if len(interpreter.frames) > _DEEPEST:
             return None
@@ -91,8 +91,8 @@ class CallCache:
         state = _State(main, builds)
         try:
             arguments, contents = state.arguments(names)
-            flags = builds, frame.conditional, frame.untaken, frame.guessed, interpreter.fresh, interpreter.dynamic
-            key = info, arguments, contents, state.class_facts(), flags
+            flags = builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
+            key = info, arguments, contents, state.class_facts(), flags, interpreter.fresh, interpreter.dynamic
             outcomes = interpreter.outcomes if state.of_file else self._known
             known = outcomes.get(key, ())
         except (_NotCacheable, TypeError):
@@ -184,6 +184,9 @@ class Call:
         before = (*self._before, *(None for _ in made))
         changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
         hits = tuple(interpreter.sink.hits[self._first :])
+        if hits and interpreter.frame.whole_frame:
+            # What they say of the function that runs uncompiled as a whole holds of this caller only.
+            return
         self._keep(
             CallSummary(state.lookups(log), frozen, changed, made, hits, interpreter.graph_ends != self._graph_ends)
         )
