@@ -60,7 +60,7 @@ HELPER = f"""
 """
 
 
-def package(folder: Path, statement: str, *attributes: str) -> list[Path]:
+def package(folder: Path, statement: str, *attributes: str, model: str = MODEL) -> list[Path]:
     """One model file for each configuration, all of which call the same helper."""
     (folder / "pkg").mkdir()
     (folder / "pkg" / "__init__.py").touch()
@@ -71,7 +71,7 @@ def package(folder: Path, statement: str, *attributes: str) -> list[Path]:
         name = f"config_{len(files)}"
         (folder / "pkg" / f"{name}.py").write_text(textwrap.dedent(CONFIG.replace("{attribute}", attribute)))
         files.append(folder / "pkg" / f"model_{len(files)}.py")
-        files[-1].write_text(textwrap.dedent(MODEL.replace("{config}", name)))
+        files[-1].write_text(textwrap.dedent(model.replace("{config}", name)))
     return files
 
 
@@ -110,6 +110,24 @@ def test_the_class_itself_may_be_asked_for(tmp_path: Path) -> None:
     assert quiet == again == []
 
 
+def test_an_object_that_is_told_again_may_still_be_one_of_a_subclass(tmp_path: Path) -> None:
+    model = MODEL.replace("if cache.rows:", "if cache.rows.is_loud:")
+    files = package(tmp_path, "cache.rows = Rows()", "loud = False", "loud = False", model=model)
+    with (tmp_path / "pkg" / "helper.py").open("a") as helper:
+        helper.write("\nclass Rows:\n    is_loud = False\n\nclass LoudRows(Rows):\n    is_loud = True\n")
+    first, second = findings(files)
+    assert [rule for _, _, rule, _ in first] == ["GD101"]
+    assert [rest for _, *rest in second] == [rest for _, *rest in first]
+
+
+def test_what_a_call_in_a_loop_finds_is_found_for_each_caller(tmp_path: Path) -> None:
+    model = MODEL.replace("            y = help_out", "            for _ in x:\n                y = help_out")
+    files = package(tmp_path, "print(y)", "loud = False", "loud = False", model=model)
+    first, second = findings(files)
+    assert "GD101" in [rule for _, _, rule, _ in first]
+    assert [rule for _, _, rule, _ in second] == [rule for _, _, rule, _ in first]
+
+
 def steps(files: list[Path]) -> list[int]:
     """The steps that each file takes, the files being scanned together."""
     project, shared, found = Project(), CallCache(), []
@@ -131,6 +149,43 @@ def test_a_call_is_told_again_where_nothing_differs_that_it_reads(tmp_path: Path
 def test_names_and_tables_of_a_configuration_tell_no_calls_apart(tmp_path: Path) -> None:
     reads = "y = y if config.kind == 'odd' or type(config).kind else y * len(config.table)"
     first, second = steps(package(tmp_path, reads, "kind, table = 'odd', {'a': 'b'}", "kind, table = 'even', {}"))
+    assert second < first / 2
+
+
+def test_a_call_in_a_loop_is_told_again(tmp_path: Path) -> None:
+    model = MODEL.replace("            y = help_out", "            for _ in range(3):\n                y = help_out")
+    first, second = steps(package(tmp_path, "pass", "loud = False", "loud = False", model=model))
+    assert second < first / 2
+
+
+def test_a_call_whose_arguments_hold_the_class_of_one_of_them_is_told_again(tmp_path: Path) -> None:
+    model = MODEL.replace("y = help_out", "cache.made_by = Cache\n            y = help_out")
+    first, second = steps(package(tmp_path, "pass", "loud = False", "loud = False", model=model))
+    assert second < first / 2
+
+
+WRAPPER = f"""
+    import functools
+
+    def wrapped(function):
+        @functools.wraps(function)
+        def run(self, *args, **kwargs):
+            y = args[0]
+{textwrap.indent(WORK, "    ")}
+            print(y)
+            return function(self, *args, **kwargs)
+
+        return run
+"""
+
+
+def test_what_a_decorator_puts_around_a_call_is_told_again(tmp_path: Path) -> None:
+    model = MODEL.replace("        def forward", "        @wrapped\n        def forward")
+    model = model.replace("    from pkg.helper", "    from pkg.wrapper import wrapped\n    from pkg.helper")
+    files = package(tmp_path, "pass", "loud = False", "loud = False", model=model)
+    (tmp_path / "pkg" / "wrapper.py").write_text(textwrap.dedent(WRAPPER))
+    assert [[rule for _, _, rule, _ in one] for one in findings(files)] == [["GD101"], ["GD101"]]
+    first, second = steps(files)
     assert second < first / 2
 
 
