@@ -110,16 +110,6 @@ def test_the_class_itself_may_be_asked_for(tmp_path: Path) -> None:
     assert quiet == again == []
 
 
-def test_an_object_that_is_told_again_may_still_be_one_of_a_subclass(tmp_path: Path) -> None:
-    model = MODEL.replace("if cache.rows:", "if cache.rows.is_loud:")
-    files = package(tmp_path, "cache.rows = Rows()", "loud = False", "loud = False", model=model)
-    with (tmp_path / "pkg" / "helper.py").open("a") as helper:
-        helper.write("\nclass Rows:\n    is_loud = False\n\nclass LoudRows(Rows):\n    is_loud = True\n")
-    first, second = findings(files)
-    assert [rule for _, _, rule, _ in first] == ["GD101"]
-    assert [rest for _, *rest in second] == [rest for _, *rest in first]
-
-
 def test_what_a_call_in_a_loop_finds_is_found_for_each_caller(tmp_path: Path) -> None:
     model = MODEL.replace("            y = help_out", "            for _ in x:\n                y = help_out")
     files = package(tmp_path, "print(y)", "loud = False", "loud = False", model=model)
