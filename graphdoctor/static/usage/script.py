@@ -18,7 +18,7 @@ from graphdoctor.static.domain.events import Event
 from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
-from graphdoctor.static.usage.outline import outline
+from graphdoctor.static.usage.outline import outline, part
 from graphdoctor.static.usage.relevance import Relevance
 from graphdoctor.static.usage.state import State
 from graphdoctor.static.usage.statements import Statements
@@ -259,10 +259,11 @@ def _is_compiled(code: Function) -> bool:
 def _compiling(methods: Iterable[Function]) -> frozenset[Function]:
     """Those whose text has to do with the compiler, and those that call one of them."""
     found: frozenset[Function] = frozenset()
-    parts = {method: outline(method.module).parts.get(method.qualname) for method in methods}
+    outlined = [method for method in methods if method.qualname in outline(method.module).functions]
+    parts = {method: part(method.module, method.qualname) for method in outlined}
     while True:
         names = {method.qualname.rpartition(".")[2] for method in found}
-        more = frozenset(m for m, part in parts.items() if part is not None and (part.compiles or part.names & names))
+        more = frozenset(method for method, text in parts.items() if text.compiles or text.names & names)
         if more == found:
             return found
         found = more
