@@ -17,6 +17,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
 from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -121,4 +122,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, loop_over_all, capture_shapes)
+    return first_fit(hit, editor, without_indices, loop_over_all, capture_shapes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import libcst as cst
@@ -29,12 +30,20 @@ _CONVERSIONS = frozenset({"builtins.bool", "builtins.float", "builtins.int", *(f
 _PYTHON_CALLS = words("all any callable hasattr isinstance issubclass len")
 
 
+@dataclass(frozen=True)
+class ReadNames:
+    """Names of a function that hold numbers read from tensors, which a rewrite makes tensors: the data of a hit."""
+
+    names: frozenset[str]
+
+
 class Types:
     """Answers for the expressions of one file; for the node of ``hit``, the values of its event count too."""
 
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
         self._known = _known(hit.event)
+        self._read = hit.data.names if isinstance(hit.data, ReadNames) else frozenset()
 
     def value(self, node: cst.BaseExpression) -> Value:
         """What is known of ``node``."""
@@ -51,7 +60,7 @@ class Types:
         if isinstance(node, cst.BooleanOperation):
             kinds = {self.kind(node.left), self.kind(node.right)}
             return None if None in kinds else ("bool" if kinds == {"bool"} else "tensor")
-        if self.drawn(node):
+        if self.drawn(node) or self._is_read(node):
             return "tensor"
         value = self.value(node)
         if node in self._known and not self._compares(node):
@@ -71,7 +80,7 @@ class Types:
             return self.is_scalar(node.expression)
         if isinstance(node, cst.BooleanOperation):
             return self.is_scalar(node.left) and self.is_scalar(node.right)
-        if self.drawn(node):
+        if self.drawn(node) or self._is_read(node):
             return True
         listed = self.listed(node)
         if listed:
@@ -120,7 +129,7 @@ class Types:
                 return True
             if isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn)):
                 return len(sides) == 2 and self.kind(sides[1]) is not None
-            return any(self._converts(side) or self.drawn(side) for side in sides)
+            return any(self._converts(side) or self.drawn(side) or self._is_read(side) for side in sides)
         if isinstance(node, cst.Name):
             value = assigned(node, self.editor)
             return value is not None and bool(self.reduces(value))
@@ -132,6 +141,13 @@ class Types:
         if isinstance(callee, Method):
             return callee.name in COMPARERS and is_tensor(callee.receiver)
         return isinstance(callee, External) and callee.qualname in _COMPARING
+
+    def _is_read(self, node: cst.BaseExpression) -> bool:
+        """A name that holds a number of a tensor, and arithmetic of one with Python numbers."""
+        if isinstance(node, cst.BinaryOperation):
+            sides = [node.left, node.right]
+            return any(map(self._is_read, sides)) and all(self._is_read(s) or is_number(s, self.editor) for s in sides)
+        return isinstance(node, cst.Name) and node.value in self._read
 
     def _converts(self, node: cst.BaseExpression) -> bool:
         """``t.item()``, ``float(t)``, ``math.isnan(t)``: a Python number of tensor data."""

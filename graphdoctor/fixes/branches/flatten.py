@@ -18,6 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.analysis.purity import root
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
 from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
@@ -30,10 +31,10 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """An ``if`` whose sides assign, write output, and branch again, in any order."""
-    if not isinstance(branch, cst.If) or editor.code(branch).startswith("elif"):
+    if not isinstance(branch, (cst.If, cst.Match)) or editor.code(branch).startswith("elif"):
         return Refusal("This is no branch of its own.")
     flat = Flat(hit, editor, branch)
-    flat.branch_off(branch, None, 0)
+    flat.branch_off(flat.first, None, 0)
     edit = flat.edit()
     reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), edit)
@@ -67,12 +68,14 @@ class Under:
 class Flat:
     """Builds the lines, and collects what may change by them."""
 
-    def __init__(self, hit: Hit, editor: Editor, branch: cst.If) -> None:
+    def __init__(self, hit: Hit, editor: Editor, branch: cst.If | cst.Match) -> None:
         function = editor.function_of(branch)
         if function is None:
             raise Refuse("the code is not in a function")
         self.editor = editor
         self.branch = branch
+        #: The branch as an ``if`` with its ``elif`` and ``else``.
+        self.first = as_branches(branch, editor) if isinstance(branch, cst.Match) else branch
         self.function = function
         self.indent = editor.indent_of(branch)
         self.conditions = Conditions(editor, hit)
@@ -278,7 +281,7 @@ class Flat:
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""
-        sides = list(_sides(self.branch))
+        sides = list(_sides(self.first))
         if block not in sides or not isinstance(sides[-1], cst.BaseSuite):
             return False
         return all(any(name == n for n in self._assigned(side)) for side in sides if side is not None)

@@ -11,6 +11,7 @@ from graphdoctor.fixes.analysis.conditions import Condition, Conditions, conjunc
 from graphdoctor.fixes.analysis.purity import calls, root
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import behind
@@ -22,7 +23,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 
-def choose_with_where(branch: cst.If | cst.IfExp, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+def choose_with_where(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """Two-armed assignments and returns, ``if t: x = f(x)``, and ``a if t else b``; ``elif`` chains nest."""
     try:
         chooser = _Chooser(hit, editor, branch)
@@ -81,17 +82,17 @@ class _Chooser:
         other = _Side(self.editor.code(node.orelse), node.orelse, term(node.orelse, self.editor))
         return self.editor.replace(node, self._choose(node.test, self._side(node.body), other).text)
 
-    def statement(self, node: cst.If) -> Edit:
-        """An ``if`` statement whose arms all assign the same names, or all return."""
+    def statement(self, node: cst.If | cst.Match) -> Edit:
+        """An ``if`` or ``match`` statement whose arms all assign the same names, or all return."""
         if self.editor.code(node).startswith("elif"):
             raise Refuse("the condition is one of a longer chain")
         indent = self.editor.indent_of(node)
-        cases, otherwise = _chain(node)
-        if branch_arms.is_return(node.body):
+        cases, otherwise = _chain(as_branches(node, self.editor) if isinstance(node, cst.Match) else node)
+        if branch_arms.is_return(cases[0].body):
             return self._returns(node, cases, otherwise, indent)
         return self._assigns(node, cases, otherwise, indent)
 
-    def _returns(self, node: cst.If, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
+    def _returns(self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
         last: cst.CSTNode = node
         if otherwise is not None:
             value = branch_arms.returned_value(otherwise)
@@ -111,10 +112,10 @@ class _Chooser:
         line = self._line(indent, "return ", text)
         return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
 
-    def _assigns(self, node: cst.If, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
+    def _assigns(self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
         made = [branch_arms.assigned(case.body, self.editor) for case in cases]
         if otherwise is None and len(cases) == 1 and len(made[0].values) == 1:
-            return self._one_sided(node, made[0], indent)
+            return self._one_sided(node, cases[0].test, made[0], indent)
         blocks = [one.in_place for one in made]
         if otherwise is not None:
             blocks.append(branch_arms.assigned(otherwise, self.editor).in_place)
@@ -154,12 +155,14 @@ class _Chooser:
                 lines.append(self._line(indent, f"{bound[case]} = ", condition.tensor))
         return bound
 
-    def _one_sided(self, node: cst.If, made: branch_arms.Assigned, indent: str) -> Edit:
+    def _one_sided(
+        self, node: cst.If | cst.Match, test: cst.BaseExpression, made: branch_arms.Assigned, indent: str
+    ) -> Edit:
         """``if t: x = f(x)``: the Python part of the test stays an ``if``, and helpers keep their lines."""
-        condition, values = self.conditions.split(node.test), made.in_place
+        condition, values = self.conditions.split(test), made.in_place
         (name,) = values
         self._check_targets(node, [name])
-        self._judge(node.test, condition, self._side(values[name]), self._previous(node, name, [values]), True, name)
+        self._judge(test, condition, self._side(values[name]), self._previous(node, name, [values]), True, name)
         inside = indent + self.editor.indent if condition.python else indent
         lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
         text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
@@ -225,7 +228,7 @@ class _Chooser:
         is_literal = isinstance(literal, (cst.Integer, cst.Float, cst.SimpleString)) and len(test.comparisons) == 1
         return is_literal and isinstance(test.left, cst.Attribute) and root(test.left) == "self"
 
-    def _check_targets(self, node: cst.If, targets: Sequence[str]) -> None:
+    def _check_targets(self, node: cst.If | cst.Match, targets: Sequence[str]) -> None:
         """Changes in place of what was assigned would now miss the original object."""
         function = self.editor.function_of(node)
         if function is None:
@@ -238,7 +241,7 @@ class _Chooser:
             if changes or _is_in_place_call(other, targets):
                 self.risks.append("a later change in place would act on the new tensor, not on the original")
 
-    def _previous(self, node: cst.If, name: str, blocks: Sequence[dict[str, cst.BaseExpression]]) -> _Side:
+    def _previous(self, node: cst.If | cst.Match, name: str, blocks: Sequence[dict[str, cst.BaseExpression]]) -> _Side:
         """Without an else, the other side is what ``name`` was before."""
         if "." in name:
             return _Side(name, cst.parse_expression(name), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
@@ -34,14 +36,22 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(target, cst.Subscript) or not isinstance(target.value, (cst.Name, cst.Attribute)):
         return Refusal("What the mask selects is not written back to where it came from.")
     mask = _mask(target)
-    place = editor.code(target.value)
-    value = _without_mask(statement.value, mask, editor)
-    if isinstance(statement, cst.AugAssign):
-        value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
-    condition = spread(mask, target.value, hit, editor)
-    text = f"{place}.copy_(torch.where({condition}, {value}, {place}))"
+    text = written_back(statement, target, spread(mask, target.value, hit, editor), editor)
     edits = (*editor.torch_import(statement), editor.replace(statement, text))
     return FixPlan(edits, "unsafe", _reason(statement.value))
+
+
+def written_back(
+    statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor
+) -> str:
+    """``y[m] = f(x[m])`` and ``y[m] += v`` as a choice for all elements. Refuses what is more than arithmetic."""
+    place = editor.code(target.value)
+    value = _without_mask(statement.value, target.slice, editor)
+    if isinstance(statement, cst.AugAssign):
+        if type(statement.operator) not in _OPERATORS:
+            raise Refuse("what is selected is written back with an operator that has no plain form")
+        value = f"{place} {_OPERATORS[type(statement.operator)]} {_in_parentheses(statement.value, value)}"
+    return f"{place}.copy_(torch.where({condition}, {value}, {place}))"
 
 
 def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -116,7 +126,7 @@ def _select_operands(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression
     return values[0], values[1]
 
 
-def _without_mask(value: cst.BaseExpression, mask: cst.BaseExpression, editor: Editor) -> str:
+def _without_mask(value: cst.BaseExpression, mask: Sequence[cst.SubscriptElement], editor: Editor) -> str:
     """``value`` over the full shape: ``z[m]`` becomes ``z``. Refuses what is not computed element by element."""
     drop = _DropMask(mask)
     changed = value.visit(drop)
@@ -129,7 +139,9 @@ def _without_mask(value: cst.BaseExpression, mask: cst.BaseExpression, editor: E
             raise Refuse("the value is more than arithmetic on what the mask selects")
     if not drop.count and not isinstance(value, (cst.Integer, cst.Float, cst.UnaryOperation)):
         raise Refuse(f"`{editor.code(value)}` is not shown to be one number or to be selected by the same mask")
-    loose = names(changed) - drop.tensors - {"torch", "self"}
+    labels = {n.attr for n in walk(changed) if isinstance(n, cst.Attribute)}
+    read = {n.value for n in walk(changed) if isinstance(n, cst.Name) and n not in labels}
+    loose = read - drop.tensors - {"torch", "self"} - editor.torch_names
     if drop.count and loose - {n for n in loose if _is_number(n, value, editor)}:
         raise Refuse(f"`{min(loose)}` is not selected by the mask, and not shown to be one number")
     return editor.module.tree.code_for_node(changed)
@@ -143,20 +155,25 @@ def _is_number(name: str, near: cst.BaseExpression, editor: Editor) -> bool:
 
 
 class _DropMask(cst.CSTTransformer):
-    """``z[m]`` becomes ``z`` for one mask ``m``."""
+    """``z[m]`` becomes ``z`` for one mask ``m``, or for the indices of one."""
 
-    def __init__(self, mask: cst.BaseExpression) -> None:
+    def __init__(self, mask: Sequence[cst.SubscriptElement]) -> None:
         self.mask = mask
         self.count = 0
         self.tensors: set[str] = set()
 
     def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
-        index = original_node.slice[0].slice
-        if len(original_node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(self.mask):
+        if same_selection(original_node.slice, self.mask):
             self.count += 1
             self.tensors |= names(original_node.value)
             return updated_node.value
         return updated_node
+
+
+def same_selection(one: Sequence[cst.SubscriptElement], other: Sequence[cst.SubscriptElement]) -> bool:
+    """Whether two subscripts select by the same mask or indices, whatever whitespace stands in them."""
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(a.slice.deep_equals(b.slice) for a, b in pairs)
 
 
 def _in_parentheses(node: cst.BaseExpression, text: str) -> str:

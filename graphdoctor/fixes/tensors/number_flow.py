@@ -17,10 +17,11 @@ from graphdoctor.fixes.analysis.conditions import Conditions, negate
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
-from graphdoctor.fixes.analysis.types import Kind, is_tensor_like
+from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.early_return import choose_at_the_end
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.output_blocks import guard_branch
 from graphdoctor.fixes.branches.where import choose_with_where
@@ -63,6 +64,8 @@ class Flow:
         self.conditions = Conditions(editor, hit)
         self.edits: list[Edit] = []
         self._names: set[str] = set()
+        #: The branches of chains that were rewritten as a whole.
+        self._chained: set[cst.CSTNode] = set()
 
     def follow(self, node: cst.BaseExpression, text: str, kind: Kind = "tensor") -> None:
         """``node``, written as ``text``, is a tensor from now on: go on with the code around it.
@@ -90,6 +93,8 @@ class Flow:
             raise Refuse(RETURNED)
         elif isinstance(user, cst.Comparison):
             self._comparison(user, node, text)
+        elif isinstance(user, cst.Match):
+            self.branch(user)
         elif isinstance(user, (cst.Slice, cst.Index)):
             raise Refuse(ARGUMENT)
         else:
@@ -120,37 +125,44 @@ class Flow:
         else:
             raise Refuse(OTHER)
 
-    def branch(self, branch: cst.CSTNode) -> None:
+    def branch(self, branch: cst.CSTNode | None) -> None:
         """A branch on the number becomes a branch on a tensor, and is rewritten as such.
 
         Raises Refuse where it does not fit.
         """
+        if branch in self._chained:
+            return
         plan: FixPlan | Refusal
+        hit = replace(self.hit, data=ReadNames(frozenset(self._names)))
         if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
-            plan = assert_in_graph(branch, self.hit, self.editor)
-        elif isinstance(branch, (cst.If, cst.IfExp)):
-            plan = self._choice(branch)
+            plan = assert_in_graph(branch, hit, self.editor)
+        elif isinstance(branch, (cst.If, cst.IfExp, cst.Match)):
+            plan = self._choice(branch, hit)
         elif isinstance(branch, cst.Assert):
-            plan = constant_message(branch, self.hit, self.editor)
+            plan = constant_message(branch, hit, self.editor)
         else:
             raise Refuse("the number decides how often a loop runs")
         if isinstance(plan, Refusal):
             raise Refuse(f"the number decides a branch; {plan.reason[:1].lower()}{plan.reason[1:].rstrip('.')}")
         self.edits += [edit for edit in plan.edits if edit not in self.edits]
+        while isinstance(branch, cst.If):
+            self._chained.add(branch)
+            branch = branch.orelse
 
-    def _choice(self, branch: cst.If | cst.IfExp) -> FixPlan | Refusal:
+    def _choice(self, branch: cst.If | cst.IfExp | cst.Match, hit: Hit) -> FixPlan | Refusal:
         """The branch as a choice, left out under compile where it only writes output, or in single statements."""
-        chosen = choose_with_where(branch, self.hit, self.editor)
+        chosen = choose_with_where(branch, hit, self.editor)
         if isinstance(chosen, FixPlan):
             return chosen
         with contextlib.suppress(Refuse):
             plan = guard_branch(branch, self.editor)
             if isinstance(plan, FixPlan):
                 return plan
-        with contextlib.suppress(Refuse):
-            plan = flatten_branch(branch, self.hit, self.editor)
-            if isinstance(plan, FixPlan):
-                return plan
+        for rewrite in (flatten_branch, choose_at_the_end):
+            with contextlib.suppress(Refuse):
+                plan = rewrite(branch, hit, self.editor)
+                if isinstance(plan, FixPlan):
+                    return plan
         return chosen
 
     def _shown(self, node: cst.BaseExpression, text: str) -> bool:
