@@ -16,6 +16,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_numbers
@@ -128,4 +129,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, stay_numbers, guard_shown)
     if isinstance(plan, FixPlan):
         return plan
-    return first_fit(hit, editor, keep_tensor, take_as_set, keep_looping, skip_layer, loop_over_all, capture_numbers)
+    return first_fit(
+        hit, editor, keep_tensor, take_as_set, keep_looping, run_all_rounds, skip_layer, loop_over_all, capture_numbers
+    )

@@ -24,6 +24,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
@@ -592,6 +593,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         choose_result,
         loop_over_all_sorted,
         keep_looping,
+        run_all_rounds,
         call_with_all_rows,
         skip_layer,
         default_for_none,

@@ -26,7 +26,7 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     *body, last = branch_arms.statements(branch.body)
     if not isinstance(last, cst.Return) or last.value is None:
         return Refusal("The branch does not return a value.")
-    between, end = _rest(branch, editor) if branch.orelse is None else ((), _returned(branch.orelse))
+    between, end = rest_of(branch, editor) if branch.orelse is None else ((), _returned(branch.orelse))
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     flat.statements(body, branch.body, under)
@@ -91,8 +91,11 @@ def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
     return small[0].value
 
 
-def _rest(branch: cst.If, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:
-    """The assignments behind ``branch``, and the value of the return behind them. Refuses other statements."""
+def rest_of(branch: cst.If | cst.For, editor: Editor) -> tuple[Sequence[cst.Assign], cst.BaseExpression]:
+    """The assignments behind ``branch``, and the value of the return behind them.
+
+    Refuses other statements.
+    """
     function, block = editor.function_of(branch), editor.parent(branch)
     if function is None or block is not function.body or not isinstance(block, cst.IndentedBlock):
         raise Refuse("the return stands in a loop or a block of its own")

@@ -1,4 +1,4 @@
-"""``break`` and ``continue`` that depend on tensor data: the loop goes on, and ``torch.where`` keeps the old values."""
+"""``continue`` that depends on tensor data: the round goes on, and ``torch.where`` keeps the old values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -18,18 +18,18 @@ from graphdoctor.syntax.walk import walk
 
 #: Characters of an expression above which it is not written twice.
 LONG = 40
+#: What ``n += 1`` computes.
+OPERATORS: dict[type[cst.BaseAugOp], str] = {
+    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
+}  # fmt: skip
 
 
 def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for ...: x = f(x)`` with ``if t: break`` at its end, or with ``if t: continue`` before it.
-
-    Raises Refuse where it does not fit.
-    """
+    """``for ...:`` with ``if t: continue`` in it. Raises Refuse where it does not fit."""
     branch = branch_of(hit.place, editor)
-    jump = _jump(branch) if isinstance(branch, cst.If) else None
-    if not isinstance(branch, cst.If) or jump is None:
-        return Refusal("This is neither a break nor a continue.")
-    outer = flag_around(branch, editor) if isinstance(jump, cst.Continue) else None
+    if not isinstance(branch, cst.If) or not _continues(branch):
+        return Refusal("This does not go on with the next round.")
+    outer = flag_around(branch, editor)
     block = editor.parent(outer or branch)
     loop = editor.parent(block) if block is not None else None
     if not isinstance(loop, cst.For) or not isinstance(block, cst.IndentedBlock) or loop.orelse is not None:
@@ -40,15 +40,8 @@ def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         both = [editor.code(outer.test), condition.python]
         condition = replace(condition, python=" and ".join(part for part in both if part))
     at = list(block.body).index(outer or branch)
-    lines = list(block.body[:at] if isinstance(jump, cst.Break) else block.body[at + 1 :])
-    if isinstance(jump, cst.Break) and (at + 1 < len(block.body) or condition.python):
-        raise Refuse("the break is not the last thing in the loop, or not by tensor data alone")
-    steps = kept_steps(lines, loop, editor)
-    if isinstance(jump, cst.Break):
-        edits = _leave(branch, loop, condition, steps, editor)
-    else:
-        inside = condition.python if outer is None else ""
-        edits = _skip(branch, condition, inside, steps, editor)
+    steps = kept_steps(list(block.body[at + 1 :]), loop, editor)
+    edits = _skip(branch, condition, condition.python if outer is None else "", steps, editor)
     reason = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
     return FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=("zero_gradients",))
 
@@ -95,18 +88,19 @@ def one_bool(condition: Condition) -> Condition:
     return replace(condition, tensor=f"({condition.tensor}).reshape(())", scalar=True)
 
 
-def _jump(branch: cst.If) -> cst.Break | cst.Continue | None:
-    """The break or continue that is all that ``branch`` does."""
+def _continues(branch: cst.If) -> bool:
+    """Whether ``continue`` is all that ``branch`` does."""
     line = branch.body.body[0]
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-    is_all = len(branch.body.body) == 1 and branch.orelse is None
-    return small if is_all and isinstance(small, (cst.Break, cst.Continue)) else None
+    return len(branch.body.body) == 1 and branch.orelse is None and isinstance(small, cst.Continue)
 
 
-def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> list[tuple[str, cst.Assign]]:
+def kept_steps(
+    lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, in_place: bool = False
+) -> list[tuple[str, cst.Assign | cst.AugAssign]]:
     """The assignments of ``lines`` whose old value is kept: those of names that live on after a round.
 
-    Raises Refuse where it does not fit.
+    With ``in_place`` also ``n += 1`` of a local name. Raises Refuse where it does not fit.
     """
     function = editor.function_of(loop)
     if function is None:
@@ -114,14 +108,19 @@ def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> l
     start, inside = editor.location(loop), set(walk(loop))
     outside = [n for n in walk(function.body) if isinstance(n, cst.Name) and n not in inside]
     after = {n.value for n in outside if editor.location(n) > start}
-    steps: list[tuple[str, cst.Assign]] = []
+    steps: list[tuple[str, cst.Assign | cst.AugAssign]] = []
     for line in lines:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
         target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
-        if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name):
+        if in_place and isinstance(small, cst.AugAssign) and type(small.operator) in OPERATORS:
+            target = small.target
+        if not isinstance(small, (cst.Assign, cst.AugAssign)) or not isinstance(target, cst.Name):
             raise Refuse(f"line {editor.location(line).line} of the loop does more than assign a name")
         bound = (n for n in editor.assignments(function, target.value) if n not in inside)
-        if any(editor.location(n) < start for n in bound) or target.value in parameters(function):
+        is_argument = target.value in parameters(function)
+        if is_argument and isinstance(small, cst.AugAssign):
+            raise Refuse(f"the loop changes the argument `{target.value}` in place")
+        if any(editor.location(n) < start for n in bound) or is_argument:
             steps.append((target.value, small))
         elif target.value in after:
             raise Refuse(f"`{target.value}` has no value before the loop")
@@ -130,19 +129,12 @@ def kept_steps(lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor) -> l
     return steps
 
 
-def _leave(
-    branch: cst.If, loop: cst.For, condition: Condition, steps: Sequence[tuple[str, cst.Assign]], editor: Editor
-) -> tuple[Edit, ...]:
-    """``if t: break`` becomes ``done = done | t``, and no value changes any more once it is true."""
-    done, indent = editor.fresh("done"), editor.indent_of(branch)
-    first = f"{done} = {steps[0][0]}.new_zeros((), dtype=torch.bool){editor.newline}{editor.indent_of(loop)}"
-    kept = [keep(name, assign, done, "", editor) for name, assign in steps]
-    test = editor.replace(branch, editor.statement(indent, f"{done} = ", f"{done} | ({condition.tensor})"))
-    return (editor.insert_before(loop, first), *kept, test)
-
-
 def _skip(
-    branch: cst.If, condition: Condition, inside: str, steps: Sequence[tuple[str, cst.Assign]], editor: Editor
+    branch: cst.If,
+    condition: Condition,
+    inside: str,
+    steps: Sequence[tuple[str, cst.Assign | cst.AugAssign]],
+    editor: Editor,
 ) -> tuple[Edit, ...]:
     """``if t: continue`` becomes ``skipped = t``, and the values of this round are not taken where it is true."""
     skipped, indent = editor.fresh("skipped"), editor.indent_of(branch)
@@ -151,10 +143,12 @@ def _skip(
     return (editor.replace(branch, editor.statement(indent, f"{skipped} = ", value)), *kept)
 
 
-def keep(name: str, assign: cst.Assign, test: str, python: str, editor: Editor) -> Edit:
+def keep(name: str, assign: cst.Assign | cst.AugAssign, test: str, python: str, editor: Editor) -> Edit:
     """``name = value`` keeps the old value where ``test`` is true; behind the Python part, if there is one."""
     indent, value = editor.indent_of(assign), editor.code(assign.value)
-    if editor.newline in value:
+    if isinstance(assign, cst.AugAssign):
+        value = f"{name} {OPERATORS[type(assign.operator)]} {tight(value)}"
+    elif editor.newline in value:
         value = assigned_value(assign, indent, editor)
     return editor.replace(assign, kept(name, value, test, python, indent, editor))
 

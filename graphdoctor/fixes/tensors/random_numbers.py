@@ -10,6 +10,7 @@ from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.tensors.number_flow import Flow
@@ -74,5 +75,5 @@ def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
 
 
 def _rewritten(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, keep_looping, skip_layer, rewrite_any)
+    plan = first_fit(hit, editor, keep_looping, run_all_rounds, skip_layer, rewrite_any)
     return replace(plan, reason=f"{plan.reason} {_SAME}") if isinstance(plan, FixPlan) else plan

@@ -1,0 +1,91 @@
+"""``break`` and ``return`` that depend on tensor data: every round runs, and ``torch.where`` keeps what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.early_return import rest_of
+from graphdoctor.fixes.branches.loops import keep, kept_steps, one_bool
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_REASON = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
+
+
+def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``for ...:`` with ``if t: break`` or ``if t: return y`` somewhere in it. Raises Refuse where it does not fit."""
+    branch = branch_of(hit.place, editor)
+    leaves = _leaves(branch) if isinstance(branch, cst.If) else None
+    if not isinstance(branch, cst.If) or leaves is None:
+        return Refusal("This neither breaks out of a loop nor returns from it.")
+    block = editor.parent(branch)
+    loop = editor.parent(block) if block is not None else None
+    if not isinstance(loop, cst.For) or not isinstance(block, cst.IndentedBlock) or loop.orelse is not None:
+        raise Refuse("the branch does not stand in a for loop itself")
+    condition = one_bool(Conditions(editor, hit).split(branch.test))
+    at = list(block.body).index(branch)
+    lines = [*block.body[:at], *block.body[at + 1 :]]
+    if isinstance(leaves, cst.Return):
+        edits = _returned(branch, leaves, loop, condition, lines, editor)
+    else:
+        steps = kept_steps(lines, loop, editor, in_place=True)
+        done = editor.fresh("done")
+        first = f"{done} = {steps[0][0]}.new_zeros((), dtype=torch.bool){editor.newline}{editor.indent_of(loop)}"
+        kept = [keep(name, assign, done, "", editor) for name, assign in steps]
+        edits = (editor.insert_before(loop, first), *kept, _marked(branch, condition, (), done, editor))
+    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON, known=("zero_gradients",))
+
+
+def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:
+    """The break, or the return of a value, that is all that ``branch`` does."""
+    small = list(branch_arms.statements(branch.body))
+    if len(small) != 1 or branch.orelse is not None:
+        return None
+    is_value = isinstance(small[0], cst.Return) and small[0].value is not None
+    return small[0] if isinstance(small[0], cst.Break) or is_value else None
+
+
+def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: str, editor: Editor) -> Edit:
+    """``done = done | t`` in place of ``branch``, behind the Python part of its test."""
+    indent = editor.indent_of(branch)
+    inside = indent + (editor.indent if condition.python else "")
+    lines = [*before, editor.statement(inside, f"{done} = ", f"{done} | ({condition.tensor})")]
+    if condition.python:
+        lines = [f"if {condition.python}:", *(f"\t{line}" for line in lines)]
+    return editor.replace(branch, editor.lines(indent, *lines))
+
+
+def _returned(
+    branch: cst.If, leaves: cst.Return, loop: cst.For, condition: Condition, lines: Sequence[cst.CSTNode], editor: Editor
+) -> tuple[Edit, ...]:
+    """The value of the first round that returned one, chosen where the function ends."""
+    for line in lines:
+        _check_assigns(line, editor)
+    between, end = rest_of(loop, editor)
+    assert leaves.value is not None
+    for value in (leaves.value, end, *(assign.value for assign in between)):
+        branch_arms.check(value, editor)
+    done, early = editor.fresh("done"), editor.fresh("early")
+    value = editor.code(leaves.value)
+    first = f"{done}, {early} = torch.tensor(False), None{editor.newline}{editor.indent_of(loop)}"
+    taken = f"{early} = {value} if {early} is None else torch.where({done}, {early}, {value})"
+    last = editor.code(end)
+    text = f"{last} if {early} is None else torch.where({done}, {early}, {last})"
+    marked = _marked(branch, condition, (taken,), done, editor)
+    return (editor.insert_before(loop, first), marked, editor.replace(end, text))
+
+
+def _check_assigns(line: cst.CSTNode, editor: Editor) -> None:
+    """Refuse a ``line`` of the loop that does more than assign names: the rounds behind the return run too."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+    if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name):
+        raise Refuse(f"line {editor.location(line).line} of the loop does more than assign a name")
+    branch_arms.check_calls(small.value, editor)
