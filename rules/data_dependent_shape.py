@@ -19,6 +19,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.tensors.least_squares import least_squares
 from graphdoctor.fixes.tensors.masks import reduce_masked
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.static.domain.events import Call
@@ -218,4 +219,6 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) == "one_hot":
         return Refusal("How many classes there are depends on data; give `num_classes`, which also fixes the shape.")
+    if isinstance(hit.place, cst.Call) and called(hit.place) == "lstsq":
+        return least_squares(hit, editor)
     return first_fit(hit, editor, reduce_masked, loop_over_all_sorted, capture_shapes)

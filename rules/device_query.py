@@ -17,6 +17,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_probe
+from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -166,4 +167,4 @@ def check_call(event: Call) -> Hit | None:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, guard_host)
-    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, hoist_probe)
+    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, hoist_probe, number_as_operator)

@@ -13,12 +13,14 @@ If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_
 
 from __future__ import annotations
 
+from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor
@@ -126,9 +128,19 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, stay_numbers, guard_shown)
+    constant = (read_once,) if branch_of(hit.place, editor) is not None else ()
+    plan = first_fit(hit, editor, stay_numbers, guard_shown, *constant)
     if isinstance(plan, FixPlan):
         return plan
     return first_fit(
-        hit, editor, keep_tensor, take_as_set, keep_looping, run_all_rounds, skip_layer, loop_over_all, capture_numbers
+        hit,
+        editor,
+        keep_tensor,
+        read_once,
+        take_as_set,
+        keep_looping,
+        run_all_rounds,
+        skip_layer,
+        loop_over_all,
+        capture_numbers,
     )

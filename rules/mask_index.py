@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -199,4 +200,4 @@ def _is_bool(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, write_masked, call_with_all_rows, reduce_masked, capture_shapes)
+    return first_fit(hit, editor, write_masked, read_once, call_with_all_rows, reduce_masked, capture_shapes)

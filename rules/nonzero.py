@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes
 from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.indices import without_indices
@@ -122,4 +123,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, without_indices, loop_over_all, capture_shapes)
+    return first_fit(hit, editor, without_indices, read_once, loop_over_all, capture_shapes)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor, torch_math
@@ -132,4 +133,8 @@ def check_convert(event: Convert) -> Hit | None:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, stay_numbers, guard_shown, number_or_default)
-    return plan if isinstance(plan, FixPlan) else first_fit(hit, editor, keep_tensor, torch_math, capture_numbers)
+    return (
+        plan
+        if isinstance(plan, FixPlan)
+        else first_fit(hit, editor, keep_tensor, torch_math, read_once, capture_numbers)
+    )

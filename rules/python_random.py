@@ -21,6 +21,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import assignments, names
 from graphdoctor.fixes.python.eager_only import guard_host
+from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -344,4 +345,4 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return plan
     if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
-    return first_fit(hit, editor, traced_draw, traced_choice, guard_host)
+    return first_fit(hit, editor, traced_draw, traced_choice, guard_host, number_as_operator)

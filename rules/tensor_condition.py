@@ -28,6 +28,7 @@ from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.tensors.conversions import keep_truth
@@ -582,6 +583,9 @@ def _short_circuited(event: Truth) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
         return first_fit(hit, editor, sort_in_graph)
+    plan = first_fit(hit, editor, read_once)
+    if isinstance(plan, FixPlan):
+        return plan
     return first_fit(
         hit,
         editor,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.tensors.conversions import keep_list
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
@@ -104,4 +105,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, keep_list, stay_numbers, capture_numbers)
+    return first_fit(hit, editor, keep_list, stay_numbers, read_once, capture_numbers)

@@ -56,6 +56,36 @@ REWRITTEN = {
                  "return torch.where(torch.isclose(x, x + 1e-9).all(), x + 1, x)"),
     "while": (HEAD + F + "    while x.abs().max() > 0.5:\n        x = x * 0.5\n    return x\n",
               "(x,) = torch.while_loop(lambda x: x.abs().max() > 0.5, lambda x: (x * 0.5,), (x,))"),
+    "while_true": (HEAD + F + "    i = 0\n    while True:\n        x = x * 0.5\n        i += 1\n"
+                   "        if x.abs().max() < 0.1 or i > 3:\n            break\n    return x\n",
+                   "x, i = torch.while_loop(goes_on, one_round, (x, i))"),
+    "while_return": (HEAD + F + "    while True:\n        y = x / 2\n        x = y\n        if x.norm() < 1:\n            return x + 1\n",
+                     "    return x + 1"),
+    "break_between": (HEAD + F + "    old = x\n    for i in range(6):\n        x = 0.5 * (x + 2 / (x.abs() + 1))\n"
+                      "        if i > 1 and torch.norm(x - old) < 0.1:\n            break\n        old = x\n    return x + old\n",
+                      "old = torch.where(done, old, x)"),
+    "return_in_loop": (HEAD + F + "    for i in range(4):\n        y = x * (i + 1)\n        if y.sum() > 3:\n            return y\n    return x\n",
+                       "return x if early is None else torch.where(done, early, x)"),
+    "match": (HEAD + F + "    k = int((x.sum() > 0).item())\n    match k:\n        case 0 | 2:\n            return x\n"
+              "        case 1:\n            return x + 1\n        case _:\n            return x - 1\n",
+              "return torch.where((k == 0) | (k == 2), x, torch.where(k == 1, x + 1, x - 1))"),
+    "elif_number": (HEAD + F + "    k = int((x.sum() > 0).item())\n    if k == 0:\n        y = x\n    elif k == 1:\n        y = x + 1\n"
+                    "    else:\n        y = x - 1\n    return y\n", "y = torch.where(k == 0, x, torch.where(k == 1, x + 1, x - 1))"),
+    "indices_sum": (HEAD + F + "    rows, columns = torch.where(x > 0)\n    return rows.sum() + columns.float().sum()\n",
+                    "torch.nonzero_static(mask, size=mask.numel(), fill_value=0).unbind(1)"),
+    "indices_counted": (HEAD + F + "    n = len(torch.nonzero(x > 0))\n    return x.sum() / max(n, 1)\n", "n = torch.count_nonzero(x > 0)"),
+    "indices_asked": (HEAD + F + "    idx = (x[:, 0] > 0).nonzero()\n    if idx.numel() > 0:\n        x = x + 1\n    return x\n",
+                      "x = torch.where(torch.count_nonzero(mask) > 0, x + 1, x)"),
+    "indices_first": (HEAD + F + "    first = (x[0] > -9).nonzero()[0]\n    return x[0].gather(0, first)\n",
+                      "torch.nonzero_static((x[0] > -9), size=1)[0]"),
+    "indices_select": (HEAD + F + "    idx = torch.where(x[:, 0] > 0)[0]\n    y = torch.zeros_like(x)\n    y[idx] = torch.relu(x[idx]) + 1\n"
+                       "    return y + x[idx].sum(0)\n", "y.copy_(torch.where(mask[..., None], torch.relu(x) + 1, y))"),
+    "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
+              "y.addcmul(x * x.mean(), x)"),
+    "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",
+                      "torch.linalg.pinv(x[:, :4] + 9 * torch.eye(4))"),
+    "operator": ("import random\n" + HEAD + F + "    low = 0.5\n    return x * random.gauss(0.0, 1.0) + random.betavariate(low, low)\n",
+                 "def betavariate_operator(low: float) -> torch.Tensor:"),
     "while_two": (HEAD + "def step(x, by):\n    return x * by\n\n\n" + F + "    old = x + 9\n    while ((old - x).abs() > 0.1).any():\n"
                   "        old = x\n        half = step(x, 0.5)\n        x = half + 0\n    return x + old\n",
                   "        return old.clone(), x\n\n    old, x = torch.while_loop(goes_on, one_round, (old, x))"),
@@ -290,6 +320,10 @@ MODULES = {
                   "        self.ready.data.copy_(torch.tensor(True))\n\n    def forward(self, x):\n        self.start(x)\n"
                   "        if x.ndim == 2 and not self.ready.item():\n            self.start(x)\n            self.ready.fill_(1)\n"
                   "        return x - self.mean\n", "        elif x.ndim == 2 and not self.ready.item():\n"),
+    "buffer_mask": ("        self.register_buffer('keep', torch.arange(8) % 2 == 0)\n        self.register_buffer('sizes', torch.tensor([1, 3]))\n"
+                    "        self.register_buffer('k', torch.tensor(3))\n\n    def forward(self, x):\n        a, b = torch.split(x, self.sizes.tolist())\n"
+                    "        if self.k.item() > 2:\n            a = a[:, : self.k]\n        return a.sum() + b[:, self.keep].sum(-1)\n",
+                    "b[:, self._keep_index].sum(-1)"),
     "spare_expert": ("        self.w = nn.Parameter(torch.arange(192.0).reshape(24, 8) / 192)\n\n    def forward(self, x):\n"
                      "        mask = nn.functional.one_hot((x[:, :2] > 0.3).long(), 3 + 1).permute(2, 1, 0)\n"
                      "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n        out = torch.zeros_like(x)\n"

@@ -134,8 +134,14 @@ class _DropConversions(cst.CSTTransformer):
         drawn = not self.types.editor.is_label(original_node) and self.types.drawn(original_node)
         return _as_tensor(drawn) if drawn else updated_node
 
+    def leave_Subscript(self, original_node: cst.Subscript, updated_node: cst.Subscript) -> cst.BaseExpression:
+        written = self.types.written(original_node)
+        return cst.parse_expression(written) if written else updated_node
+
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        name = called(original_node)
+        name, written = called(original_node), self.types.written(original_node)
+        if written:
+            return cst.parse_expression(written)
         if self.types.drawn(original_node):
             # CPython: uniform(a, b) is a + (b - a) * random(). Dynamo traces only the former.
             bounds = ", ".join(_code(a.value) for a in updated_node.args) or "0.0, 1.0"

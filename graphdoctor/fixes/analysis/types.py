@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import libcst as cst
@@ -35,6 +36,8 @@ class ReadNames:
     """Names of a function that hold numbers read from tensors, which a rewrite makes tensors: the data of a hit."""
 
     names: frozenset[str]
+    #: Expressions that are written in another way from now on.
+    written: Mapping[cst.CSTNode, str] = field(default_factory=dict)
 
 
 class Types:
@@ -43,7 +46,7 @@ class Types:
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
         self._known = _known(hit.event)
-        self._read = hit.data.names if isinstance(hit.data, ReadNames) else frozenset()
+        self._read = hit.data if isinstance(hit.data, ReadNames) else ReadNames(frozenset())
 
     def value(self, node: cst.BaseExpression) -> Value:
         """What is known of ``node``."""
@@ -147,7 +150,11 @@ class Types:
         if isinstance(node, cst.BinaryOperation):
             sides = [node.left, node.right]
             return any(map(self._is_read, sides)) and all(self._is_read(s) or is_number(s, self.editor) for s in sides)
-        return isinstance(node, cst.Name) and node.value in self._read
+        return node in self._read.written or (isinstance(node, cst.Name) and node.value in self._read.names)
+
+    def written(self, node: cst.CSTNode) -> str:
+        """How ``node`` is written from now on; empty where it stays."""
+        return self._read.written.get(node, "")
 
     def _converts(self, node: cst.BaseExpression) -> bool:
         """``t.item()``, ``float(t)``, ``math.isnan(t)``: a Python number of tensor data."""

@@ -82,6 +82,8 @@ def _flag(test: cst.BaseExpression) -> tuple[cst.Attribute, bool] | None:
             if not isinstance(test.func, cst.Attribute):
                 return None
             test = test.func.value
+        elif isinstance(test, cst.Comparison) and (asked := _compared(test)) is not None:
+            test, is_negated = test.left, is_negated != asked
         elif isinstance(test, cst.Call) and called(test) == "bool" and len(test.args) == 1:
             test = test.args[0].value
         elif isinstance(test, cst.Attribute) and isinstance(test.value, cst.Name) and test.value.value == "self":
@@ -90,9 +92,23 @@ def _flag(test: cst.BaseExpression) -> tuple[cst.Attribute, bool] | None:
             return None
 
 
+def _compared(test: cst.Comparison) -> bool | None:
+    """Whether ``self.flag == 0`` asks for an unset flag, ``self.flag == 1`` for a set one; None for anything else."""
+    if len(test.comparisons) != 1:
+        return None
+    (part,) = test.comparisons
+    kinds = {cst.Equal: True, cst.NotEqual: False, cst.GreaterThan: False}
+    negates = kinds.get(type(part.operator))
+    if negates is None or not isinstance(part.comparator, cst.Integer) or part.comparator.value not in ("0", "1"):
+        return None
+    if part.comparator.value == "0":
+        return negates
+    return None if isinstance(part.operator, cst.GreaterThan) else not negates
+
+
 def _settled(flag: str, editor: Editor) -> bool:
     """The value that every write outside of constructors gives the attribute ``flag``. Refuses where they differ."""
-    found = {_truth(value) for node, value in _writes(flag, editor) if not _in_constructor(node, editor)}
+    found = {_truth(value) for node, value in writes(flag, editor) if not _in_constructor(node, editor)}
     if len(found) != 1:
         raise Refuse(f"`{flag}` is not shown to be set once and for all")
     (truth,) = found
@@ -106,7 +122,7 @@ def _in_constructor(node: cst.CSTNode, editor: Editor) -> bool:
     return function is not None and function.name.value == "__init__"
 
 
-def _writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None]]:
+def writes(flag: str, editor: Editor) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression | None]]:
     """Each place in the file that writes to an attribute of that name, and the value; None for an unknown one."""
     for assign in editor.every(cst.Assign):
         if any(_is_flag(target.target, flag) for target in assign.targets):

@@ -48,8 +48,10 @@ def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:
     small = list(branch_arms.statements(branch.body))
     if len(small) != 1 or branch.orelse is not None:
         return None
-    is_value = isinstance(small[0], cst.Return) and small[0].value is not None
-    return small[0] if isinstance(small[0], cst.Break) or is_value else None
+    only = small[0]
+    if isinstance(only, cst.Break) or (isinstance(only, cst.Return) and only.value is not None):
+        return only
+    return None
 
 
 def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: str, editor: Editor) -> Edit:
@@ -63,15 +65,20 @@ def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: s
 
 
 def _returned(
-    branch: cst.If, leaves: cst.Return, loop: cst.For, condition: Condition, lines: Sequence[cst.CSTNode], editor: Editor
+    branch: cst.If,
+    leaves: cst.Return,
+    loop: cst.For,
+    condition: Condition,
+    lines: Sequence[cst.CSTNode],
+    editor: Editor,
 ) -> tuple[Edit, ...]:
     """The value of the first round that returned one, chosen where the function ends."""
     for line in lines:
         _check_assigns(line, editor)
     between, end = rest_of(loop, editor)
     assert leaves.value is not None
-    for value in (leaves.value, end, *(assign.value for assign in between)):
-        branch_arms.check(value, editor)
+    for side in (leaves.value, end, *(assign.value for assign in between)):
+        branch_arms.check(side, editor)
     done, early = editor.fresh("done"), editor.fresh("early")
     value = editor.code(leaves.value)
     first = f"{done}, {early} = torch.tensor(False), None{editor.newline}{editor.indent_of(loop)}"

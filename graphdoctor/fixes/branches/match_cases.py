@@ -27,7 +27,7 @@ def cases_of(match: cst.Match, editor: Editor) -> Sequence[Case]:
 
 
 def as_branches(match: cst.Match, editor: Editor) -> cst.If:
-    """The cases as ``if``, ``elif`` and ``else``, with the blocks as they stand. Raises Refuse where it does not fit."""
+    """The cases as ``if``, ``elif`` and ``else``, with the blocks as they stand. Refuses what has no such form."""
     cases = cases_of(match, editor)
     orelse: cst.If | cst.Else | None = None
     for test, body in reversed(cases):

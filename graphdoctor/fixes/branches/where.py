@@ -92,7 +92,9 @@ class _Chooser:
             return self._returns(node, cases, otherwise, indent)
         return self._assigns(node, cases, otherwise, indent)
 
-    def _returns(self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
+    def _returns(
+        self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
+    ) -> Edit:
         last: cst.CSTNode = node
         if otherwise is not None:
             value = branch_arms.returned_value(otherwise)
@@ -112,7 +114,9 @@ class _Chooser:
         line = self._line(indent, "return ", text)
         return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
 
-    def _assigns(self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str) -> Edit:
+    def _assigns(
+        self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
+    ) -> Edit:
         made = [branch_arms.assigned(case.body, self.editor) for case in cases]
         if otherwise is None and len(cases) == 1 and len(made[0].values) == 1:
             return self._one_sided(node, cases[0].test, made[0], indent)

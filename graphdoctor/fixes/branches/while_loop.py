@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.purity import RANDOM, called, calls, is_pure
 from graphdoctor.fixes.analysis.types import ReadNames
-from graphdoctor.fixes.branches.branch_arms import check_tensor, does, statements
+from graphdoctor.fixes.branches.branch_arms import check_tensor, does
 from graphdoctor.fixes.branches.loops import OPERATORS
 from graphdoctor.fixes.branches.while_parts import WhileLoop, counters, while_loop_at
 from graphdoctor.fixes.core.editor import Editor
@@ -84,8 +84,8 @@ def _step(step: cst.CSTNode, is_alone: bool, editor: Editor) -> _Step:
         elements, values = ([e.value for e in node.elements] for node in (target, step.value))
     if not all(isinstance(e, cst.Name) for e in elements):
         raise Refuse(f"the loop {does(step)}, and does more than assign names")
-    for value in values:
-        _check(value, is_alone, editor)
+    for one in values:
+        _check(one, is_alone, editor)
     names = tuple(e.value for e in elements if isinstance(e, cst.Name))
     return _Step(names, on_one_line(step.value, editor), any(isinstance(v, cst.Name) for v in values))
 

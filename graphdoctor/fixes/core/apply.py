@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphdoctor.model.findings import Edit, Finding, Owner
 from graphdoctor.model.labels import may_be_written
 from graphdoctor.source.text import LINE_END, line_starts
+
+#: Lines that two fixes may add at one place, in any order: they define names of their own.
+_DEFINES = re.compile(r"\s*(import |@torch\.library\.custom_op\(|self\.|_[A-Z0-9_]+ = )")
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,8 @@ def overlap(first: Edit, second: Edit) -> bool:
     if first.path != second.path or first == second:
         return False
     if first.start == first.end and second.start == second.end:
-        # Imports of two modules are made in any order.
-        is_import = first.text.startswith("import ") and second.text.startswith("import ")
-        return first.start == second.start and not is_import
+        in_any_order = _DEFINES.match(first.text) and _DEFINES.match(second.text)
+        return first.start == second.start and not in_any_order
     return first.start < second.end and second.start < first.end
 
 

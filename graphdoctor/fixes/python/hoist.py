@@ -63,7 +63,7 @@ def hoist_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     imports = [local_imports[n] for n in sorted(names(value) & set(local_imports))]
     lines = "".join(line + editor.newline for line in (*imports, f"{name} = {on_one_line(value, editor)}"))
     return FixPlan(
-        (_insert_above(top, lines, editor), editor.replace(value, name)),
+        (insert_above(top, lines, editor), editor.replace(value, name)),
         "unsafe",
         "It is computed once, when the file is imported, and not in each call.",
     )
@@ -182,7 +182,7 @@ def _fresh_name(value: cst.CSTNode, editor: Editor) -> str:
     return editor.fresh("_" + (label.strip("_") or "value").upper())
 
 
-def _insert_above(top: cst.CSTNode, lines: str, editor: Editor) -> Edit:
+def insert_above(top: cst.CSTNode, lines: str, editor: Editor) -> Edit:
     """Put ``lines`` above ``top``, its decorators and the comments right above it."""
     first = editor.first_line(top)
     return Edit(editor.path, (first, 1), (first, 1), lines + editor.newline * 2)

@@ -64,7 +64,7 @@ def layer_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     target = outer.targets[0].target if isinstance(outer, cst.Assign) and len(outer.targets) == 1 else None
     name = editor.fresh(f"{target.value if isinstance(target, cst.Name) else called(call).lower()}_layer")
     line = f"self.{name} = {editor.code(call)}"
-    edits = (_at_end_of_init(owner, line, editor), editor.replace(call, f"self.{name}"))
+    edits = (at_end_of_init(owner, line, editor), editor.replace(call, f"self.{name}"))
     reason = "Its weights are drawn once, when the module is made, are trained, and are part of its state_dict."
     return FixPlan(edits, "unsafe", reason, known=("early", "gradients"))
 
@@ -74,7 +74,7 @@ def _is_layer(hit: Hit) -> bool:
     return name.startswith("torch.nn.") and not name.startswith(("torch.nn.functional.", "torch.nn.parameter."))
 
 
-def _at_end_of_init(owner: cst.ClassDef, line: str, editor: Editor) -> Edit:
+def at_end_of_init(owner: cst.ClassDef, line: str, editor: Editor) -> Edit:
     """The edit that adds ``line`` to ``__init__``. Refuses a class without one that is plain."""
     block = owner.body
     inits = [n for n in block.body if isinstance(n, cst.FunctionDef) and n.name.value == "__init__"]

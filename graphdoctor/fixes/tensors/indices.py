@@ -61,11 +61,8 @@ def without_indices(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     for call in calls(found.mask):
         if not is_pure(call, editor):
             raise Refuse(f"`{editor.code(call)}` may have side effects")
-    for attempt in (_first_ones, _reduced, _without):
-        plan = attempt(found, hit, editor)
-        if plan is not None:
-            return plan
-    return Refusal("The indices are used in more than one way, or where their number matters.")
+    plan = _first_ones(found, editor) or _reduced(found, editor) or _without(found, hit, editor)
+    return plan or Refusal("The indices are used in more than one way, or where their number matters.")
 
 
 def _indices(hit: Hit, editor: Editor) -> _Indices | None:
@@ -133,14 +130,14 @@ def _reads(name: cst.BaseExpression, assign: cst.Assign, editor: Editor) -> Sequ
     return [n for n in editor.mentions(function, name.value) if n is not name and not editor.is_label(n)]
 
 
-def _first_ones(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
+def _first_ones(found: _Indices, editor: Editor) -> FixPlan | None:
     """``m.nonzero()[0]``: only so many indices are made."""
     numbers = [_number(read, editor) for read in found.reads]
     if found.is_tuple or any(number is None for number in numbers):
         return None
     size = max(number for number in numbers if number is not None) + 1
     text = f"torch.nonzero_static({editor.code(found.mask)}, size={size})"
-    edits = (*editor.torch_import(found.call), editor.replace(found.call, _columns(found, text, editor)))
+    edits = (*editor.torch_import(found.call), editor.replace(found.call, _columns(found, text)))
     return FixPlan(edits, "unsafe", _FIRST)
 
 
@@ -150,17 +147,18 @@ def _number(read: cst.BaseExpression, editor: Editor) -> int | None:
     if not isinstance(user, cst.Subscript) or user.value is not read:
         return None
     index = user.slice[0].slice
-    is_number = isinstance(index, cst.Index) and isinstance(index.value, cst.Integer)
-    return index.value.evaluated_value if is_number else None  # type: ignore[union-attr]
+    if not isinstance(index, cst.Index) or not isinstance(index.value, cst.Integer):
+        return None
+    return index.value.evaluated_value
 
 
-def _columns(found: _Indices, text: str, editor: Editor) -> str:
+def _columns(found: _Indices, text: str) -> str:
     """``text`` for what the call gave: a matrix, or a tuple of its columns."""
     as_tuple = any(a.keyword is not None and a.keyword.value == "as_tuple" for a in found.call.args)
     return f"{text}.unbind(1)" if as_tuple or called(found.call) == "where" else text
 
 
-def _reduced(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
+def _reduced(found: _Indices, editor: Editor) -> FixPlan | None:
     """``idx.float().sum()``: a fixed number of rows, those behind the last index neutral."""
     kinds = {_reduction(read, editor) for read in found.reads}
     kind = next(iter(kinds))
@@ -169,7 +167,7 @@ def _reduced(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     edits: list[Edit] = []
     mask = _named(found, edits, editor)
     text = f"torch.nonzero_static({mask}, size={mask}.numel(), fill_value={_FILL[kind]})"
-    edits += [*editor.torch_import(found.call), editor.replace(found.call, _columns(found, text, editor))]
+    edits += [*editor.torch_import(found.call), editor.replace(found.call, _columns(found, text))]
     return FixPlan(tuple(edits), "unsafe", _FIXED.format(fill=_FILL[kind]))
 
 
@@ -195,7 +193,9 @@ def _named(found: _Indices, edits: list[Edit], editor: Editor) -> str:
             raise Refuse(f"`{found.mask.value}` is assigned more than once")
         return found.mask.value
     statement = editor.statement_of(found.call)
-    if not isinstance(statement, cst.BaseSmallStatement) or isinstance(editor.parent(statement), cst.SimpleStatementSuite):
+    if not isinstance(statement, cst.BaseSmallStatement) or isinstance(
+        editor.parent(statement), cst.SimpleStatementSuite
+    ):
         raise Refuse("the mask has no name")
     if any(isinstance(o, (cst.BaseComp, cst.Lambda, cst.IfExp, cst.BooleanOperation)) for o in _inside(found, editor)):
         raise Refuse("the mask has no name")
@@ -222,6 +222,7 @@ def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     edits: list[Edit] = []
     mask = _mask_in_place(found, bool(selections), edits, editor)
     flow = Flow(hit, editor)
+    flow.written.update(dict.fromkeys(counts.values(), f"torch.count_nonzero({mask})"))
     for counted in counts.values():
         flow.follow(counted, f"torch.count_nonzero({mask})")
     edits += flow.edits

@@ -41,9 +41,7 @@ def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(edits, "unsafe", _reason(statement.value))
 
 
-def written_back(
-    statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor
-) -> str:
+def written_back(statement: cst.Assign | cst.AugAssign, target: cst.Subscript, condition: str, editor: Editor) -> str:
     """``y[m] = f(x[m])`` and ``y[m] += v`` as a choice for all elements. Refuses what is more than arithmetic."""
     place = editor.code(target.value)
     value = _without_mask(statement.value, target.slice, editor)

@@ -63,6 +63,8 @@ class Flow:
         self.editor = editor
         self.conditions = Conditions(editor, hit)
         self.edits: list[Edit] = []
+        #: Expressions that are written in another way, also in the tests of branches.
+        self.written: dict[cst.CSTNode, str] = {}
         self._names: set[str] = set()
         #: The branches of chains that were rewritten as a whole.
         self._chained: set[cst.CSTNode] = set()
@@ -133,7 +135,7 @@ class Flow:
         if branch in self._chained:
             return
         plan: FixPlan | Refusal
-        hit = replace(self.hit, data=ReadNames(frozenset(self._names)))
+        hit = replace(self.hit, data=ReadNames(frozenset(self._names), self.written))
         if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
             plan = assert_in_graph(branch, hit, self.editor)
         elif isinstance(branch, (cst.If, cst.IfExp, cst.Match)):

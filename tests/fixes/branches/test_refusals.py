@@ -13,8 +13,10 @@ from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
+from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
+from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
@@ -31,6 +33,9 @@ CALL: Place = (cst.Call, "")
 IF: Place = (cst.If, "")
 TERNARY: Place = (cst.IfExp, "")
 
+MATCH = "k = x.sum().item()\nmatch k:\n"
+NO_MATCH = "The number decides a branch; torch.where does not fit: "
+
 TABLE: list[Row] = [
     # torch.cond.
     (choose_with_cond, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no choice between two sides."),
@@ -41,9 +46,12 @@ TABLE: list[Row] = [
     (choose_with_cond, "if x.sum() > 0:\n    y = g(torch.rand(2))\nelse:\n    y = g(x)", IF, BOOL,
      "`g(torch.rand(2))` draws random numbers, which a side may not."),
     # Loops that end or skip by data.
-    (keep_looping, "if x.any():\n    return x", IF, BOOL, "This is neither a break nor a continue."),
-    (keep_looping, "while n:\n    if x.any():\n        break", IF, BOOL,
+    (keep_looping, "if x.any():\n    return x", IF, BOOL, "This does not go on with the next round."),
+    (run_all_rounds, "if x.any():\n    x = y", IF, BOOL, "This neither breaks out of a loop nor returns from it."),
+    (run_all_rounds, "while n:\n    if x.any():\n        break", IF, BOOL,
      "The branch does not stand in a for loop itself."),
+    (run_all_rounds, "for k in y:\n    x += k\n    if k.any():\n        break", IF, BOOL,
+     "The loop changes the argument `x` in place."),
     (keep_looping, "for k in x:\n    if n:\n        if k.any():\n            continue\n        x = k", (cst.Call, "k.any"), UNKNOWN,
      "The branch does not end a plain `if` on one flag."),
     (keep_looping, "for k in x:\n    if n:\n        n = 0\n        if k.any():\n            continue\n    x = k", (cst.Call, "k.any"),
@@ -62,11 +70,9 @@ TABLE: list[Row] = [
     # Values that may be Python ones, and code in a try.
     (rewrite_branch, "ok = x.all() if n else True\nif ok:\n    x = x + 1\nreturn x", IF, BOOL,
      "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),
-    (keep_looping, "for k in x:\n    if k.any():\n        break\n    x = k", IF, BOOL,
-     "The break is not the last thing in the loop, or not by tensor data alone."),
-    (keep_looping, "for k in x:\n    print(k)\n    if k.any():\n        break", IF, BOOL,
+    (run_all_rounds, "for k in x:\n    print(k)\n    if k.any():\n        break", IF, BOOL,
      "Line 6 of the loop does more than assign a name."),
-    (keep_looping, "for k in x:\n    z = k\n    if k.any():\n        break\nreturn z", IF, BOOL,
+    (run_all_rounds, "for k in x:\n    z = k\n    if k.any():\n        break\nreturn z", IF, BOOL,
      "`z` has no value before the loop."),
     (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k", IF, BOOL,
      "Nothing that the loop computes is kept."),
@@ -87,6 +93,14 @@ TABLE: list[Row] = [
     (loop_in_graph, "if x > 0:\n    pass", IF, BOOL, "This is not the condition of a while loop."),
     (loop_in_graph, "while x.any():\n    x = x / 2\nelse:\n    pass", (cst.Call, "any"), BOOL, "The loop has an else branch."),
     (loop_in_graph, "while x.any():\n    x = (y := x)", (cst.Call, "any"), BOOL, "The loop assigns inside an expression."),
+    (loop_in_graph, "while n:\n    if x.any():\n        break", (cst.Call, "any"), BOOL, "The loop has a test of its own."),
+    (loop_in_graph, "while True:\n    if x.any():\n        return", (cst.Call, "any"), BOOL, "The loop returns nothing."),
+    (loop_in_graph, "while True:\n    if x.any():\n        break\n    if n:\n        return x", (cst.Call, "any"), BOOL,
+     "The loop ends in more than one place."),
+    (loop_in_graph, "k = 0\nwhile x.any():\n    x = x / 2\n    k += 1\nreturn x, k", (cst.Call, "any"), BOOL,
+     "`k` counts the rounds and is read in line 9."),
+    (loop_in_graph, "k = 0\nwhile x.any() and k < 3:\n    k += 1\nreturn x", (cst.Call, "any"), BOOL,
+     "Nothing but a counter goes from round to round."),
     (loop_in_graph, "while x.any():\n    print(x)", (cst.Call, "any"), BOOL,
      "The loop runs a call, and does more than assign names."),
     (loop_in_graph, "while x.any():\n    x = g(x)", (cst.Call, "any"), BOOL, "`g(x)` may have side effects."),
@@ -136,6 +150,14 @@ TABLE: list[Row] = [
     (leave_out_branch, "if (k := x.any()):\n    print(1)", IF, BOOL,
      "The branch awaits, yields or assigns inside an expression."),
     (leave_out_branch, "if x.any():\n    k = 1\nreturn k", IF, BOOL, "`k` is used outside of the branch."),
+    # A match on a number.
+    (keep_tensor, MATCH + "    case 0 if n:\n        x = y\nreturn x", CALL, UNKNOWN, NO_MATCH + "a case has a guard."),
+    (keep_tensor, MATCH + "    case _ | 3:\n        x = y\n    case 2:\n        x = 2 * y\nreturn x", CALL, UNKNOWN,
+     NO_MATCH + "a case stands behind one that takes everything."),
+    (keep_tensor, MATCH + "    case _:\n        x = y\nreturn x", CALL, UNKNOWN,
+     NO_MATCH + "no case compares the number with a literal."),
+    (keep_tensor, MATCH + "    case [1, 2]:\n        x = y\nreturn x", CALL, UNKNOWN,
+     NO_MATCH + "a case is more than a comparison with a number."),
 ]  # fmt: skip
 
 

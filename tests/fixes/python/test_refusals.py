@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
 from graphdoctor.fixes.python.checks import check_in_graph, constant_check
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
@@ -20,6 +21,7 @@ from graphdoctor.fixes.python.idioms import always_callable, own_name, power, re
 from graphdoctor.fixes.python.layers import build_in_init, compile_too, layer_in_init, plain_module, plain_property
 from graphdoctor.fixes.python.model_settings import causal_loss
 from graphdoctor.fixes.python.numpy_numbers import python_math
+from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.fixes.python.wrappers import plain_iterable
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 
@@ -42,7 +44,25 @@ NUMPY = "import numpy as np\n\n\ndef f(x):\n"
 CALL: Place = (cst.Call, "")
 NAME_X: Place = (cst.Name, "x")
 
+KEEP = INIT + "        self.register_buffer('keep', torch.ones(4).bool())\n" + FORWARD
+
 TABLE: list[Row] = [
+    # Buffers that nothing changes.
+    (read_once, "return x.item()", CALL, UNKNOWN, "This is no code of a module."),
+    (read_once, INIT + "\n    @staticmethod\n    def g(x):\n        return x.item()\n", (cst.Call, "item"), UNKNOWN,
+     "The code is no plain method."),
+    (read_once, KEEP + "        return (self.keep & x).item()\n", (cst.Call, "item"), UNKNOWN,
+     "It depends on more than buffers that nothing changes."),
+    (read_once, KEEP + "        return x[(x > 0)]\n", (cst.Subscript, "x"), UNKNOWN,
+     "The mask depends on more than buffers that nothing changes."),
+    (read_once, KEEP + "        return x[0]\n", (cst.Subscript, "x"), UNKNOWN, "No mask is among the indices."),
+    # Numbers that Python draws.
+    (number_as_operator, "return g(x)", CALL, UNKNOWN, "This is no draw of one number, and no count of memory."),
+    (number_as_operator, NUMPY + "    return x * np.random.beta(*x)\n", CALL, UNKNOWN, "The call gives more than one number."),
+    (number_as_operator, NUMPY + "    return x * np.random.beta(x, 1.0)\n", CALL, UNKNOWN,
+     "`x` is not known to be a number."),
+    (number_as_operator, "def f(x):\n    from numpy import random\n\n    return x * random.beta(1.0, 1.0)\n", CALL, UNKNOWN,
+     "`random.beta` is not known when the file is imported."),
     # Settings of Dynamo.
     (capture_shapes, "return x.median()", CALL, UNKNOWN, "`median` breaks even when sizes that depend on data are recorded."),
     (capture_numbers, "k = x.item()\nif k > 1:\n    return x", CALL, UNKNOWN,

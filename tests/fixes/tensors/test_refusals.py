@@ -20,6 +20,8 @@ from graphdoctor.fixes.tensors.copies import call_with_copies, copied_items, pla
 from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
+from graphdoctor.fixes.tensors.indices import without_indices
+from graphdoctor.fixes.tensors.least_squares import least_squares
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
@@ -32,6 +34,7 @@ from graphdoctor.fixes.tensors.old_forms import (
     written_data,
 )
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
+from graphdoctor.fixes.tensors.scalar_arguments import multiplied
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
@@ -55,7 +58,34 @@ CALL: Place = (cst.Call, "")
 WITH: Place = (cst.With, "")
 NAME_X: Place = (cst.Name, "x")
 
+TWO = Tensor("bool", 2)
+ONE = Tensor("bool", 1)
+
 TABLE: list[Row] = [
+    # Indices of a mask.
+    (without_indices, "return x", NAME_X, TWO, "This asks for no indices of a mask."),
+    (without_indices, "k = x.nonzero()\nreturn y", CALL, TWO, "The indices are not used."),
+    (without_indices, "k = g(x).nonzero()\nreturn k.sum()", CALL, TWO, "`g(x)` may have side effects."),
+    (without_indices, "return x.nonzero()", CALL, TWO,
+     "The indices are used in more than one way, or where their number matters."),
+    (without_indices, "if n: y[(x > 0).nonzero()[:, 0]] = 0", CALL, ONE, "The mask has no name."),
+    (without_indices, "k, z = torch.where(x)\nk = k + 1\nreturn k.sum()", CALL, TWO,
+     "The indices are not kept in names of their own."),
+    (without_indices, "k = x.nonzero()[:, 0]\nreturn y[k] + 1", CALL, ONE,
+     "What the indices select is used as it is, and its size depends on the data."),
+    (without_indices, "k = x.nonzero()[:, 0]\nreturn y[k].sum(1)", CALL, ONE, "`y[k].sum(1)` has no form with the full shape."),
+    (without_indices, "k = x.nonzero()[:, 0]\nreturn g(y)[k].sum(0)", CALL, ONE,
+     "`g(y)` has no name, and its dimensions are not known."),
+    (without_indices, "k = x.nonzero()[:, 0]\ny[k] @= 2", CALL, ONE,
+     "What is selected is written back with an operator that has no plain form."),
+    # Numbers that multiply, and systems of equations.
+    (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
+    (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
+    (least_squares, "return torch.linalg.lstsq(x, y)", CALL, UNKNOWN,
+     "More than the solution is kept, and how much there is of the rest depends on data."),
+    (least_squares, "return torch.linalg.lstsq(x, y).rank", CALL, UNKNOWN,
+     "More than the solution is kept, and how much there is of the rest depends on data."),
+    (least_squares, "return torch.linalg.lstsq(x, y, driver=n).solution", CALL, UNKNOWN, "The call says how the system is solved."),
     # Contexts.
     (device_arguments, "with lock:\n    return x", (cst.WithItem, "lock"), UNKNOWN,
      "This does not set the device of new tensors for a block."),

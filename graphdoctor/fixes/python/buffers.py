@@ -1,0 +1,120 @@
+"""What compiled code reads from buffers that nothing changes, computed once in ``__init__``.
+
+``x[:, self.keep]`` with a mask, ``self.sizes.tolist()``, ``if self.steps > 3``: the value never changes, and Dynamo
+does not know it, because a buffer is data.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function, root
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.init_flags import writes
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.layout import on_one_line
+from graphdoctor.fixes.python.layers import at_end_of_init
+from graphdoctor.static.domain.events import Convert, Truth
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+#: Conversions of a buffer that give a Python value.
+_NUMBERS = frozenset({"bool", "float", "int", "item", "tolist"})
+_BUILTINS = frozenset({"bool", "float", "int"})
+#: Calls whose result is a tensor with a shape that the data decides.
+_INDICES = frozenset({"argwhere", "nonzero", "where"})
+_REASON = (
+    "It is computed once, when the module is made: what is loaded into the buffer or written to it later no longer "
+    "counts there."
+)
+
+
+def read_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``self.sizes.tolist()`` of a buffer that only ``__init__`` writes. Raises Refuse where it does not fit."""
+    owner = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.ClassDef)), None)
+    function = editor.function_of(hit.place)
+    if owner is None or function is None or function.name.value == "__init__":
+        return Refusal("This is no code of a module.")
+    if any(isinstance(d.decorator, cst.Name) for d in function.decorators):
+        raise Refuse("the code is no plain method")
+    read, value, is_tensor = _expression(hit, owner, editor)
+    name = editor.fresh(f"_{_label(read)}_{'index' if is_tensor else 'value'}")
+    line = f"self.{name} = {value}"
+    if is_tensor:
+        line = f'self.register_buffer("{name}", {value}, persistent=False)'
+    edits = (*editor.torch_import(read), at_end_of_init(owner, line, editor), editor.replace(read, f"self.{name}"))
+    return FixPlan(edits, "unsafe", _REASON, known=("once",))
+
+
+def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, bool]:
+    """What is read of buffers around the hit, the code that computes it, and whether that is a tensor."""
+    place = hit.place
+    if isinstance(place, cst.Subscript):
+        return _mask(place, owner, editor)
+    if not isinstance(place, cst.BaseExpression) or not _is_constant(place, owner, editor):
+        raise Refuse("it depends on more than buffers that nothing changes")
+    read: cst.BaseExpression = place
+    while True:
+        outer = editor.parent(read)
+        if isinstance(outer, (cst.Arg, cst.ComparisonTarget)):
+            outer = editor.parent(outer)
+        grows = isinstance(outer, (cst.Attribute, cst.Call, cst.Comparison, cst.UnaryOperation, cst.BooleanOperation))
+        if not grows or not isinstance(outer, cst.BaseExpression) or not _is_constant(outer, owner, editor):
+            break
+        read = outer
+    text = on_one_line(read, editor)
+    is_truth = isinstance(hit.event, Truth) or branch_of(read, editor) is not None
+    numbers = [c for c in calls(read) if called(c) in _NUMBERS]
+    if is_truth:
+        return read, f"bool({text})", False
+    if isinstance(hit.event, Convert) and not numbers:
+        return read, f"{text}.tolist()", False
+    return read, text, not numbers
+
+
+def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, bool]:
+    """The mask in ``x[:, self.keep]``: its indices select the same."""
+    for element in place.slice:
+        index = element.slice
+        tensor = tensor_of(editor.value(index.value)) if isinstance(index, cst.Index) else None
+        if tensor is None or tensor.dtype != "bool" or not isinstance(index, cst.Index):
+            continue
+        if tensor.ndim != 1 or not _is_constant(index.value, owner, editor):
+            raise Refuse("the mask depends on more than buffers that nothing changes")
+        return index.value, f"{editor.operand(index.value)}.nonzero().squeeze(1)", True
+    raise Refuse("no mask is among the indices")
+
+
+def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether ``node`` reads buffers of the module that nothing changes, and computes a value of them alone."""
+    if any(isinstance(n, (cst.Lambda, cst.BaseComp, cst.NamedExpr, cst.Await, cst.Yield)) for n in walk(node)):
+        return False
+    for call in calls(node):
+        known = called(call) in _NUMBERS or called(call) in _INDICES
+        if not known and not is_pure(call, editor):
+            return False
+    labels = {n.attr for n in walk(node) if isinstance(n, cst.Attribute)}
+    own = [n for n in walk(node) if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name)]
+    read = {n.attr.value for n in own if n.value.value == "self"}  # type: ignore[attr-defined]
+    loose = {n.value for n in walk(node) if isinstance(n, cst.Name) and n not in labels} - {"self"}
+    functions = {root(c.func) for c in calls(node) if is_torch_function(c, editor) or called(c) in _BUILTINS}
+    return bool(read) and loose <= functions and all(_is_buffer(name, owner, editor) for name in read)
+
+
+def _is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether ``__init__`` registers the buffer ``name``, and nothing in the file writes to one of that name."""
+    registered = [
+        c for c in calls(owner)
+        if called(c) == "register_buffer" and c.args and editor.code(c.args[0].value).strip("\"'") == name
+    ]  # fmt: skip
+    functions = [editor.function_of(c) for c in registered]
+    in_init = all(f is not None and f.name.value == "__init__" for f in functions)
+    return len(registered) == 1 and in_init and not any(True for _ in writes(name, editor))
+
+
+def _label(read: cst.BaseExpression) -> str:
+    """The name of the buffer that is read first."""
+    own = (n for n in walk(read) if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name))
+    return next(n.attr.value for n in own if n.value.value == "self")  # type: ignore[attr-defined]

@@ -1,0 +1,140 @@
+"""A number that Python or a C library draws or measures, made an operator of the graph: it runs as it is, in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.layout import on_one_line
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.python.hoist import insert_above, known_names, top_statement
+from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, PythonValue
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+#: What gives one number, whose arguments are numbers.
+_FLOATS = words("""
+    beta betavariate chisquare expovariate exponential f gamma gammavariate gauss gumbel laplace logistic lognormal
+    lognormvariate normal normalvariate pareto paretovariate power rand randn random random_sample rayleigh
+    standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular uniform vonmises
+    vonmisesvariate wald weibull weibullvariate
+""")
+_INTEGERS = words("""
+    binomial geometric hypergeometric logseries max_memory_allocated max_memory_reserved memory_allocated
+    memory_reserved negative_binomial poisson randint randrange zipf
+""")
+_OWNERS = ("numpy.random", "random", "torch.cuda")
+_REASON = (
+    "The call becomes an operator of its own, which the graph runs as it is; a 0-d tensor takes the place of its "
+    "number, and compiled code is fused around it, not with it."
+)
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """A number that the function passes: its code there, the name and the type of the parameter."""
+
+    code: str
+    name: str
+    kind: str
+
+
+def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``np.random.beta(a, a)`` becomes a call of a ``torch.library.custom_op`` of this file.
+
+    Raises Refuse where it does not fit.
+    """
+    call = hit.place
+    package, _, name = dotted_name(call.func, editor).rpartition(".") if isinstance(call, cst.Call) else ("", "", "")
+    if not isinstance(call, cst.Call) or package not in _OWNERS or name not in (*_FLOATS, *_INTEGERS):
+        return Refusal("This is no draw of one number, and no count of memory.")
+    top = top_statement(call, editor)
+    known = known_names(top, editor)
+    if names(call.func) - known - {n.value for n in _labels(call.func)}:
+        raise Refuse(f"`{editor.code(call.func)}` is not known when the file is imported")
+    arguments, text = _arguments(call, known, editor)
+    operator = editor.fresh(f"{called(call)}_operator")
+    flow = Flow(hit, editor)
+    flow.follow(call, f"{operator}({', '.join(a.code for a in arguments)})")
+    lines = _definition(operator, text, arguments, "int64" if name in _INTEGERS else "float64", editor)
+    edits = (*editor.torch_import(top), insert_above(top, lines, editor), *flow.edits)
+    return FixPlan(edits, "unsafe", _REASON)
+
+
+def _labels(node: cst.CSTNode) -> list[cst.Name]:
+    found = []
+    while isinstance(node, cst.Attribute):
+        found.append(node.attr)
+        node = node.value
+    return found
+
+
+def _arguments(call: cst.Call, known: set[str], editor: Editor) -> tuple[list[_Argument], str]:
+    """What the operator gets, and the call as it stands in the operator."""
+    found: list[_Argument] = []
+    texts = []
+    for argument in call.args:
+        label = f"{argument.keyword.value}=" if argument.keyword is not None else ""
+        if argument.star or label == "size=":
+            raise Refuse("the call gives more than one number")
+        value = argument.value
+        if isinstance(value, (cst.Integer, cst.Float)) or (names(value) and names(value) <= known):
+            texts.append(label + on_one_line(value, editor))
+            continue
+        given = next((a for a in found if a.code == editor.code(value)), None)
+        if given is None:
+            name = _name(value, {a.name for a in found} | known)
+            given = _Argument(editor.code(value), name, _kind(value, editor))
+            found.append(given)
+        texts.append(label + given.name)
+    return found, f"{editor.code(call.func)}({', '.join(texts)})"
+
+
+def _name(value: cst.BaseExpression, taken: set[str]) -> str:
+    name = value.attr.value if isinstance(value, cst.Attribute) else value.value if isinstance(value, cst.Name) else "n"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _kind(value: cst.BaseExpression, editor: Editor) -> str:
+    """The type of a parameter that takes ``value``."""
+    kinds = set()
+    for option in options(editor.value(value)):
+        if isinstance(option, Const) and type(option.value) in (int, float):
+            kinds.add(type(option.value).__name__)
+        elif isinstance(option, PythonValue) and option.kind in ("int", "float") and not option.data_dependent:
+            kinds.add(option.kind)
+        else:
+            raise Refuse(f"`{editor.code(value)}` is not known to be a number")
+    return "int" if kinds == {"int"} else "float"
+
+
+def _definition(operator: str, call: str, arguments: list[_Argument], dtype: str, editor: Editor) -> str:
+    space = re.sub(r"\W", "_", PurePath(editor.path).stem)
+    parameters = ", ".join(f"{a.name}: {a.kind}" for a in arguments)
+    plain = ", ".join(a.name for a in arguments)
+    return editor.newline.join(
+        line.replace("\t", editor.indent)
+        for line in (
+            # The tag keeps two equal calls apart, which a backend would merge.
+            f'@torch.library.custom_op("{space}::{operator}", mutates_args=(), '
+            "tags=(torch.Tag.nondeterministic_seeded,))",
+            f"def {operator}({parameters}) -> torch.Tensor:",
+            f"\treturn torch.tensor({call}, dtype=torch.{dtype})",
+            "",
+            "",
+            f"@{operator}.register_fake",
+            f"def _({plain}):",
+            f"\treturn torch.empty((), dtype=torch.{dtype})",
+            "",
+        )
+    )

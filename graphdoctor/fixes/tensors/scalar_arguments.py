@@ -1,0 +1,37 @@
+"""A tensor as ``alpha=`` or ``value=``, where torch takes a number: multiplied by hand."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.purity import called, is_torch_function
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+#: The argument that the number multiplies, counted with the tensor that a method is called of.
+_SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
+
+
+def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.add(x, y, alpha=t)`` becomes ``torch.add(x, y * t)``, ``x.addcmul(a, b, value=t)`` alike."""
+    call = hit.place if isinstance(hit.place, cst.Call) else next(
+        (n for n in editor.ancestors(hit.place) if isinstance(n, cst.Call)), None
+    )  # fmt: skip
+    if call is None or called(call).rstrip("_") not in _SCALED or any(a.star for a in call.args):
+        return Refusal("No number in this call multiplies one of its arguments.")
+    keyword, at = _SCALED[called(call).rstrip("_")]
+    at -= 0 if is_torch_function(call, editor) else 1
+    scale = next((a for a in call.args if a.keyword is not None and a.keyword.value == keyword), None)
+    if scale is None or len(call.args) <= at or call.args[at].keyword is not None:
+        return Refusal(f"`{keyword}` is not passed by name, behind the tensors.")
+    texts = []
+    for number, argument in enumerate(call.args):
+        label = f"{argument.keyword.value}=" if argument.keyword is not None else ""
+        text = label + editor.code(argument.value)
+        if number == at:
+            text = f"{tight(text)} * {tight(editor.code(scale.value))}"
+        if argument is not scale:
+            texts.append(text)
+    edit = editor.replace(call, f"{editor.code(call.func)}({', '.join(texts)})")
+    return FixPlan((edit,), "unsafe", "The product is rounded to the dtype of the tensors.")
