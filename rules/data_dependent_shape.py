@@ -19,8 +19,8 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
-from graphdoctor.fixes.tensors.least_squares import least_squares
 from graphdoctor.fixes.tensors.masks import reduce_masked
+from graphdoctor.fixes.tensors.other_forms import least_squares
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor

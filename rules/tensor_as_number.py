@@ -20,7 +20,7 @@ from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
-from graphdoctor.fixes.tensors.scalar_arguments import multiplied
+from graphdoctor.fixes.tensors.other_forms import multiplied
 from graphdoctor.static.domain.events import Convert, Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value

@@ -108,7 +108,7 @@ REWRITTEN = {
                   "    new, new_1 = g(picked(x), w=picked(w), low=-1)\n"),
     "mask_call_rows": (HEAD + "def g(x):\n    return torch.stack([r for r in x.unbind(-1)], -1).cos()\n\n\n" + F
                        + "    m = x[:, 0] > 0\n    y = x * 2\n    y[m] = g(x[m])\n    return y\n", "    new = g(picked(x))\n"),
-    "nonzero": (HEAD + F + "    return torch.nonzero(x > 0).sum()\n",
+    "nonzero": (HEAD + F + "    return torch.nonzero(x > 0).prod()\n",
                 "torch._dynamo.config.capture_dynamic_output_shape_ops = True"),
     "item_none": (HEAD + F + "    n = int((x[0] > 0).sum()) if x.numel() > 0 else 0\n    if n is None or isinstance(n, str):\n        return x\n"
                   "    try:\n        return x.new_zeros(n).sum() + x\n    except RuntimeError:\n        if n > 3:\n            raise ValueError from None\n"
@@ -395,7 +395,7 @@ REFUSED = {
                   "A while loop on tensor data has no plain rewrite; bound the loop, or use torch.while_loop."),
     "getframe": ("import sys\n" + HEAD + F + "    return x * sys._getframe(0).f_lineno\n",
                  "Line 7 must run under compile too."),
-    "numpy_random": ("import numpy as np\n" + HEAD + F + "    return x * np.random.beta(0.2, 0.2)\n",
+    "numpy_random": ("import numpy as np\n" + HEAD + F + "    return x * np.random.choice([0.2, 0.3])\n",
                      "Torch has another generator, so the numbers would change; draw with torch, or pass them in."),
     "opened_before": (HEAD + F + "    log = open('/dev/null')\n    with log:\n        return x * 2\n",
                       "`log` is read in line 7, which runs under compile too."),
@@ -412,7 +412,7 @@ REFUSED = {
     "stack": ("import contextlib\n" + HEAD + F + "    with contextlib.ExitStack() as stack:\n        y = x * 2\n"
               "        stack.enter_context(torch.no_grad())\n        return y * 2\n",
               "`stack` does more than enter contexts at the beginning of its block."),
-    "measured": (HEAD + F + "    return x * torch.cuda.memory_allocated()\n",
+    "measured": (HEAD + F + "    return x * torch.get_num_threads()\n",
                  "What is asked may change from call to call; ask in the code that calls the compiled function."),
     "deep_copy": ("import copy\n" + HEAD + F + "    return copy.deepcopy([x, [x]])[0]\n",
                   "What is copied holds more than tensors and numbers."),

@@ -33,9 +33,9 @@ _PYTHON_CALLS = words("all any callable hasattr isinstance issubclass len")
 
 @dataclass(frozen=True)
 class ReadNames:
-    """Names of a function that hold numbers read from tensors, which a rewrite makes tensors: the data of a hit."""
+    """Names that hold what was read from tensors, and which a rewrite makes tensors: the data of a hit."""
 
-    names: frozenset[str]
+    names: Mapping[str, Kind] = field(default_factory=dict)
     #: Expressions that are written in another way from now on.
     written: Mapping[cst.CSTNode, str] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class Types:
     def __init__(self, editor: Editor, hit: Hit) -> None:
         self.editor = editor
         self._known = _known(hit.event)
-        self._read = hit.data if isinstance(hit.data, ReadNames) else ReadNames(frozenset())
+        self._read = hit.data if isinstance(hit.data, ReadNames) else ReadNames()
 
     def value(self, node: cst.BaseExpression) -> Value:
         """What is known of ``node``."""
@@ -64,7 +64,7 @@ class Types:
             kinds = {self.kind(node.left), self.kind(node.right)}
             return None if None in kinds else ("bool" if kinds == {"bool"} else "tensor")
         if self.drawn(node) or self._is_read(node):
-            return "tensor"
+            return self._read.names.get(node.value, "tensor") if isinstance(node, cst.Name) else "tensor"
         value = self.value(node)
         if node in self._known and not self._compares(node):
             only_tensor(node, value, self.editor)

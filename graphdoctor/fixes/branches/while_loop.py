@@ -41,7 +41,7 @@ def loop_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if any(isinstance(n, cst.NamedExpr) for n in walk(found.node)):
         raise Refuse("the loop assigns inside an expression")
     counted = counters(found, editor)
-    hit = replace(hit, data=ReadNames(frozenset(counted)))
+    hit = replace(hit, data=ReadNames(dict.fromkeys(counted, "tensor")))
     text = Conditions(editor, hit).boolean(found.test)
     for call in calls(found.test):
         if not is_pure(call, editor):

@@ -65,7 +65,7 @@ class Flow:
         self.edits: list[Edit] = []
         #: Expressions that are written in another way, also in the tests of branches.
         self.written: dict[cst.CSTNode, str] = {}
-        self._names: set[str] = set()
+        self._names: dict[str, Kind] = {}
         #: The branches of chains that were rewritten as a whole.
         self._chained: set[cst.CSTNode] = set()
 
@@ -135,7 +135,7 @@ class Flow:
         if branch in self._chained:
             return
         plan: FixPlan | Refusal
-        hit = replace(self.hit, data=ReadNames(frozenset(self._names), self.written))
+        hit = replace(self.hit, data=ReadNames(dict(self._names), self.written))
         if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
             plan = assert_in_graph(branch, hit, self.editor)
         elif isinstance(branch, (cst.If, cst.IfExp, cst.Match)):
@@ -176,7 +176,7 @@ class Flow:
         if not is_output(dotted_name(call.func, self.editor)):
             return False
         outer = [n for n in self.editor.ancestors(node) if isinstance(n, cst.If)]
-        if not any(names(branch.test) & self._names for branch in outer):
+        if not any(names(branch.test) & set(self._names) for branch in outer):
             self._guarded(statement, node, text)
             return True
         # The branch is rewritten with its lines as they are.
@@ -299,7 +299,7 @@ class Flow:
 
     def _assigned(self, user: cst.Assign, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         self._replace(node, text)
-        for use in self._uses(user):
+        for use in self._uses(user, kind):
             self.follow(use, use.value, kind)
 
     def _element(self, user: cst.Element | cst.ListComp, node: cst.BaseExpression, text: str) -> None:
@@ -320,10 +320,10 @@ class Flow:
         if name.value not in self._names:
             self.sequence(bound[0].value)
 
-    def _uses(self, assign: cst.Assign) -> Sequence[cst.Name]:
+    def _uses(self, assign: cst.Assign, kind: Kind = "tensor") -> Sequence[cst.Name]:
         """The places that read the one name that ``assign`` binds."""
         found = uses(assign, self.editor)
-        self._names.add(self.editor.code(assign.targets[0].target))
+        self._names[self.editor.code(assign.targets[0].target)] = kind
         return found
 
     def _replace(self, node: cst.BaseExpression, text: str) -> None:

@@ -21,7 +21,6 @@ from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.indices import without_indices
-from graphdoctor.fixes.tensors.least_squares import least_squares
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
@@ -33,8 +32,8 @@ from graphdoctor.fixes.tensors.old_forms import (
     plain_variable,
     written_data,
 )
+from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
-from graphdoctor.fixes.tensors.scalar_arguments import multiplied
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value

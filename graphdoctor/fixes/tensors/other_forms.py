@@ -1,4 +1,4 @@
-"""A tensor as ``alpha=`` or ``value=``, where torch takes a number: multiplied by hand."""
+"""Calls of torch that end the graph, in another form of the same: tensors as ``alpha=``, least squares."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
+_PSEUDO_INVERSE = (
+    "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices."
+)
 
 
 def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -35,3 +38,17 @@ def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             texts.append(text)
     edit = editor.replace(call, f"{editor.code(call.func)}({', '.join(texts)})")
     return FixPlan((edit,), "unsafe", "The product is rounded to the dtype of the tensors.")
+
+
+def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.linalg.lstsq(a, b).solution`` becomes ``torch.linalg.pinv(a) @ b``."""
+    call = hit.place
+    read = editor.parent(call)
+    if not isinstance(call, cst.Call) or not isinstance(read, (cst.Attribute, cst.Subscript)):
+        return Refusal("More than the solution is kept, and how much there is of the rest depends on data.")
+    if editor.code(read).removeprefix(editor.code(call)) not in (".solution", "[0]"):
+        return Refusal("More than the solution is kept, and how much there is of the rest depends on data.")
+    if len(call.args) != 2 or any(a.keyword is not None or a.star for a in call.args):
+        return Refusal("The call says how the system is solved.")
+    text = f"(torch.linalg.pinv({editor.code(call.args[0].value)}) @ {editor.operand(call.args[1].value)})"
+    return FixPlan((*editor.torch_import(call), editor.replace(read, text)), "unsafe", _PSEUDO_INVERSE)
