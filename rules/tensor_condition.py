@@ -31,6 +31,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
+from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
@@ -583,7 +584,7 @@ def _short_circuited(event: Truth) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
         return first_fit(hit, editor, sort_in_graph)
-    plan = first_fit(hit, editor, read_once)
+    plan = first_fit(hit, editor, read_once, numbers_of_buffers)
     if isinstance(plan, FixPlan):
         return plan
     return first_fit(

@@ -14,12 +14,13 @@ that is pure and returns constants can be marked with `torch.compiler.assume_con
 
 from __future__ import annotations
 
-from graphdoctor.fixes.branches.choose import by_name
+from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
+from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
@@ -413,5 +414,8 @@ def _registers_hook(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    plan = first_fit(hit, editor, set_up_in_init)
+    if isinstance(plan, FixPlan):
+        return plan
     own = {"Variable": plain_variable, "random_": drawn_integers}
     return by_name(hit, editor, own, guard_host, hoist_constant, power, plain_module)

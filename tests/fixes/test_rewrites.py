@@ -324,6 +324,14 @@ MODULES = {
                     "        self.register_buffer('k', torch.tensor(3))\n\n    def forward(self, x):\n        a, b = torch.split(x, self.sizes.tolist())\n"
                     "        if self.k.item() > 2:\n            a = a[:, : self.k]\n        return a.sum() + b[:, self.keep].sum(-1)\n",
                     "b[:, self._keep_index].sum(-1)"),
+    "whole_numbers": ("        self.stride = nn.Buffer(torch.tensor(2), persistent=False)\n        self.size = nn.Buffer(torch.tensor(3), persistent=False)\n\n"
+                      "    def extra(self, x):\n        n = torch.ceil((x.shape[-1] - self.size) / self.stride + 1).to(torch.int64) - 1\n"
+                      "        return n * self.stride + self.size - x.shape[-1]\n\n    def forward(self, x):\n"
+                      "        return nn.functional.pad(x, (0, self.extra(x)))\n", "math.ceil((x.shape[-1] - self._size_number)"),
+    "hooks": ("        self.l = nn.Linear(8, 8)\n        self.seen = []\n        self.hooked = False\n\n    def keep(self, module, inputs, output):\n"
+              "        self.seen.append(output)\n\n    def hook(self):\n        self.l.register_forward_hook(self.keep)\n        self.hooked = True\n\n"
+              "    def forward(self, x):\n        self.seen.clear()\n        if not self.hooked:\n            self.hook()\n"
+              "        y = self.l(x)\n        return y + self.seen[0]\n", "        self.hook()\n\n    def keep"),
     "spare_expert": ("        self.w = nn.Parameter(torch.arange(192.0).reshape(24, 8) / 192)\n\n    def forward(self, x):\n"
                      "        mask = nn.functional.one_hot((x[:, :2] > 0.3).long(), 3 + 1).permute(2, 1, 0)\n"
                      "        hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n        out = torch.zeros_like(x)\n"

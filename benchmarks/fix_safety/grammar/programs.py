@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 
-from benchmarks.fix_safety.grammar import aimed, around, choices, forms, host, names, output
+from benchmarks.fix_safety.grammar import aimed, around, choices, forms, host, late_forms, names, output
 from benchmarks.fix_safety.grammar.draft import Draft
 from benchmarks.fix_safety.inputs import inputs_for
 from benchmarks.fix_safety.observe import observe
@@ -54,6 +54,7 @@ _PARTS: dict[Callable[[Draft], tuple[list[str], str]], int] = {
     names.ask_callable: 2,
     names.copied: 3,
     forms.form: 14,
+    late_forms.late_form: 14,
     host.host: 6,
     host.bar: 3,
     around.conversion: 2,

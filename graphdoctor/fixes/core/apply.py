@@ -10,8 +10,10 @@ from graphdoctor.model.findings import Edit, Finding, Owner
 from graphdoctor.model.labels import may_be_written
 from graphdoctor.source.text import LINE_END, line_starts
 
-#: Lines that two fixes may add at one place, in any order: they define names of their own.
-_DEFINES = re.compile(r"\s*(import |@torch\.library\.custom_op\(|self\.|_[A-Z0-9_]+ = )")
+#: Lines that two fixes may add at one place, in any order: each defines a name of its own.
+_DEFINES = re.compile(
+    r'\s*(import [\w.]+|@torch\.library\.custom_op\("\w+::\w+|self\.\w+ = |self\.register_buffer\("\w+|_[A-Z0-9_]+ = )'
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ def overlap(first: Edit, second: Edit) -> bool:
     if first.path != second.path or first == second:
         return False
     if first.start == first.end and second.start == second.end:
-        in_any_order = _DEFINES.match(first.text) and _DEFINES.match(second.text)
+        names = [_DEFINES.match(edit.text) for edit in (first, second)]
+        in_any_order = None not in names and len({found[1] for found in names if found is not None}) == 2
         return first.start == second.start and not in_any_order
     return first.start < second.end and second.start < first.end
 

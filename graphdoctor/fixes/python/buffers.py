@@ -6,6 +6,8 @@ does not know it, because a buffer is data.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function, root
@@ -20,6 +22,8 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
+#: What is kept: a tensor, a Python value, or a bool.
+Kind = Literal["index", "value", "flag"]
 #: Conversions of a buffer that give a Python value.
 _NUMBERS = frozenset({"bool", "float", "int", "item", "tolist"})
 _BUILTINS = frozenset({"bool", "float", "int"})
@@ -39,17 +43,17 @@ def read_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("This is no code of a module.")
     if any(isinstance(d.decorator, cst.Name) for d in function.decorators):
         raise Refuse("the code is no plain method")
-    read, value, is_tensor = _expression(hit, owner, editor)
-    name = editor.fresh(f"_{_label(read)}_{'index' if is_tensor else 'value'}")
+    read, value, kind = _expression(hit, owner, editor)
+    name = editor.fresh(f"_{_label(read)}_{kind}")
     line = f"self.{name} = {value}"
-    if is_tensor:
+    if kind == "index":
         line = f'self.register_buffer("{name}", {value}, persistent=False)'
     edits = (*editor.torch_import(read), at_end_of_init(owner, line, editor), editor.replace(read, f"self.{name}"))
     return FixPlan(edits, "unsafe", _REASON, known=("once",))
 
 
-def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, bool]:
-    """What is read of buffers around the hit, the code that computes it, and whether that is a tensor."""
+def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:
+    """What is read of buffers around the hit, the code that computes it, and what it gives."""
     place = hit.place
     if isinstance(place, cst.Subscript):
         return _mask(place, owner, editor)
@@ -68,13 +72,13 @@ def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.Base
     is_truth = isinstance(hit.event, Truth) or branch_of(read, editor) is not None
     numbers = [c for c in calls(read) if called(c) in _NUMBERS]
     if is_truth:
-        return read, f"bool({text})", False
+        return read, f"bool({text})", "flag"
     if isinstance(hit.event, Convert) and not numbers:
-        return read, f"{text}.tolist()", False
-    return read, text, not numbers
+        return read, f"{text}.tolist()", "value"
+    return read, text, "value" if numbers else "index"
 
 
-def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, bool]:
+def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:
     """The mask in ``x[:, self.keep]``: its indices select the same."""
     for element in place.slice:
         index = element.slice
@@ -83,7 +87,7 @@ def _mask(place: cst.Subscript, owner: cst.ClassDef, editor: Editor) -> tuple[cs
             continue
         if tensor.ndim != 1 or not _is_constant(index.value, owner, editor):
             raise Refuse("the mask depends on more than buffers that nothing changes")
-        return index.value, f"{editor.operand(index.value)}.nonzero().squeeze(1)", True
+        return index.value, f"{editor.operand(index.value)}.nonzero().squeeze(1)", "index"
     raise Refuse("no mask is among the indices")
 
 
@@ -100,18 +104,29 @@ def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) 
     read = {n.attr.value for n in own if n.value.value == "self"}  # type: ignore[attr-defined]
     loose = {n.value for n in walk(node) if isinstance(n, cst.Name) and n not in labels} - {"self"}
     functions = {root(c.func) for c in calls(node) if is_torch_function(c, editor) or called(c) in _BUILTINS}
-    return bool(read) and loose <= functions and all(_is_buffer(name, owner, editor) for name in read)
+    return bool(read) and loose <= functions and all(is_buffer(name, owner, editor) for name in read)
 
 
-def _is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
-    """Whether ``__init__`` registers the buffer ``name``, and nothing in the file writes to one of that name."""
-    registered = [
+def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether ``__init__`` makes the buffer ``name``, and nothing else in the file writes to one of that name."""
+    made: list[cst.CSTNode] = [
         c for c in calls(owner)
         if called(c) == "register_buffer" and c.args and editor.code(c.args[0].value).strip("\"'") == name
     ]  # fmt: skip
-    functions = [editor.function_of(c) for c in registered]
-    in_init = all(f is not None and f.name.value == "__init__" for f in functions)
-    return len(registered) == 1 and in_init and not any(True for _ in writes(name, editor))
+    made += [n for n in walk(owner) if isinstance(n, cst.Assign) and _makes_buffer(n, name, editor)]
+    written = [node for node, _ in writes(name, editor) if node not in made]
+    return len(made) == 1 and _in_init(made[0], editor) and all(_in_init(node, editor) for node in written)
+
+
+def _makes_buffer(node: cst.Assign, name: str, editor: Editor) -> bool:
+    """``self.name = nn.Buffer(...)``."""
+    is_target = [editor.code(t.target) for t in node.targets] == [f"self.{name}"]
+    return is_target and isinstance(node.value, cst.Call) and called(node.value) == "Buffer"
+
+
+def _in_init(node: cst.CSTNode, editor: Editor) -> bool:
+    function = editor.function_of(node)
+    return function is not None and function.name.value == "__init__"
 
 
 def _label(read: cst.BaseExpression) -> str:

@@ -43,7 +43,8 @@ def call_torch(
             frame.muted = True
         return _torch_module(qualname, args)
     if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
-        return Tensor("float", owned=True)
+        held = tensor_of(args[0]) if args and qualname == "torch.nn.Buffer" else None
+        return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
     if qualname in ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential") and args:
         inner = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
         return join(*(calls.apply(interpreter, node, option, args[1:], inner) for option in options(args[0])))

@@ -76,6 +76,8 @@ def test_overlap() -> None:
     assert overlap(a, edit((1, 2), (1, 9), "z"))
     assert overlap(edit((1, 1), (1, 1), "p"), edit((1, 1), (1, 1), "q"))
     assert not overlap(edit((1, 1), (1, 1), "p"), a)
+    assert not overlap(edit((1, 1), (1, 1), "_A = 1\n"), edit((1, 1), (1, 1), "_B = 2\n"))
+    assert overlap(edit((1, 1), (1, 1), "_A = 1\n"), edit((1, 1), (1, 1), "_A = 2\n"))
 
 
 def test_select_drops_the_later_of_two_overlapping_fixes() -> None:

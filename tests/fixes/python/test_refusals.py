@@ -22,6 +22,8 @@ from graphdoctor.fixes.python.layers import build_in_init, compile_too, layer_in
 from graphdoctor.fixes.python.model_settings import causal_loss
 from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.python.operators import number_as_operator
+from graphdoctor.fixes.python.setup_calls import set_up_in_init
+from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.python.wrappers import plain_iterable
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 
@@ -56,6 +58,17 @@ TABLE: list[Row] = [
     (read_once, KEEP + "        return x[(x > 0)]\n", (cst.Subscript, "x"), UNKNOWN,
      "The mask depends on more than buffers that nothing changes."),
     (read_once, KEEP + "        return x[0]\n", (cst.Subscript, "x"), UNKNOWN, "No mask is among the indices."),
+    (numbers_of_buffers, "return x.item()", CALL, UNKNOWN, "The class keeps no whole number in a buffer."),
+    (numbers_of_buffers, KEEP + "        return x.item()\n", (cst.Call, "item"), UNKNOWN, "The class keeps no whole number in a buffer."),
+    (numbers_of_buffers, INIT + "        self._n_number = 2\n        self.register_buffer('n', torch.tensor(2))\n" + FORWARD
+     + "        return x + self.n + int(x.sum())\n", (cst.Call, "int"), UNKNOWN,
+     "The class has an attribute of the name that the number would get."),
+    # What the first call sets up.
+    (set_up_in_init, "return g(x)", CALL, UNKNOWN, "This is no method that needs nothing but the module."),
+    (set_up_in_init, NET + "\n    def g(self):\n        print(1)\n", (cst.Call, "print"), UNKNOWN,
+     "It is not called behind one flag of the module."),
+    (set_up_in_init, NET + "\n    def g(self):\n        print(1)\n\n    def h(self):\n        if not self.ok:\n            self.g()\n",
+     (cst.Call, "print"), UNKNOWN, "`self.ok` is not unset in `__init__` and set once."),
     # Numbers that Python draws.
     (number_as_operator, "return g(x)", CALL, UNKNOWN, "This is no draw of one number, and no count of memory."),
     (number_as_operator, NUMPY + "    return x * np.random.beta(*x)\n", CALL, UNKNOWN, "The call gives more than one number."),

@@ -1,0 +1,82 @@
+"""Forms whose rewrite changes how often code runs, or what is computed: indices of masks, exits of loops, ``match`` on
+numbers, buffers that stay, draws that become operators, layers of a call."""
+
+from __future__ import annotations
+
+from benchmarks.fix_safety.grammar.draft import Draft
+
+_INDICES = (
+    ["y = x * len(torch.nonzero(x > {k}))"],
+    ["n = (x > {k}).nonzero().shape[0]", "y = x / max(n, 1)"],
+    ["y = x + torch.nonzero(x > {k}).float().sum()"],
+    ["y = (x, torch.argwhere(x > {k}).sum(0))"],
+    ["y = (x, (x.reshape(-1) > {k}).nonzero()[0])"],
+    ["rows = torch.where(x.reshape(-1) > {k})[0]", "y = (x, rows.max())"],
+    ["idx = (x.reshape(-1) > {k}).nonzero().squeeze(1)", "y = x.reshape(-1)[idx].sum()"],
+    ["idx = (x.reshape(-1) > {k}).nonzero(as_tuple=True)[0]", "y = x.reshape(-1)[idx].mean(0)"],
+    ["mask = x.reshape(-1) > {k}", "idx = mask.nonzero()[:, 0]", "y = x.reshape(-1) * 1", "y[idx] = 0.0"],
+    ["m = x.reshape(-1) > {k}", "idx = m.nonzero()[:, 0]", "m[:] = True", "y = x.reshape(-1) * 1", "y[idx] += 1"],
+    ["idx = torch.nonzero(x > {k})", "y = x", "if idx.numel() > 0:", "    y = x * 2"],
+    ["idx = torch.nonzero(x > {k})", "if len(idx) == 0:", "    {COUNTS}.append(1)", "y = x"],
+    ["y = (x, torch.add(x, x, alpha=x.sum()))"],
+    ["y = torch.linalg.lstsq(x.float().reshape(-1, 1), torch.ones(x.numel(), 1)).solution"],
+)
+_LOOPS = (
+    ["for i in range(4):", "    x = x * 0.5", "    if x.abs().max() < {k}:", "        break", "    x = x + 1", "y = x"],
+    [
+        "n = 0",
+        "for i in range(3):",
+        "    x = x + i",
+        "    n += 1",
+        "    if x.sum() > {k}:",
+        "        break",
+        "y = x * n",
+    ],
+    ["n = 0", "for i in range(3):", "    n += 1", "    if x.sum() > {k}:", "        break", "y = (x, n)"],
+    ["for i in range(3):", "    z = x * i", "    if z.sum() > {k}:", "        return z", "return x"],
+    ["for i in range({n}):", "    if x.sum() > {k}:", "        return x * i", "return x"],
+    ["for i in range(3):", "    x += 1", "    if x.sum() > {k}:", "        break", "y = x"],
+    ["i = 0", "while True:", "    x = x * 0.5", "    i += 1", "    if x.sum() < 1 or i > 5:", "        break", "y = x"],
+    ["i = 0", "while x.sum() > 1 and i < 4:", "    x = x - 1", "    i += 1", "y = (x, i)"],
+    ["while True:", "    x = x - 9", "    {COUNTS}.append(1)", "    if x.sum() < 1:", "        break", "y = x"],
+)
+_NUMBERS = (
+    ["k = int((x.sum() > {k}).item())", "match k:", "    case 0:", "        y = x", "    case _:", "        y = x + 1"],
+    ["match x.argmax().item():", "    case 0 | 1:", "        return x", "    case _:", "        return x * 2"],
+    [
+        "k = x.sum().item()",
+        "y = x",
+        "match k:",
+        "    case -1:",
+        "        y = x - 1",
+        "    case 2:",
+        "        y = x / 2",
+    ],
+    ["k = x.argmax().item()", "if k == 0:", "    y = x", "elif k == 1:", "    y = x + k", "else:", "    y = x - 1"],
+    ["try:", "    v = int(x.sum())", "except (ValueError, OverflowError):", "    v = 0", "y = x + v"],
+    ["try:", "    v = int(x.sum())", "except ValueError:", "    v = 0", "y = x + v"],
+)
+_DRAWS = (
+    ["y = x * random.choice([1, 2, 3])"],
+    ["y = x * random.choice((0.5, {n}))"],
+    ["y = x * random.gauss(0.0, 1.0)"],
+    ["p = random.betavariate(0.4, 0.4)", "y = p * x + (1 - p) * x.flip(0)"],
+    ["p = random.gauss(0.0, 1.0)", "y = (x, p)"],
+    ["p = random.gauss({n}, 1.0)", "y = x * p"],
+    ["y = x * np.random.beta(0.4, 0.4)"],
+)
+_OF_A_MODULE = (
+    ["lin = nn.Linear(3, 3)", "y = lin(x.float())"],
+    ["y = nn.Softmax(-1)(x.float())"],
+    ["y = x * {held}.sum().item()"],
+    ["y = x * 2 if {held}.sum() > {k} else x"],
+    ["y = x * len({held}.reshape(-1).tolist())"],
+    ["{held}.add_(1)", "y = x * {held}.sum().item()"],
+)
+_ALL = (*_INDICES, *_LOOPS, *_NUMBERS, *_DRAWS, *_OF_A_MODULE)
+
+
+def late_form(draft: Draft) -> tuple[list[str], str]:
+    """One of the forms."""
+    draft.features.add("indices, loops, match, draws, buffers")
+    return [draft.fill(line) for line in draft.pick(_ALL)], "y"
