@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
     from graphdoctor.dynamic.worker.optional_checks import Deeper
 
-#: Eager runs that a second mode is worth in time: two of them, each with a backward of twice its length.
+#: Eager runs that a second mode is worth in time: two of them, and two backwards of twice their length.
 _TRAIN_EAGER = 6
 
 
