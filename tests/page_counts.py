@@ -199,7 +199,7 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
         number = sum(finding["status"] == status for finding in findings) if data["dynamic"] else 0
         yield status, sum(map(int, _all(rf"([\d,]+) findings? {words}", gaps))), number
     events = {finding["events"] for finding in findings}
-    met = {int(number) for number in _all(r"removes a graph break \(met (\d+) times\)", page)}
+    met = {int(number) for number in _all(r"removes a graph break \((\d+) occurrences\)", page)}
     yield "met", met <= events, True
     heads = Counter(_all(r'<dt>Same cause</dt><dd><a href="#(.*?)"', page))
     first = r'class="place" href="#(f-[^"]*)">[^<]*</a>\s*<span class="effect">[^<]*?(\d+) more findings? ha'

@@ -107,7 +107,7 @@ def _effect(finding: Finding, ran: bool) -> str:
     if not finding.events:
         # Nothing broke there by default.
         return "lets fullgraph=True get past it"
-    breaks = "removes a graph break" + (f" (met {finding.events} times)" if finding.events > 1 else "")
+    breaks = "removes a graph break" + (f" ({finding.events} occurrences)" if finding.events > 1 else "")
     return f"{breaks} and lets {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
 
 

@@ -19,7 +19,7 @@ def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
 def test_effects_are_counted(rich: Diagnosis) -> None:
     printed, branch, library, recompile = first_actions(replace(rich, verification=None))
     assert branch.effect == "removes a graph break and lets Net.forward be compiled"
-    assert printed.effect == "removes a graph break (met 3 times); safe fix"
+    assert printed.effect == "removes a graph break (3 occurrences); safe fix"
     assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
     # A finding in a file of the library says which line calls it.
     place = replace(rich.findings[4].location, path="venv/lib/python3.11/site-packages/lib/core.py")

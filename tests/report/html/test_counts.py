@@ -50,6 +50,13 @@ def test_every_count_is_that_of_the_json(request: pytest.FixtureRequest, name: s
     assert len(rows) > 10
 
 
+def test_fixes_that_change_nothing_lead_to_what_does(experts: Diagnosis) -> None:
+    top = text(page.render(experts).partition('<ul class="numbers"')[0])
+    assert (
+        "2 fixes applied to a copy change nothing: 3 graphs, 1 graph break, fullgraph=True fails. What to do by" in top
+    )
+
+
 @pytest.mark.parametrize(
     ("place", "noticed"),
     [
