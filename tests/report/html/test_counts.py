@@ -80,6 +80,11 @@ def test_a_count_that_differs_is_noticed(measured: Diagnosis, place: tuple[str |
     assert noticed in {what for what, shown, expected in rows if shown != expected}
 
 
+def test_a_submodule_in_eager_is_not_compiled_with_its_caller(measured: Diagnosis) -> None:
+    rows = {row.split(" ")[0]: row for row in map(text, re.findall(r"<tr>.*?</tr>", page.render(measured), re.DOTALL))}
+    assert rows["first"].endswith("with its caller") and rows["second"].endswith("none")
+
+
 def test_operators_are_counted_in_one_way_only(measured: Diagnosis) -> None:
     assert measured.dynamic is not None
     assert not re.search(rf"\b{measured.dynamic[0].operators} operators\b", text(page.render(measured)))
