@@ -64,6 +64,10 @@ REWRITTEN = {
     "break_between": (HEAD + F + "    old = x\n    for i in range(6):\n        x = 0.5 * (x + 2 / (x.abs() + 1))\n"
                       "        if i > 1 and torch.norm(x - old) < 0.1:\n            break\n        old = x\n    return x + old\n",
                       "old = torch.where(done, old, x)"),
+    "made_in_loop": (HEAD + F + "    for i in range(4):\n        x = torch.tanh(x * 1.5)\n        y = x * i\n        if y.sum() > 3:\n            break\n    return y\n",
+                     "y = torch.where(done, y, x * i) if y is not None else x * i"),
+    "two_indices": (HEAD + F + "    pos = torch.where(x[:, 0] > 0)[0]\n    neg = torch.where(x[:, 0] <= 0)[0]\n    y = torch.zeros_like(x)\n"
+                    "    y[pos] = x[pos] * 2\n    y[neg] = x[neg] * 3\n    return y\n", "y.copy_(torch.where(neg_mask[..., None], x * 3, y))"),
     "return_in_loop": (HEAD + F + "    for i in range(4):\n        y = x * (i + 1)\n        if y.sum() > 3:\n            return y\n    return x\n",
                        "return x if early is None else torch.where(done, early, x)"),
     "match": (HEAD + F + "    k = int((x.sum() > 0).item())\n    match k:\n        case 0 | 2:\n            return x\n"
@@ -75,11 +79,11 @@ REWRITTEN = {
                     "torch.nonzero_static(mask, size=mask.numel(), fill_value=0).unbind(1)"),
     "indices_counted": (HEAD + F + "    n = len(torch.nonzero(x > 0))\n    return x.sum() / max(n, 1)\n", "n = torch.count_nonzero(x > 0)"),
     "indices_asked": (HEAD + F + "    idx = (x[:, 0] > 0).nonzero()\n    if idx.numel() > 0:\n        x = x + 1\n    return x\n",
-                      "x = torch.where(torch.count_nonzero(mask) > 0, x + 1, x)"),
+                      "x = torch.where(torch.count_nonzero(idx_mask) > 0, x + 1, x)"),
     "indices_first": (HEAD + F + "    first = (x[0] > -9).nonzero()[0]\n    return x[0].gather(0, first)\n",
                       "torch.nonzero_static((x[0] > -9), size=1)[0]"),
     "indices_select": (HEAD + F + "    idx = torch.where(x[:, 0] > 0)[0]\n    y = torch.zeros_like(x)\n    y[idx] = torch.relu(x[idx]) + 1\n"
-                       "    return y + x[idx].sum(0)\n", "y.copy_(torch.where(mask[..., None], torch.relu(x) + 1, y))"),
+                       "    return y + x[idx].sum(0)\n", "y.copy_(torch.where(idx_mask[..., None], torch.relu(x) + 1, y))"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

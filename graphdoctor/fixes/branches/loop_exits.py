@@ -10,7 +10,7 @@ from graphdoctor.fixes.analysis.conditions import Condition, Conditions
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
-from graphdoctor.fixes.branches.loops import keep, kept_steps, one_bool
+from graphdoctor.fixes.branches.loops import is_bound_before, keep, kept_steps, one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Edit
@@ -35,11 +35,7 @@ def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(leaves, cst.Return):
         edits = _returned(branch, leaves, loop, condition, lines, editor)
     else:
-        steps = kept_steps(lines, loop, editor, in_place=True)
-        done = editor.fresh("done")
-        first = f"{done} = {steps[0][0]}.new_zeros((), dtype=torch.bool){editor.newline}{editor.indent_of(loop)}"
-        kept = [keep(name, assign, done, "", editor) for name, assign in steps]
-        edits = (editor.insert_before(loop, first), *kept, _marked(branch, condition, (), done, editor))
+        edits = _left(branch, loop, condition, lines, editor)
     return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON, known=("zero_gradients",))
 
 
@@ -62,6 +58,20 @@ def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: s
     if condition.python:
         lines = [f"if {condition.python}:", *(f"\t{line}" for line in lines)]
     return editor.replace(branch, editor.lines(indent, *lines))
+
+
+def _left(
+    branch: cst.If, loop: cst.For, condition: Condition, lines: Sequence[cst.CSTNode], editor: Editor
+) -> tuple[Edit, ...]:
+    """No value changes any more once ``done`` is true; what only the loop makes, for code behind it, begins as None."""
+    steps = kept_steps(lines, loop, editor, leaves=True)
+    done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
+    made = [name for name, _ in steps if not is_bound_before(name, loop, editor)]
+    known = next((name for name, _ in steps if name not in made), None)
+    start = f"{known}.new_zeros((), dtype=torch.bool)" if known is not None else "torch.tensor(False)"
+    first = f"{done} = {start}{indent}" + "".join(f"{name} = None{indent}" for name in dict.fromkeys(made))
+    kept = [keep(name, step, done, f"{name} is not None" if name in made else "", editor) for name, step in steps]
+    return (editor.insert_before(loop, first), *kept, _marked(branch, condition, (), done, editor))
 
 
 def _returned(
@@ -95,4 +105,3 @@ def _check_assigns(line: cst.CSTNode, editor: Editor) -> None:
     target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
     if not isinstance(small, cst.Assign) or not isinstance(target, cst.Name):
         raise Refuse(f"line {editor.location(line).line} of the loop does more than assign a name")
-    branch_arms.check_calls(small.value, editor)

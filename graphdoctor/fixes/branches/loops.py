@@ -96,11 +96,12 @@ def _continues(branch: cst.If) -> bool:
 
 
 def kept_steps(
-    lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, in_place: bool = False
+    lines: Sequence[cst.CSTNode], loop: cst.For, editor: Editor, leaves: bool = False
 ) -> list[tuple[str, cst.Assign | cst.AugAssign]]:
     """The assignments of ``lines`` whose old value is kept: those of names that live on after a round.
 
-    With ``in_place`` also ``n += 1`` of a local name. Raises Refuse where it does not fit.
+    Where data ``leaves`` the loop, also ``n += 1`` of a local name, and names that only the loop makes. Raises Refuse
+    where it does not fit.
     """
     function = editor.function_of(loop)
     if function is None:
@@ -112,21 +113,28 @@ def kept_steps(
     for line in lines:
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
         target = small.targets[0].target if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
-        if in_place and isinstance(small, cst.AugAssign) and type(small.operator) in OPERATORS:
+        if leaves and isinstance(small, cst.AugAssign) and type(small.operator) in OPERATORS:
             target = small.target
         if not isinstance(small, (cst.Assign, cst.AugAssign)) or not isinstance(target, cst.Name):
             raise Refuse(f"line {editor.location(line).line} of the loop does more than assign a name")
-        bound = (n for n in editor.assignments(function, target.value) if n not in inside)
-        is_argument = target.value in parameters(function)
-        if is_argument and isinstance(small, cst.AugAssign):
+        if target.value in parameters(function) and isinstance(small, cst.AugAssign):
             raise Refuse(f"the loop changes the argument `{target.value}` in place")
-        if any(editor.location(n) < start for n in bound) or is_argument:
+        if is_bound_before(target.value, loop, editor) or (leaves and target.value in after):
             steps.append((target.value, small))
         elif target.value in after:
             raise Refuse(f"`{target.value}` has no value before the loop")
     if not steps:
         raise Refuse("nothing that the loop computes is kept")
     return steps
+
+
+def is_bound_before(name: str, loop: cst.For, editor: Editor) -> bool:
+    """Whether ``name`` is an argument, or has a value when the loop begins."""
+    function, inside = editor.function_of(loop), set(walk(loop))
+    if function is None or name in parameters(function):
+        return function is not None
+    start = editor.location(loop)
+    return any(n not in inside and editor.location(n) < start for n in editor.assignments(function, name))
 
 
 def _skip(

@@ -43,13 +43,19 @@ def original_lines(text: str, edits: Iterable[Edit]) -> tuple[int, ...]:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True when the two edits cannot both be made: they touch the same text, or insert different text at one place."""
+    """True when the two edits cannot both be made.
+
+    They touch the same text, insert different text at one place, or each define a name that the other defines too.
+    """
     if first.path != second.path or first == second:
         return False
     if first.start == first.end and second.start == second.end:
         names = [_DEFINES.match(edit.text) for edit in (first, second)]
-        in_any_order = None not in names and len({found[1] for found in names if found is not None}) == 2
-        return first.start == second.start and not in_any_order
+        defined = {found[1] for found in names if found is not None}
+        # Two definitions of one name, of which the later would hold for both; imports say the same.
+        if None not in names and len(defined) == 1:
+            return not first.text.lstrip().startswith("import ")
+        return first.start == second.start and None in names
     return first.start < second.end and second.start < first.end
 
 

@@ -261,6 +261,8 @@ def _mask_in_place(found: _Indices, has_selections: bool, edits: list[Edit], edi
     if isinstance(found.mask, cst.Name):
         edits.append(editor.delete(found.assign))
         return _named(found, edits, editor)
-    name = editor.fresh("mask")
+    target = found.assign.targets[0].target
+    start = target if isinstance(target, cst.Name) else target.elements[0].value  # type: ignore[attr-defined]
+    name = editor.fresh(f"{editor.code(start)}_mask")
     edits.append(editor.replace(found.assign, f"{name} = {editor.code(found.mask)}"))
     return name

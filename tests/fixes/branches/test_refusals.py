@@ -72,7 +72,7 @@ TABLE: list[Row] = [
      "torch.where does not fit: `ok` may also be a Python value, such as a bool, which a tensor cannot replace."),
     (run_all_rounds, "for k in x:\n    print(k)\n    if k.any():\n        break", IF, BOOL,
      "Line 6 of the loop does more than assign a name."),
-    (run_all_rounds, "for k in x:\n    z = k\n    if k.any():\n        break\nreturn z", IF, BOOL,
+    (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k\nreturn z", IF, BOOL,
      "`z` has no value before the loop."),
     (keep_looping, "for k in x:\n    if k.any():\n        continue\n    z = k", IF, BOOL,
      "Nothing that the loop computes is kept."),
