@@ -55,7 +55,7 @@ def _is_read(node: cst.CSTNode, owner: cst.ClassDef, editor: Editor) -> bool:
     known = tensor_of(editor.value(node))
     if function is None or function.name.value == "__init__" or known is None:
         return False
-    return known.dtype == "int" and known.ndim == 0 and is_buffer(node.attr.value, owner, editor)
+    return known.dtype == "int" and known.ndim in (0, None) and is_buffer(node.attr.value, owner, editor)
 
 
 def _rounded(call: cst.Call, editor: Editor) -> Sequence[Edit]:
