@@ -60,6 +60,7 @@ class Net(nn.Module):
         return x * self.position
 """,
     """\
+# torch >=2.13
 class Seen:
     batches = 0
 
@@ -69,6 +70,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch <2.15
 CALLS = 0
 
 
@@ -168,6 +170,21 @@ class Net(nn.Module):
         return x * 2
 """,
     """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.end = 16
+
+    def forward(self, x):
+        while x.shape[1] > self.end:
+            self.end *= 2
+        return x * torch.arange(self.end)[: x.shape[1]]
+""",
+    """\
 LAST = None
 
 
@@ -188,6 +205,8 @@ def f(x):
 
 def check_setattr(event: SetAttr) -> Hit | None:
     if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event) or stays_eager(event):
+        return None
+    if _grows_until_enough(event):
         return None
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
@@ -228,6 +247,17 @@ def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
     """Whether what ``statement`` assigns is made from what ``target`` held."""
     assigned = [s.value for s in statement.body if isinstance(s, cst.Assign)]
     return any(node.deep_equals(target) for value in assigned for node in walk(value))
+
+
+def _grows_until_enough(event: SetAttr) -> bool:
+    """Whether a loop goes on until the number suffices: it does for most calls."""
+    function = function_named(event)
+    loops = [node for node in walk(function.body) if isinstance(node, cst.While)] if function is not None else []
+    return any(
+        any(node is event.site.statement for node in walk(loop.body))
+        and any(node.deep_equals(event.node) for node in walk(loop.test))
+        for loop in loops
+    )
 
 
 def _begins_anew(event: SetAttr) -> bool:

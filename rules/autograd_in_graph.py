@@ -140,6 +140,7 @@ class Net(nn.Module):
         return self.lin(x)
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -153,6 +154,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -193,6 +195,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
     """\
+# torch >=2.13
 import torch
 import torch.nn as nn
 
@@ -272,6 +275,7 @@ def f(x):
         return x * 2
 """,
     """\
+# torch >=2.13
 import torch
 
 

@@ -63,6 +63,7 @@ def f(x):
     return x.log()
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -71,6 +72,7 @@ def f(x):
     return x.log()
 """,
     """\
+# torch >=2.13
 import torch
 
 

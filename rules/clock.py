@@ -45,6 +45,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 import datetime
 
 

@@ -76,6 +76,7 @@ def f(x):
 """,
     GROUP
     + """\
+# torch >=2.13
 
 import torch.distributed.nn
 
@@ -106,6 +107,7 @@ def f(x):
 """,
     GROUP
     + """\
+# torch >=2.9
 
 
 def f(x):

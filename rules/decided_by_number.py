@@ -48,6 +48,7 @@ def f(x):
     return x
 """,
     """\
+# torch >=2.13
 def f(x):
     for n in x[0].long().tolist():  # GB0033
         for _ in range(n):  # flagged
@@ -55,6 +56,7 @@ def f(x):
     return x
 """,
     """\
+# torch >=2.13
 def f(x):
     lengths = [n + 1 for n in x.long().sum(1).tolist()]  # GB0033
     return x * len(set(lengths))  # flagged

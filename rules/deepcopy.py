@@ -104,6 +104,7 @@ def f(x):
     return y * 2
 """,
     """\
+# torch >=2.13
 import copy
 
 
@@ -127,6 +128,7 @@ class Net(nn.Module):
         return self.twin(x)
 """,
     """\
+# torch >=2.9
 import dataclasses
 
 import torch
@@ -141,6 +143,7 @@ def f(x):
     return dataclasses.replace(Output(x), logits=x * 2).logits
 """,
     """\
+# torch >=2.13
 import dataclasses
 
 

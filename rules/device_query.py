@@ -61,6 +61,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch <2.15
 import torch
 
 
@@ -132,6 +133,7 @@ def f(x):
     return x * torch.finfo(x.dtype).eps + torch.iinfo(torch.int8).max
 """,
     """\
+# torch >=2.9
 import torch
 
 

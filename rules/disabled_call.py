@@ -73,6 +73,7 @@ def f(x):
     return y + 1
 """,
     """\
+# torch >=2.13
 import torch
 import torch.nn as nn
 

@@ -170,7 +170,7 @@ def _compiled_call(step: Operation) -> Operation | None:
 
 def _touches(earlier: Operation, step: Operation) -> bool:
     """Whether ``earlier`` called the same object, or handed it to a function that may have and was not followed."""
-    if earlier.followed:
+    if earlier.followed or earlier.name == "functools.partial":
         return False
     number = step.receiver.number if step.receiver is not None else 0
     arguments = (*earlier.args, *earlier.kwargs.values(), *(item for arg in earlier.args for item in arg.items))

@@ -68,6 +68,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     class Output:  # GB8977
         pass
@@ -75,6 +76,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     try:
         import no_such_attention  # GB0069
@@ -83,12 +85,14 @@ def f(x):
     return x * 2
 """,
     """\
+# torch <2.15
 def f(x):
     if callable(x.relu):  # GB0059
         return x.relu()
     return x
 """,
     """\
+# torch >=2.9
 import inspect
 
 
@@ -117,6 +121,7 @@ def f(x):
     return x * math.pi
 """,
     """\
+# torch >=2.13
 import importlib.util
 
 
@@ -145,6 +150,7 @@ def f(x):
     return Output(x * 2).value
 """,
     """\
+# torch >=2.9
 import inspect
 
 
@@ -158,6 +164,7 @@ def f(x):
     return x
 """,
     """\
+# torch >=2.13
 def f(x):
     names = locals()
     return x * len(names) if hasattr(x, "relu") and isinstance(x, object) else x

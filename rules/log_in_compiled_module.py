@@ -124,8 +124,15 @@ def _is_lightning(kind: Class) -> bool:
 
 
 def _logs(kind: Class, name: str) -> bool:
-    method = kind.method(name)
-    if method is None or not isinstance(method.node, cst.FunctionDef):
-        return False
-    called = (dotted(n.func) for n in walk(method.module.body(method.node)) if isinstance(n, cst.Call))
-    return any(each in ("self.log", "self.log_dict") for each in called)
+    """Whether a method logs, or another one of the module that it calls."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        method = kind.method(waiting.pop())
+        if method is None or not isinstance(method.node, cst.FunctionDef) or method.qualname in seen:
+            continue
+        seen.add(method.qualname)
+        called = {dotted(n.func) for n in walk(method.module.body(method.node)) if isinstance(n, cst.Call)}
+        if called & {"self.log", "self.log_dict"}:
+            return True
+        waiting += [each.removeprefix("self.") for each in called if each.startswith("self.")]
+    return False

@@ -36,6 +36,7 @@ CLASSES = frozenset((
 
 BREAKS = (
     """\
+# torch >=2.9
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -54,6 +55,7 @@ def graphdoctor_target():
 
 CLEAN = (
     """\
+# torch >=2.9
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -70,6 +72,7 @@ def graphdoctor_target():
     return f, (torch.zeros(1, 4, dtype=torch.long),)
 """,
     """\
+# torch >=2.9
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 from transformers.loss.loss_utils import ForCausalLMLoss
@@ -87,6 +90,7 @@ def graphdoctor_target():
     return f, (torch.zeros(1, 4, dtype=torch.long),)
 """,
     """\
+# torch >=2.9
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 

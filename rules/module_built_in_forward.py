@@ -53,6 +53,7 @@ class Net(nn.Module):
         return lin(x)
 """,
     """\
+# torch >=2.9
 import torch
 import torch.nn as nn
 
@@ -155,6 +156,7 @@ class Net(nn.Module):
         return x * self.scale
 """,
     """\
+# torch >=2.13
 import torch.nn as nn
 
 

@@ -29,6 +29,7 @@ TORCH = ">=2.6"
 
 BREAKS = (
     """\
+# torch >=2.13
 import torch
 
 
@@ -42,6 +43,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8),)
 """,
     """\
+# torch >=2.13
 import torch
 
 

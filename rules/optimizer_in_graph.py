@@ -57,6 +57,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8),)
 """,
     """\
+# torch >=2.9
 import torch
 
 weight = torch.nn.Parameter(torch.ones(8))
@@ -79,6 +80,7 @@ def f(x):
     return x * weight
 """,
     """\
+# torch >=2.9
 import torch
 
 weight = torch.nn.Parameter(torch.ones(8))
@@ -146,6 +148,7 @@ def f(x):
     return F.mse_loss(model(x), x)
 """,
     """\
+# torch >=2.13
 import torch
 
 model = torch.nn.Linear(8, 8)

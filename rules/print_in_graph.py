@@ -56,6 +56,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     try:
         scale = {"a": 1}["b"]
@@ -97,6 +98,7 @@ def f(x):
     return h * 2
 """,
     """\
+# torch >=2.13
 import torch
 
 

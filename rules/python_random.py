@@ -46,6 +46,7 @@ SHAPE_ONLY = ("rand", "randn", "random", "random_sample", "standard_normal")
 
 BREAKS = (
     """\
+# torch >=2.13
 import random
 
 import torch.nn as nn
@@ -115,6 +116,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 import random
 
 
@@ -124,6 +126,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 import random
 
 

@@ -36,6 +36,7 @@ SAME = ("to", "contiguous", "cpu", "cuda", "type_as")
 
 BREAKS = (
     """\
+# torch >=2.13
 import torch
 import torch.nn as nn
 
@@ -50,6 +51,7 @@ class Net(nn.Module):
         return x + self.table
 """,
     """\
+# torch >=2.13
 import torch
 from torch.nn import Buffer, Module
 

@@ -38,6 +38,7 @@ ATTRIBUTES = ("num_layers", "hidden_size", "input_size", "bidirectional", "batch
 
 BREAKS = (
     """\
+# torch >=2.13
 import torch.nn as nn
 
 
@@ -51,6 +52,7 @@ class Net(nn.Module):
         return y * 2
 """,
     """\
+# torch >=2.13
 import torch.nn as nn
 
 
@@ -76,6 +78,7 @@ class Net(nn.Module):
         return self.layers[1](x)[0]  # GB0014
 """,
     """\
+# torch >=2.13
 import torch.nn as nn
 
 

@@ -55,6 +55,7 @@ SPARSE = (
 
 BREAKS = (
     """\
+# torch >=2.13
 def f(x):
     sparse = x.to_sparse()  # GB0277
     return sparse.to_dense()  # GB0015
@@ -71,6 +72,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8), torch.eye(4).to_sparse())
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -109,11 +111,13 @@ def f(x):
     return y
 """,
     """\
+# torch <2.15
 def f(x):
     y = x.to_mkldnn()  # GB0087
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     x.share_memory_()  # GB0117
     return x * 2

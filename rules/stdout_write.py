@@ -94,6 +94,7 @@ def f(x):
     return x * 2 if sys.platform == "linux" else x
 """,
     """\
+# torch >=2.13
 import traceback
 
 

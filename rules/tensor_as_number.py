@@ -57,6 +57,7 @@ def f(x):
     return first.sum() + second.sum() + x.narrow(-1, count, x.size(-1) - count).sum()  # GB0033
 """,
     """\
+# torch >=2.13
 def f(x):
     length = (x[0] > 1).sum()
     return x[:, :length]  # GB0124
@@ -80,6 +81,7 @@ def f(x):
     return x.topk(k, dim=-1).values  # GB0033
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -126,6 +128,7 @@ def f(x):
     return x[torch.arange(4)[1]]  # GB0033
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -221,6 +224,7 @@ def f(x):
     return F.pad(x, (0, x.shape[1] % 3))
 """,
     """\
+# torch >=2.13
 import torch
 
 

@@ -62,6 +62,7 @@ def f(x):
     return x.log()
 """,
     """\
+# torch <2.15
 import torch
 
 
@@ -78,6 +79,7 @@ def f(x):
     return x.log()
 """,
     """\
+# torch >=2.13
 def f(x):
     assert (x > 0).all(), ("must be", "positive")  # raises
     return x.log()

@@ -121,6 +121,7 @@ def f(x):
     return x * 2 if x.mean() > 1 else x  # GB0170
 """,
     """\
+# torch >=2.13
 def f(x):
     ok = (x.mean() > 0) and (x.std() < 5)  # GB0170
     return x * ok
@@ -131,6 +132,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     return sum([row for row in x if row.mean() > 0])  # GB0170
 """,
@@ -244,6 +246,7 @@ def f(x):
     return rows[0]
 """,
     """\
+# torch >=2.9
 from collections import namedtuple
 
 Point = namedtuple("Point", "x y")
@@ -295,6 +298,7 @@ def f(x):
     return x
 """,
     """\
+# torch >=2.13
 import torch
 
 

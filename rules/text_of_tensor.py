@@ -39,26 +39,31 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = "mean %s" % x.mean()  # GB0208
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = "mean %d" % x.mean()  # GB0033
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = f"{x!r}"  # GB0569
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = f"{x=}"  # GB0569
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = f"{x!s}"  # GB0059
     return x * 2
@@ -80,6 +85,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = f"mean {x.mean()}"
     longer = text + "!"  # GB3934
@@ -92,12 +98,14 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = "mean {}".format(x.mean())
     same = text == "mean"  # GB9648
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     number = hash(x)
     return x + number  # GB0055
@@ -174,6 +182,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     number = hash(x)
     return x * 2

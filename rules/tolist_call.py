@@ -36,11 +36,13 @@ def f(x):
     return x + first
 """,
     """\
+# torch >=2.13
 def f(x):
     column = x.argmax(-1).tolist()[0]  # GB0033
     return x + column
 """,
     """\
+# torch >=2.13
 import torch
 
 

@@ -101,6 +101,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.9
 import torch
 import torch._dynamo
 
@@ -137,6 +138,7 @@ def f(x):
 """,
     # Taken out by torch.compile itself; a mode of gpt-fast; what vLLM sets.
     """\
+# torch >=2.9
 import torch
 import torch._inductor.config
 

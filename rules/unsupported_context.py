@@ -53,6 +53,7 @@ BY_HAND = frozenset((
 
 BREAKS = (
     """\
+# torch >=2.13
 import threading
 
 lock = threading.Lock()
@@ -63,6 +64,7 @@ def f(x):
         return x * 2
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -124,6 +126,7 @@ def f(x):
     return y
 """,
     """\
+# torch >=2.13
 import functools
 
 import torch
@@ -143,6 +146,7 @@ def graphdoctor_target():
     return Net(), (torch.rand(8),)
 """,
     """\
+# torch >=2.13
 import contextlib
 
 import torch
@@ -208,6 +212,7 @@ def f(x):
     return x + ones
 """,
     """\
+# torch >=2.13
 import contextlib
 
 
@@ -261,6 +266,7 @@ class Net(nn.Module):
         return x * self.scale
 """,
     """\
+# torch >=2.13
 import contextlib
 
 
@@ -269,6 +275,7 @@ def f(x):
         return x * 2
 """,
     """\
+# torch >=2.9
 import contextlib
 
 

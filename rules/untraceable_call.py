@@ -139,6 +139,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch <2.15
 def f(x):
     return pow(x, 2)  # GB0059
 """,
@@ -161,6 +162,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.9
 def f(x):
     return x.clone().random_(0, 3)  # GB0107
 """,
@@ -177,6 +179,7 @@ def f(x):
     return torch.cov(x)  # GB0033
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -184,6 +187,7 @@ def f(x):
     return x * torch.nn.init.trunc_normal_(torch.empty(8))  # GB0124
 """,
     """\
+# torch <2.15
 import torch
 
 
@@ -254,6 +258,7 @@ def f(x):
     return x**2 + pow(2, 3)
 """,
     """\
+# torch >=2.13
 import re
 import struct
 import textwrap
@@ -264,6 +269,7 @@ def f(x):
     return x * 2 if re.match("a", "b") else x
 """,
     """\
+# torch >=2.13
 import fractions
 import itertools
 import operator
@@ -274,6 +280,7 @@ def f(x):
     return operator.mul(x, len(pairs)) * float(fractions.Fraction(1, 2))
 """,
     """\
+# torch >=2.9
 import collections
 
 
@@ -313,6 +320,7 @@ def f(x):
     return torch.bucketize(x, torch.tensor([0.5, 1.0]))
 """,
     """\
+# torch >=2.9
 from packaging import version
 
 import torch
@@ -329,6 +337,7 @@ def f(x):
     return x * hashlib["md5"]
 """,
     """\
+# torch >=2.9
 import statistics
 import sys
 
@@ -369,6 +378,7 @@ def f(x):
     return torch.nn.init.normal_(torch.empty(8)) + torch.nn.init.xavier_uniform_(torch.empty(4, 8)) + x
 """,
     """\
+# torch >=2.9
 import heapq
 
 

@@ -1,7 +1,8 @@
 """The examples of a rule as complete programs, and what their marks say of them.
 
 A line that breaks ends in a comment with its ids, one on which the call itself fails in ``# raises``. Where a rule does
-not flag just the lines that break, those that it flags end in ``flagged``.
+not flag just the lines that break, those that it flags end in ``flagged``. An example that does so on some versions of
+torch only has a line with them: ``# torch >=2.13``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import graphdoctor.rules
 
+_RANGE = re.compile(r"^# torch (\S+)$", re.MULTILINE)
 _MARK = re.compile(r"#(( GB\d{4})+( flagged)?| raises| flagged)$")
 
 #: Makes an example, which defines ``f`` or ``Net``, a complete program: compiled for one positive 4 x 8 input.
@@ -46,6 +48,12 @@ def complete(source: str) -> str:
     if "def graphdoctor_target" in source:
         return source
     return source + _TARGET.format(target="Net().eval()" if "class Net" in source else "f")
+
+
+def holds_on(rule: ModuleType, source: str) -> str:
+    """The versions of torch that an example says it holds on: its own, else those of its rule."""
+    own = _RANGE.search(source)
+    return own[1] if own is not None else str(rule.TORCH)
 
 
 def marks(source: str) -> dict[int, list[str]]:

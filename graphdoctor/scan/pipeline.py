@@ -27,7 +27,7 @@ from graphdoctor.scan.steps.run import Advised, Ran, advise, complete, external,
 from graphdoctor.scan.steps.verify import Verified, verify
 from graphdoctor.scan.steps.write import write
 from graphdoctor.source.code_host import code_url
-from graphdoctor.target_torch.tested import newer_than_tested
+from graphdoctor.target_torch.tested import beside_tested
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def _ranked(plan: Plan, findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _notes(plan: Plan, results: Results) -> tuple[str, ...]:
     """What the user has to know about the scan itself, a line each, in the order of the steps."""
-    newer = newer_than_tested(results.completed.environment.get("torch"))
+    beside = beside_tested(plan.static.rules.asked_torch or results.completed.environment.get("torch"))
     return (
-        *((newer,) if newer is not None else ()),
+        *((beside,) if beside is not None else ()),
         *plan.static.rules.notes,
         *results.ran.notes,
         *nothing_checked(results.analysed.static, plan.selection, plan.static.rules),

@@ -68,6 +68,11 @@ class LazyRuleSet:
         return ruleset(self._settings)
 
     @property
+    def asked_torch(self) -> str | None:
+        """The torch version that the settings ask for."""
+        return self._settings.target_torch
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Lines for the user on rule files that are not used. Only rules of the project may have any, and be loaded."""
         return self.loaded.problems if self._settings.rules else refusal(self._settings)

@@ -1,4 +1,4 @@
-"""The newest torch on which the examples of the rules were run, and what to say of a newer one."""
+"""The versions of torch on which the examples of the rules were run, and what to say of other ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ import re
 #: Major and minor version; ``benchmarks/results/rule_versions.json`` has the result.
 TESTED = (2, 15)
 
+#: The version that the rules describe; docs/versions.md says what differs on older ones.
+WRITTEN_FOR = (2, 13)
 
-def newer_than_tested(version: str | None) -> str | None:
-    """A sentence for a ``version`` such as "2.16.0+cu130" that is newer than TESTED; None for others."""
+
+def beside_tested(version: str | None) -> str | None:
+    """A sentence for a ``version`` such as "2.16.0+cu130" that the rules do not quite describe; None for others."""
     found = re.match(r"(\d+)\.(\d+)", version or "")
-    if found is None or (int(found[1]), int(found[2])) <= TESTED:
-        return None
-    newest = ".".join(map(str, TESTED))
-    return f"torch {version} is newer than {newest}, the newest that the rules were tested on: some may be out of date"
+    numbers = (int(found[1]), int(found[2])) if found is not None else WRITTEN_FOR
+    newest, described = (".".join(map(str, each)) for each in (TESTED, WRITTEN_FOR))
+    if numbers > TESTED:
+        return (
+            f"torch {version} is newer than {newest}, the newest that the rules were tested on: some may be out of date"
+        )
+    if numbers < WRITTEN_FOR:
+        return f"the rules describe torch {described}: torch {version} breaks at some places more, and not at others"
+    return None

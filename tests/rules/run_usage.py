@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import torch
 import torch.distributed as dist
 import usage_guides  # noqa: F401
 from torch import nn
+from torch._dynamo.utils import counters
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -264,6 +266,23 @@ def gd621_stance() -> list[str]:
 
 
 @claim
+def gd623_first_call() -> list[int]:
+    """The graphs compiled between the readings of a clock: in a helper that times a call, and in one that warms up."""
+
+    def measured(call: Callable[[], Any], warm: int) -> int:
+        for _ in range(warm):
+            call()
+        before = counters["stats"]["unique_graphs"]
+        call()
+        return int(counters["stats"]["unique_graphs"] - before)
+
+    found: list[int] = []
+    for warm in (0, 1):
+        graphs(lambda warm=warm: found.append(measured(partial(compiled(Net()), X), warm)))
+    return found
+
+
+@claim
 def gd625_lengths() -> list[Any]:
     def run(**options: Any) -> None:
         model = compiled(Net(), **options)
@@ -292,7 +311,9 @@ def gd626_log_in_lightning() -> list[str]:
 
     class Loud(Quiet):
         def training_step(self, batch: torch.Tensor, batch_idx: int) -> torch.Tensor:
-            loss = super().training_step(batch, batch_idx)
+            return self.report(super().training_step(batch, batch_idx))
+
+        def report(self, loss: torch.Tensor) -> torch.Tensor:
             self.log("loss", loss)
             return loss
 

@@ -12,7 +12,7 @@ from graphdoctor.lint.engine import analyse
 MARK = re.compile(r"# (GD\d{3})$")
 
 
-@pytest.mark.parametrize("name", ["accelerated", "captioning", "careful", "classes", "parallel"])
+@pytest.mark.parametrize("name", ["accelerated", "captioning", "careful", "classes", "parallel", "two_away"])
 def test_the_planted_mistakes_are_found_and_nothing_else(name: str) -> None:
     file = Path(__file__).with_name("planted") / f"{name}.py"
     marks = [(n, found[1]) for n, line in enumerate(file.read_text().splitlines(), 1) if (found := MARK.search(line))]

@@ -53,6 +53,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd626_log_in_lightning", ["InternalTorchDynamoError", ""]),
         ("gd627_logs", ["ValueError", "", "TypeError", "ValueError", "ValueError"]),
         ("gd701_numbers", [8, 2]),
+        ("gd623_first_call", [1, 0]),
         ("gd625_lengths", [8, "FailOnRecompileLimitHit", 2]),
     ],
 )

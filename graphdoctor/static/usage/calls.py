@@ -98,6 +98,8 @@ class Calls(BuiltinCalls):
             args, kwargs, callee = (*partial.args, *args), {**partial.kwargs, **kwargs}, partial.target
             if callee.name or isinstance(callee.code, (Function, Class)):
                 name, receiver = callee.name or name, None
+            else:
+                receiver = callee
         waiting = receiver.find("torch.compile") if receiver is not None and name == ".__call__" else None
         if waiting is not None and waiting.argument(0, "model") is None and args:
             # torch.compile(mode=...)(model)

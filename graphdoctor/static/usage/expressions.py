@@ -25,6 +25,12 @@ from graphdoctor.syntax.walk import children, walk
 
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
+#: A loop over so many objects that are spelled out is walked object by object.
+ONE_BY_ONE = 4
+
+#: More steps than a file has: what was done when a module was imported is before all of them.
+_LONG_AGO = 1_000_000
+
 CLOCKS = frozenset((
     "time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns", "timeit.default_timer",
 ))  # fmt: skip
@@ -42,6 +48,8 @@ class Expressions:
         self._steps = 0
         #: How many steps there were when the run began.
         self._since = 0
+        #: Whether what a module does when it is imported is looked up now.
+        self.importing = False
 
     def call(self, node: cst.Call) -> TrackedObject:
         """What a call gives."""
@@ -89,10 +97,8 @@ class Expressions:
         self._steps += 1
         frame = self.frame
         sometimes = bool(frame.loops) and len(frame.path) > frame.outside
-        keywords = kwargs or {}
-        return Operation(
-            name, node, frame.path, receiver, args, keywords, frame.loops, sometimes, self._steps, followed
-        )
+        order = self._steps - _LONG_AGO if self.importing else self._steps
+        return Operation(name, node, frame.path, receiver, args, kwargs or {}, frame.loops, sometimes, order, followed)
 
     def emit(self, kind: type[Event], node: cst.CSTNode, **fields: object) -> None:
         """Keep an event at ``node``, unless it is in a module that is only imported."""
@@ -133,12 +139,11 @@ class Expressions:
         if isinstance(node, cst.Subscript):
             return self._element(node)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            self._comprehend(node.for_in)
-            return TrackedObject(node, items=(self.evaluate(node.elt),), number=self.new_number())
+            items = self._rounds(node.for_in, node.elt)
+            return TrackedObject(node, items=items, number=self.new_number())
         if isinstance(node, cst.DictComp):
-            self._comprehend(node.for_in)
-            self.evaluate(node.key)
-            return TrackedObject(node, items=(self.evaluate(node.value),), number=self.new_number())
+            items = self._rounds(node.for_in, node.value, node.key)
+            return TrackedObject(node, items=items, number=self.new_number())
         if isinstance(node, cst.Lambda):
             return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
         return self._operation(node)
@@ -304,9 +309,23 @@ class Expressions:
             literal = value.evaluated_value
         return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
 
-    def _comprehend(self, loop: cst.CompFor) -> None:
-        iterated = self.evaluate(loop.iter)
-        elements = self.elements(iterated)
+    def _rounds(
+        self, loop: cst.CompFor, made: cst.BaseExpression, *others: cst.BaseExpression
+    ) -> tuple[TrackedObject, ...]:
+        """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
+        elements = self.elements(self.evaluate(loop.iter))
+        if not 0 < len(elements) <= ONE_BY_ONE:
+            elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
+        items = []
+        for element in elements:
+            self._comprehend(loop, element)
+            for other in others:
+                self.evaluate(other)
+            items.append(self.evaluate(made))
+        return tuple(items)
+
+    def _comprehend(self, loop: cst.CompFor, element: TrackedObject | None = None) -> None:
+        elements = (element,) if element is not None else self.elements(self.evaluate(loop.iter))
         self.assign(loop.target, elements[0] if elements else TrackedObject(loop.target, number=self.new_number()))
         for test in loop.ifs:
             self.visit(test)

@@ -145,9 +145,9 @@ class Script(Statements):
         if key in self._looking:
             return None
         self._looking.add(key)
-        frame, events, log = self.frame, self.events, self.log
+        frame, events, log, importing = self.frame, self.events, self.log, self.importing
         # What an imported module does by itself is reported when it is scanned.
-        self.events, self.log = [], []
+        self.events, self.log, self.importing = [], [], True
         try:
             scope = self._scopes.setdefault(key[0], 0) or self.new_number()
             self._scopes[key[0]] = scope
@@ -164,7 +164,7 @@ class Script(Statements):
                 found = found or (self._global(other, name) if other is not None else None)
             return found
         finally:
-            self.frame, self.events, self.log = frame, events, log
+            self.frame, self.events, self.log, self.importing = frame, events, log, importing
             self._looking.discard(key)
 
     def _bindings(self, source: SourceModule) -> Bindings:

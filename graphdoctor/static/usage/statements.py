@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
 from graphdoctor.static.usage.events import Setting, Store, TrackedObject
+from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.state import merge
 
 #: What the settings of torch that rules know begin with.
@@ -15,9 +16,6 @@ _CONFIG = ("torch._dynamo.config.", "torch._inductor.config.", "torch._functorch
 
 #: Context managers that take the errors of what stands in them.
 _TAKES_ERRORS = ("contextlib.suppress", "pytest.raises", "suppress")
-
-#: A loop over so many objects that are spelled out is walked object by object.
-_ONE_BY_ONE = 4
 
 
 class Statements(Conditions):
@@ -117,7 +115,7 @@ class Statements(Conditions):
     def _for(self, node: cst.For) -> None:
         iterated = self.evaluate(node.iter)
         elements = self.elements(iterated)
-        if 0 < len(elements) <= _ONE_BY_ONE and not isinstance(iterated.node, (cst.ListComp, cst.GeneratorExp)):
+        if 0 < len(elements) <= ONE_BY_ONE and not isinstance(iterated.node, (cst.ListComp, cst.GeneratorExp)):
             for element in elements:
                 self.assign(node.target, element)
                 self.block(node.body.body)
