@@ -11,9 +11,12 @@ Fix: `drop_last=True` in training; else `torch._dynamo.mark_dynamic(x, 0)` on th
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.static.domain.events import Build, CompiledCall
-from graphdoctor.static.domain.values import Const, Tensor, Value
+from graphdoctor.static.domain.values import Const, Function, Instance, Tensor, Value
 from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.walk import walk
 
 from ._shared import code
 
@@ -56,6 +59,32 @@ train(torch.rand(10, 8))
 )
 
 CLEAN = (
+    """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, Dataset
+
+
+class Noise(Dataset):
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, index):
+        return torch.randn(8)
+
+
+def train(size):
+    net = torch.compile(nn.Linear(8, 8), backend="eager")
+    for batch in DataLoader(Noise(), batch_size=size):
+        net(batch)
+
+
+train(8)
+
+
+def f(x):
+    return x * 2
+""",
     """\
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -150,10 +179,15 @@ def _may_leave_a_rest(loader: Build) -> bool:
     if {"batch_sampler", "sampler"} & loader.kwargs.keys():
         return False
     length = _length(loader.args[0] if loader.args else loader.kwargs.get("dataset"))
-    if length is None or not isinstance(size, Const) or not isinstance(size.value, int):
+    if length is None:
         return True
-    return length % size.value != 0
+    # Data of a fixed length are made for batches of a size that is chosen elsewhere.
+    return isinstance(size, Const) and isinstance(size.value, int) and length % size.value != 0
 
 
 def _length(data: Value | None) -> int | None:
-    return data.sizes[0] if isinstance(data, Tensor) and data.sizes else None
+    if isinstance(data, Tensor) and data.sizes:
+        return data.sizes[0]
+    own = data.info.lookup("__len__") if isinstance(data, Instance) else None
+    returned = [n.value for n in walk(own.info.body) if isinstance(n, cst.Return)] if isinstance(own, Function) else []
+    return returned[0].evaluated_value if len(returned) == 1 and isinstance(returned[0], cst.Integer) else None
