@@ -3,7 +3,8 @@
 ``python benchmarks/foreign_usage.py FOLDER`` scans the checkouts in FOLDER, one folder ``OWNER+NAME`` for each
 repository of ``results/usage.json`` at the commit that the table names, without running anything. Findings that the
 table knows keep their verdict ("right" or "wrong", and why, judged by reading the code), others are new. The table is
-written anew, and the counts for each rule are printed.
+written anew, and the counts for each rule are printed. ``--table usage-unseen.json`` is the same with repositories that no
+rule was written on; what was found there first, before anything was mended, stays in the table under ``first``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import click
 
-TABLE = Path(__file__).with_name("results") / "usage.json"
+RESULTS = Path(__file__).with_name("results")
 
 #: What names a finding.
 KEY = ("rule", "repository", "path", "line")
@@ -54,13 +55,15 @@ def counts(rows: list[dict[str, Any]]) -> list[tuple[str, int, int, int]]:
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def main(folder: Path) -> None:
+@click.option("--table", "name", default="usage.json", show_default=True, help="The file in benchmarks/results.")
+def main(folder: Path, name: str) -> None:
     """Scan the checkouts in FOLDER and write the table anew."""
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    file = RESULTS / name
+    table = json.loads(file.read_text(encoding="utf-8"))
     checkouts = [folder / each["repository"].replace("/", "+") for each in table["repositories"]]
     found = [each for checkout in checkouts if checkout.is_dir() for each in findings(checkout)]
     table["findings"] = judged(found, table["findings"])
-    TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     for rule, right, wrong, new in counts(table["findings"]):
         print(f"{rule}: {right} right, {wrong} wrong, {new} new")
 
