@@ -3,8 +3,8 @@
 ``python benchmarks/foreign_usage.py FOLDER`` scans the checkouts in FOLDER, one folder ``OWNER+NAME`` for each
 repository of ``results/usage.json`` at the commit that the table names, without running anything. Findings that the
 table knows keep their verdict ("right" or "wrong", and why, judged by reading the code), others are new. The table is
-written anew, and the counts for each rule are printed. ``--table usage-unseen.json`` is the same with repositories that no
-rule was written on; what was found there first, before anything was mended, stays in the table under ``first``.
+written anew, and the counts for each rule are printed. ``--table usage-unseen.json`` is the same with repositories that
+no rule was written on; what was found there first, before anything was mended, stays in the table under ``first``.
 """
 
 from __future__ import annotations
