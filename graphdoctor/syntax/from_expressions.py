@@ -188,8 +188,9 @@ def _parts(builder: Builder, node: ast.JoinedStr) -> list[Any]:
             inner = _parts(builder, spec) if isinstance(spec, ast.JoinedStr) else None
             conversion = None if part.conversion < 0 else chr(part.conversion)
             found.append(_part(builder.expression(part.value), conversion, inner))
-        else:
-            found.append(_text(str(getattr(part, "value", ""))))
+        elif text := str(getattr(part, "value", "")):
+            # Python 3.12 puts an empty text behind the last value of a format.
+            found.append(_text(text))
     return found
 
 

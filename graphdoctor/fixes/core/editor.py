@@ -66,7 +66,14 @@ class Editor(Lookup):
     def code(self, node: cst.CSTNode) -> str:
         """The source of ``node``: an expression with its parentheses, a statement without comments around it."""
         if isinstance(node, cst.BaseExpression):
-            return self.module.code(node)
+            try:
+                return self.module.code(node)
+            except RecursionError:
+                # Python 3.12 nests fewer calls that go through C; parentheses are not part of the place.
+                return f"({self._text(node)})" if node.lpar else self._text(node)
+        return self._text(node)
+
+    def _text(self, node: cst.CSTNode) -> str:
         place = self.location(node)
         lines = self._lines[place.line - 1 : place.end_line]
         lines[-1] = lines[-1][: place.end_column - 1]
