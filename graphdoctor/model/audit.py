@@ -30,8 +30,16 @@ class Audited:
 
 @dataclass(frozen=True)
 class Audit:
-    """The backends in order, up to the first that differs, and the first submodule whose outputs do."""
+    """The backends in order, up to the first that differs, and the first submodule whose outputs do.
+
+    ``operator`` and ``place`` are where the difference starts. ``repro`` is a script that was run and shows it, and
+    ``issue`` the text of a bug report.
+    """
 
     backends: tuple[Audited, ...]
     submodule: str | None = None
     detail: str = ""
+    operator: str = ""
+    place: str = ""
+    repro: str | None = None
+    issue: str | None = None

@@ -118,6 +118,7 @@ def audit(made: Audit) -> list[str]:
                 f"audit: {backend.name} ({backend.layer}) changes the answer: {deviations}"
                 + (f"; and {more} more" if more > 0 else "")
                 + (f"; the first submodule whose outputs differ is {made.submodule}" if made.submodule else "")
+                + (f"; it starts at the operator {made.operator}" if made.operator else "")
             )
         elif backend.outcome == "skipped":
             found.append(f"audit: {backend.name} not tried: {backend.detail}")

@@ -104,7 +104,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         inputs=options.inputs,
         vary=options.vary,
         readiness=options.readiness or options.deep or None,
-        ladder=options.ladder or options.deep or options.repro is not None or None,
+        ladder=options.ladder or options.deep or (options.repro is not None and not options.audit) or None,
         audit=options.audit or options.deep,
         export=options.export,
         deep=options.deep,

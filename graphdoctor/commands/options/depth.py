@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from graphdoctor.commands.common import OneLine, complain, emit
 from graphdoctor.commands.options.group import option_group
+from graphdoctor.model.audit import Audit
+from graphdoctor.model.runs import Ladder
 from graphdoctor.scan.options import DepthOptions
 
 if TYPE_CHECKING:
@@ -36,7 +39,9 @@ depth_options = option_group(
         ),
         "export": click.option("--export", is_flag=True, help="Does torch.export take it, strict and not? Where not?"),
         "repro": click.option(
-            "--repro", metavar="FILE", help="With what --ladder does: write a script that fails in the same way."
+            "--repro",
+            metavar="FILE",
+            help="With what --ladder or --audit does: write a script that fails in the same way.",
         ),
         "optimizer": click.option(
             "--optimizer", type=click.Choice(["sgd", "adamw"]), help="Also a training step with this optimizer."
@@ -80,14 +85,24 @@ def _first(options: Mapping[str, object]) -> str | None:
 
 
 def write_repro(diagnosis: Diagnosis, file: str | None) -> None:
-    """Write the first script that a ladder made; where there is none, write the reason to stderr. Raises OneLine."""
+    """Write the first script that an audit or a ladder made, and beside it the text of a bug report, as Markdown.
+
+    Where there is none, write the reason to stderr. Raises OneLine.
+    """
     if file is None:
         return
-    ladders = [run.ladder for run in diagnosis.dynamic or () if run.ladder is not None]
-    scripts = [ladder.repro for ladder in ladders if ladder.repro is not None]
-    if scripts:
-        emit(scripts[0], file)
-    elif any(stage.outcome in ("failed", "differs") for ladder in ladders for stage in ladder.stages):
+    runs = diagnosis.dynamic or ()
+    audits = [run.audit for run in runs if run.audit is not None]
+    ladders = [run.ladder for run in runs if run.ladder is not None]
+    every: list[Audit | Ladder] = [*audits, *ladders]
+    for made in every:
+        if made.repro is not None:
+            emit(made.repro, file)
+            if isinstance(made, Audit) and made.issue is not None and file != "-":
+                emit(made.issue, str(Path(file).with_suffix(".md")))
+            return
+    stages = [*(b.outcome for a in audits for b in a.backends), *(s.outcome for a in ladders for s in a.stages)]
+    if {"failed", "differs"} & {*stages}:
         complain(f"{file} was not written: no script that runs on its own fails in the same way")
     else:
-        complain(f"{file} was not written: {'every backend worked' if ladders else 'nothing was run'}")
+        complain(f"{file} was not written: {'every backend worked' if stages else 'nothing was run'}")

@@ -55,11 +55,13 @@ def audit(
     answer: Answer,
     modules: Sequence[ModuleType],
     backends: Mapping[str, Backend] | None = None,
+    made: Callable[[str], Backend] = inductor.Kept,
 ) -> Audit:
     """Compare ``backends`` with eager, one after the other up to the first that differs.
 
     A leaf that differs between two eager runs is not judged, and neither is one that eager itself computes no more
-    exactly, measured against a wider dtype. ``modules`` are those whose globals a call may write to.
+    exactly, measured against a wider dtype. ``modules`` are those whose globals a call may write to. ``made`` makes the
+    backends by their names, where ``backends`` does not have them.
     """
     audited = _Audit(target, mode, answer, modules)
     with torch.compiler.set_stance("force_eager"):
@@ -71,7 +73,7 @@ def audit(
         if backends is None and (reason := inductor.missing(name)):
             found.append(Audited(name, "skipped", layer, detail=reason))
             continue
-        backend = backends[name] if backends is not None else inductor.Kept(name)
+        backend = backends[name] if backends is not None else made(name)
         torch._dynamo.reset()
         with inductor.settings():
             compiled = audited.call(backend)

@@ -52,14 +52,14 @@ def script(stage: Stage, kept: Kept | None, source: str, backward: bool) -> str 
 def _candidates(stage: Stage, kept: Kept | None, source: str, backward: bool) -> Iterator[str]:
     tail = _DIFFERS if stage.outcome == "differs" else _RUN + (_BACKWARD if backward else "")
     graph = kept.graph if kept is not None and stage.name != "eager" else None
-    if graph is not None and kept is not None and _is_plain(graph, kept.inputs):
-        text = _graph_class(graph)
+    if graph is not None and kept is not None and is_plain(graph, kept.inputs):
+        text = graph_class(graph)
         if text is not None:
-            values = "".join(f"    {_value(value)},\n" for value in kept.inputs)
+            values = "".join(f"    {value(value)},\n" for value in kept.inputs)
             call = tail.format(function="graph", backend=stage.name)
             made = f"torch.manual_seed(0)\ngraph, kwargs = Graph(), {{}}\nargs = (\n{values})\n"
             yield f"{_head(stage)}{text}\n\n{made}{call}"
-    values = _target(source)
+    values = target(source)
     if values:
         call = tail.format(function="function", backend=stage.name)
         yield f"{_head(stage)}{source.rstrip()}\n\n\nimport torch\n\n{values}{call}"
@@ -73,7 +73,11 @@ def _head(stage: Stage) -> str:
 
 def _fails(text: str, stage: Stage) -> bool:
     """``text`` ends with the exception of ``stage``."""
-    error = "AssertionError" if stage.outcome == "differs" else stage.detail.partition(":")[0]
+    return ("AssertionError" if stage.outcome == "differs" else stage.detail.partition(":")[0]) in error_of(text)
+
+
+def error_of(text: str) -> str:
+    """What the script ``text`` writes to stderr where it fails in a process of its own, at least " "; else empty."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         file = Path(folder) / "repro.py"
         file.write_text(text, encoding="utf-8")
@@ -85,17 +89,17 @@ def _fails(text: str, stage: Stage) -> bool:
                 command, cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT
             )
         except subprocess.TimeoutExpired:
-            return False
-    return done.returncode != 0 and error in done.stderr
+            return ""
+    return (done.stderr or " ") if done.returncode else ""
 
 
-def _is_plain(graph: fx.GraphModule, inputs: Sequence[Any]) -> bool:
+def is_plain(graph: fx.GraphModule, inputs: Sequence[Any]) -> bool:
     """Inputs that a line of code can make, and no constants or modules inside."""
     made = all(type(value) in (torch.Tensor, torch.nn.Parameter, int, float) for value in inputs)
     return made and not any(node.op in ("get_attr", "call_module") for node in graph.graph.nodes)
 
 
-def _graph_class(graph: fx.GraphModule) -> str | None:
+def graph_class(graph: fx.GraphModule) -> str | None:
     """The imports and the class of ``graph``; None where its code uses what no import gives."""
     code = graph.graph.python_code("self")
     imports = ["import torch"]
@@ -125,7 +129,7 @@ def _import(name: str, value: Any) -> str | None:
     return None
 
 
-def _value(value: Any) -> str:
+def value(value: Any) -> str:
     """An expression for an input of the same shape, strides, dtype and device, with random numbers."""
     if not isinstance(value, torch.Tensor):
         return repr(value)
@@ -140,7 +144,7 @@ def _value(value: Any) -> str:
     return f"{text}.requires_grad_()" if value.requires_grad else text
 
 
-def _target(source: str) -> str:
+def target(source: str) -> str:
     """The lines that make what was run, from the conventions that the file follows; empty where it follows none."""
     if re.search(r"^def graphdoctor_target\b", source, re.MULTILINE):
         return _TARGET

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from graphdoctor.dynamic.layers import audit, export, inductor, ladder, repro
+from graphdoctor.dynamic.layers import audit, audit_repro, export, inductor, ladder, repro
 from graphdoctor.dynamic.modules import diverge, readiness
 from graphdoctor.dynamic.numerics import comparison, reference
 from graphdoctor.dynamic.parent import stages
@@ -205,13 +205,22 @@ class Deeper:
 
     def _audited(self, run: DynamicRun) -> DynamicRun:
         of = self.experiment
+        kept: list[inductor.Kept] = []
+
+        def made(name: str) -> inductor.Kept:
+            kept.append(inductor.Kept(name))
+            return kept[-1]
+
         try:
-            found = audit.audit(of.target, of.mode, of.answer, of.modules())
+            found = audit.audit(of.target, of.mode, of.answer, of.modules(), made=made)
         except BaseException as error:
             return replace(run, audit=Audit((), detail=fault_of(error, of.places, "while it was audited").detail))
         last = found.backends[-1]
         if any(deviation.oracle == "outputs" for deviation in last.deviations):
             found = replace(found, submodule=self._diverges(inductor.Kept(last.name)))
+        if of.request.repro and last.outcome == "differs":
+            text = source_of(os.path.realpath(of.request.file))
+            found = audit_repro.reproduced(found, kept[-1], text, of.mode == "train")
         torch._dynamo.reset()
         return replace(run, audit=found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 def fields(run: DynamicRun) -> dict[str, Any]:
     """``modules``, ``blocks``, ``readiness``, ``ladder``, ``audit``, ``export`` and so on: as in the model.
 
-    The script of a ladder is a file of its own, so it is left out.
+    The scripts of ladders and audits are files of their own, so they are left out.
     """
+    audit = None if run.audit is None else _plain(asdict(replace(run.audit, repro=None, issue=None)))
+    for name in ("repro", "issue"):
+        (audit or {}).pop(name, None)
     ladder = None if run.ladder is None else {"stages": [_plain(asdict(stage)) for stage in run.ladder.stages]}
     return {
         "modules": [_plain(asdict(node)) for node in run.modules],
         "blocks": [_plain(asdict(group)) for group in run.blocks],
         "readiness": _plain(asdict(run.readiness)) if run.readiness else None,
         "ladder": ladder,
-        "audit": _plain(asdict(run.audit)) if run.audit else None,
+        "audit": audit,
         "export": [_plain(asdict(made)) for made in run.export],
         "training": _plain(asdict(run.training)) if run.training else None,
         "device_checks": _plain(asdict(run.device_checks)) if run.device_checks else None,
