@@ -57,7 +57,7 @@ def _scripts(found: Audit, parts: Sequence[Part], source: str, backward: bool) -
     for part in parts:
         graph = repro.graph_class(part.graph)
         if graph is not None:
-            values = "".join(f"    {repro.value(value)},\n" for value in part.inputs)
+            values = "".join(f"    {repro.expression(value)},\n" for value in part.inputs)
             made = f"torch.manual_seed(0)\nmade = Graph(), (\n{values}), {{}}\n"
             yield f"{_head(found)}{left_behind.text()}\n\n{graph}\n\n{made}{check}"
     if values := repro.target(source):

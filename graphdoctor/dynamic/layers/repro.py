@@ -55,7 +55,7 @@ def _candidates(stage: Stage, kept: Kept | None, source: str, backward: bool) ->
     if graph is not None and kept is not None and is_plain(graph, kept.inputs):
         text = graph_class(graph)
         if text is not None:
-            values = "".join(f"    {value(value)},\n" for value in kept.inputs)
+            values = "".join(f"    {expression(value)},\n" for value in kept.inputs)
             call = tail.format(function="graph", backend=stage.name)
             made = f"torch.manual_seed(0)\ngraph, kwargs = Graph(), {{}}\nargs = (\n{values})\n"
             yield f"{_head(stage)}{text}\n\n{made}{call}"
@@ -129,7 +129,7 @@ def _import(name: str, value: Any) -> str | None:
     return None
 
 
-def value(value: Any) -> str:
+def expression(value: Any) -> str:
     """An expression for an input of the same shape, strides, dtype and device, with random numbers."""
     if not isinstance(value, torch.Tensor):
         return repr(value)
