@@ -11,7 +11,7 @@ from typing import Any
 from graphdoctor.recorder.trace_file import KEPT, TraceFile
 from graphdoctor.trace.files import TraceFile as TraceFileOf
 from graphdoctor.trace.files import find
-from graphdoctor.trace.process import Process, _Reader, read
+from graphdoctor.trace.process import Process, Reader, read
 from graphdoctor.trace.records import Tally, records
 
 
@@ -22,7 +22,7 @@ def log(handler: TraceFile, metadata: dict[str, Any], payload: str | None = None
 
 
 def test_what_the_reader_takes_is_kept() -> None:
-    reader = _Reader(Process(TraceFileOf(Path("trace.log"), None), None), {})
+    reader = Reader(Process(TraceFileOf(Path("trace.log"), None), None), {})
     assert {name for name in reader.handlers if not name.startswith("graphdoctor_")} == KEPT
 
 

@@ -10,8 +10,6 @@ import click
 
 from graphdoctor.commands.common import OneLine, complain, emit
 from graphdoctor.commands.options.group import option_group
-from graphdoctor.model.audit import Audit
-from graphdoctor.model.runs import Ladder
 from graphdoctor.scan.options import DepthOptions
 
 if TYPE_CHECKING:
@@ -94,12 +92,12 @@ def write_repro(diagnosis: Diagnosis, file: str | None) -> None:
     runs = diagnosis.dynamic or ()
     audits = [run.audit for run in runs if run.audit is not None]
     ladders = [run.ladder for run in runs if run.ladder is not None]
-    every: list[Audit | Ladder] = [*audits, *ladders]
-    for made in every:
-        if made.repro is not None:
-            emit(made.repro, file)
-            if isinstance(made, Audit) and made.issue is not None and file != "-":
-                emit(made.issue, str(Path(file).with_suffix(".md")))
+    scripts = [(audit.repro, audit.issue) for audit in audits] + [(ladder.repro, None) for ladder in ladders]
+    for script, issue in scripts:
+        if script is not None:
+            emit(script, file)
+            if issue is not None and file != "-":
+                emit(issue, str(Path(file).with_suffix(".md")))
             return
     stages = [*(b.outcome for a in audits for b in a.backends), *(s.outcome for a in ladders for s in a.stages)]
     if {"failed", "differs"} & {*stages}:

@@ -1,6 +1,6 @@
 """What one call leaves behind, compiled or not, in code that stands alone.
 
-Both functions are copied into the script that reproduces a miscompilation, so they use nothing but torch.
+The functions are copied into the script that reproduces a miscompilation, so they use nothing but torch.
 """
 
 from __future__ import annotations
@@ -13,16 +13,24 @@ from typing import Any
 import torch
 
 
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors in nested lists, tuples and dicts, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    held = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for each in held for tensor in tensors_in(each)]
+
+
 def left_behind(made: Any, backend: Any, backward: bool) -> dict[str, Any]:
     """By oracle and name; ``made`` is (function, args, kwargs), of which copies are called."""
-    torch._dynamo.reset()
+    torch.compiler.reset()
     torch.manual_seed(0)
     function, args, kwargs = copy.deepcopy(made)
     called = function if backend is None else torch.compile(function, backend=backend)
-    given = [value for value in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
+    given = tensors_in([args, kwargs])
     try:
         outputs = called(*args, **kwargs)
-        outs = [value for value in torch.utils._pytree.tree_leaves(outputs) if isinstance(value, torch.Tensor)]
+        outs = tensors_in(outputs)
         losses = [out.float().sum() for out in outs if out.requires_grad]
         if backward and losses:
             torch.autograd.backward(losses)
@@ -66,6 +74,6 @@ def differences(made: Any, backend: Any, backward: bool) -> list[str]:
 
 def text() -> str:
     """The source of the functions above, as the script has it."""
-    functions: tuple[Callable[..., Any], ...] = (left_behind, differences)
+    functions: tuple[Callable[..., Any], ...] = (tensors_in, left_behind, differences)
     sources = "\n\n".join(inspect.getsource(function) for function in functions)
     return f"import copy\nfrom typing import Any\n\nimport torch\n\n\n{sources}"
