@@ -77,11 +77,14 @@ def _outputs(number: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Bac
     return backend
 
 
-def _on_copies(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+def on_copies(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+    """Loses what the graph writes to its inputs."""
     return lambda *args: graph(*(a.clone() if isinstance(a, torch.Tensor) and a.is_leaf else a for a in args))
 
 
-def _swallowing(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+def swallowing(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+    """Gives zero where the graph raises."""
+
     def run(*args: Any) -> Any:
         try:
             return graph(*args)
@@ -91,7 +94,8 @@ def _swallowing(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]
     return run
 
 
-def _failing(_graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+def failing(_graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
+    """Compiles nothing."""
     raise NotImplementedError("no kernel")
 
 
@@ -117,9 +121,9 @@ PLANTED = {
     "planted_gradient": Planted(
         _operator("linear", lambda t: t.detach() + 0 * t), Plain, "train", "gradients", "linear"
     ),
-    "planted_lost_write": Planted(_on_copies, Net, "eval", "state"),
-    "planted_swallowed": Planted(_swallowing, LooksUp, "eval", "exceptions"),
-    "planted_failure": Planted(_failing, Plain, "train", "exceptions"),
+    "planted_lost_write": Planted(on_copies, Net, "eval", "state"),
+    "planted_swallowed": Planted(swallowing, LooksUp, "eval", "exceptions"),
+    "planted_failure": Planted(failing, Plain, "train", "exceptions"),
 }
 
 

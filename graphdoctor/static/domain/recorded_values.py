@@ -14,21 +14,21 @@ class Recorder:
     """Keeps for each expression the values it had on all paths that were interpreted.
 
     Fixes look at few of the expressions, so values are joined when one is looked up. Nodes are known by their
-    identity, because libcst's own hash is a call in Python; the trees outlive their recorder.
+    identity, because libcst's own hash is a call in Python; they are kept, so that no later node gets the same one.
     """
 
     def __init__(self) -> None:
-        self._values: dict[int, list[Value]] = {}
+        self._values: dict[int, tuple[cst.CSTNode, list[Value]]] = {}
 
     def note(self, node: cst.CSTNode, value: Value) -> None:
         """``node`` was evaluated to ``value``."""
-        seen = self._values.get(id(node))
-        if seen is None:
-            self._values[id(node)] = [value]
-        elif seen[-1] is not value:
-            seen.append(value)
+        known = self._values.get(id(node))
+        if known is None:
+            self._values[id(node)] = node, [value]
+        elif known[1][-1] is not value:
+            known[1].append(value)
 
     def value(self, node: cst.CSTNode) -> Value:
         """What ``node`` was on every path; UNKNOWN where none evaluated it."""
-        seen = self._values.get(id(node))
-        return UNKNOWN if seen is None else reduce(join, seen)
+        known = self._values.get(id(node))
+        return UNKNOWN if known is None else reduce(join, known[1])

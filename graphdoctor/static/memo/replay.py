@@ -9,7 +9,7 @@ classes of one file inherit are replayed within the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +135,7 @@ class Call:
         return None
 
     def _tell(self, outcome: CallSummary) -> Value:
-        objects = [*self._state.objects, *(Instance(info, {}, **asdict(origin)) for info, origin in outcome.made)]
+        objects = [*self._state.objects, *(Instance(info, {}, **vars(origin)) for info, origin in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
                 instance.attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
@@ -185,7 +185,7 @@ class Call:
         changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
         hits = tuple(interpreter.sink.hits[self._first :])
         if hits and interpreter.frame.whole_frame:
-            # What they say of the function that runs uncompiled as a whole holds of this caller only.
+            # They name the function that runs uncompiled as a whole, which is another one for other callers.
             return
         self._keep(
             CallSummary(state.lookups(log), frozen, changed, made, hits, interpreter.graph_ends != self._graph_ends)
@@ -209,13 +209,16 @@ class _State:
 
     def arguments(self, names: dict[str, Value]) -> tuple[Hashable, tuple[_Contents, ...]]:
         """What the arguments are, and what the objects in them hold. Raises _NotCacheable."""
-        arguments = tuple((name, self.frozen(value)) for name, value in names.items())
-        contents = self.contents()
+        found = self._frozen_arguments(names)
         self.classes = list(dict.fromkeys(value.info for value in self.objects))
         if any(held.info in self.classes for held in self._held):
-            # One object holds the class of another: by its number it is the class of that one in each call.
-            arguments, contents = tuple((name, self.frozen(value)) for name, value in names.items()), self.contents()
-        return arguments, contents
+            # An argument holds the class of an object. Now that the classes are known, it is written as a number, so
+            # that a replay puts the class of its own object there.
+            found = self._frozen_arguments(names)
+        return found
+
+    def _frozen_arguments(self, names: dict[str, Value]) -> tuple[Hashable, tuple[_Contents, ...]]:
+        return tuple((name, self.frozen(value)) for name, value in names.items()), self.contents()
 
     def frozen(self, value: Value) -> Hashable:
         """``value`` with numbers for the objects in it. Raises _NotCacheable."""
@@ -244,7 +247,11 @@ class _State:
         raise _NotCacheable
 
     def _class(self, value: Class) -> Hashable:
-        """A class as a value. Which one a call makes of the classes of its arguments is not known: it may name one."""
+        """A class as a value, by its number where an object of the arguments has it. Raises _NotCacheable.
+
+        Such a class that the arguments did not hold before the call may be one that the code names, the same one in
+        each call, or the class of the object: a replay could not tell which.
+        """
         if value.info not in self.classes:
             self._held.add(value)
             return value

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import fx, nn
 
+from benchmarks.audit.planted import Backend, failing, on_copies, swallowing
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.layers import inductor
 from graphdoctor.dynamic.layers.audit import audit
@@ -21,7 +22,6 @@ from graphdoctor.model.audit import Audited
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))
-Backend = Callable[[fx.GraphModule, list[Any]], Callable[..., Any]]
 
 pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
@@ -81,25 +81,6 @@ def changing(change: Callable[[int, torch.Tensor], Any]) -> Backend:
         return lambda *args: tuple(change(number, out) for number, out in enumerate(graph(*args)))
 
     return backend
-
-
-def on_copies(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
-    """Loses what the graph writes to its inputs."""
-    return lambda *args: graph(*(a.clone() if isinstance(a, torch.Tensor) and a.is_leaf else a for a in args))
-
-
-def swallowing(graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
-        try:
-            return graph(*args)
-        except IndexError:
-            return (torch.zeros(1, dtype=torch.int64),)
-
-    return run
-
-
-def failing(_graph: fx.GraphModule, _inputs: list[Any]) -> Callable[..., Any]:
-    raise NotImplementedError("no kernel")
 
 
 def only_first(change: Callable[[torch.Tensor], torch.Tensor]) -> Backend:
