@@ -269,6 +269,11 @@ ANNOUNCED = {
         "self.scale = x.shape[0]; y = self.a(x) * self.scale", "y = self.a(x) * x.shape[0]",
         "only the original writes attribute scale (3)",
     ),
+    "a buffer is new and not saved": (
+        "unsaved", LATE.format("nn.Linear(4, 4)", "pass"), "nn.Linear(4, 4)",
+        "nn.Linear(4, 4); self.register_buffer('keep', torch.ones(2), persistent=False)",
+        "buffer keep is there in the fixed code only",
+    ),
     "what the first call made is there before": (
         "early", LATE.format("None", "if self.proj is None: self.proj = nn.Linear(4, 4)"), "None", "nn.Linear(4, 4)",
         "what is written differs, attribute proj.training: True and False",
@@ -285,11 +290,14 @@ def test_a_difference_that_the_fix_announces_leaves_it_unsafe(plant: Plant, name
 
 
 def test_what_is_announced_excuses_nothing_else(plant: Plant) -> None:
-    """Other values, and weights that differ by more than the order in which they are drawn."""
+    """Other values, a new buffer that is saved, weights that differ by more than the order in which they are drawn."""
     lost = MODULE.format("y = self.a(x)")
     proved = plant(lost, "self.a(x)", "self.a(x).detach() + 1", mode="eval", known="requires_grad")
     assert proved.label == "refused" and "output: values differ by up to 1" in proved.fix.detail
     late = LATE.format("None", "if self.proj is None: self.proj = nn.Linear(4, 4)")
+    kept = "nn.Linear(4, 4); self.register_buffer('keep', torch.ones(2))"
+    proved = plant(LATE.format("nn.Linear(4, 4)", "pass"), "nn.Linear(4, 4)", kept, mode="eval", known="unsaved")
+    assert proved.label == "refused" and "the names in the state_dict" in proved.fix.detail, proved.fix.detail
     scaled = "nn.Linear(4, 4); nn.init.normal_(self.proj.weight)"
     proved = plant(late, "None", scaled, mode="eval", known="early")
     assert proved.label == "refused" and "output: values differ" in proved.fix.detail, proved.fix.detail

@@ -37,6 +37,7 @@ OWN, _ITSELF = "its own", " itself"
 RANDOM = "the state of "
 _PARTS = (STATE, MEMORY, GRADIENT, DEVICE)
 _OUTPUT, LOSS, GRADIENT_OF = "standard output", "loss", "gradient of "
+_SAVED = "the names in the state_dict"
 _LONGEST = 100_000
 
 
@@ -67,6 +68,7 @@ def observe(sample: Sample, call: Call, modules: Sequence[ModuleType], expected:
             found.pop(f"{GRADIENT_OF}{name}", None)
     found |= {f"{STATE}{name}": value for name, value in changed.leaves.items()}
     found |= _parameters(sample)
+    found[_SAVED] = _saved(sample)
     found |= state.random_numbers()
     found |= _settings()
     found[_OUTPUT] = printed.getvalue()[-_LONGEST:]
@@ -120,6 +122,10 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
         return "gradients" in known
     if "early" in known and (name.startswith(RANDOM) or (name.startswith("parameter ") and name not in before)):
         return True
+    if name == _SAVED:
+        return "early" in known and set(before.get(name, ())) < set(after.get(name, ()))
+    if "unsaved" in known and name.startswith("buffer ") and name not in before:
+        return name.removeprefix("buffer ") not in after.get(_SAVED, ())
     if "early" in known and name.startswith(STATE) and name.endswith(".training"):
         # What is made with the module follows its train() and eval().
         return True
@@ -220,6 +226,11 @@ def _parameters(sample: Sample) -> Snapshot:
         return {}
     found = ((name, parameter) for name, parameter in sample.module.named_parameters() if not parameter.is_meta)
     return {f"parameter {name}": state.digest(p) for name, p in found if p.layout is torch.strided}
+
+
+def _saved(sample: Sample) -> list[str]:
+    """What a checkpoint of the module holds; its values are compared as parameters and buffers."""
+    return [] if sample.module is None else sorted(sample.module.state_dict(keep_vars=True))
 
 
 def _settings() -> Snapshot:

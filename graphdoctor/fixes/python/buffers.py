@@ -17,6 +17,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.python.layers import at_end_of_init
+from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert, Truth
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -46,10 +47,13 @@ def read_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     read, value, kind = _expression(hit, owner, editor)
     name = editor.fresh(f"_{_label(read)}_{kind}")
     line = f"self.{name} = {value}"
+    known: tuple[Known, ...] = ("once",)
     if kind == "index":
+        # Moved with the module, and in no state_dict, which stays as it was.
         line = f'self.register_buffer("{name}", {value}, persistent=False)'
+        known = ("once", "unsaved")
     edits = (*editor.torch_import(read), at_end_of_init(owner, line, editor), editor.replace(read, f"self.{name}"))
-    return FixPlan(edits, "unsafe", _REASON, known=("once",))
+    return FixPlan(edits, "unsafe", _REASON, known=known)
 
 
 def _expression(hit: Hit, owner: cst.ClassDef, editor: Editor) -> tuple[cst.BaseExpression, str, Kind]:
