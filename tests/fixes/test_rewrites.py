@@ -225,6 +225,13 @@ REWRITTEN = {
                      "    size = torch.tensor(x.shape)\n    return x.reshape(int(size.prod()))[: n + ends[2]]\n",
                      "    n = max([x.shape[0], 3])\n    ends = list(itertools.accumulate([0] + [1, 2]))\n"
                      "    size = torch.tensor(x.shape)\n    return x.reshape(math.prod(x.shape))[: n + ends[2]]"),
+    "kept_lists": (HEAD + F + "    counts = []\n    for row in x:\n        counts.append(row.shape[0])\n"
+                   "    ids = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))\n"
+                   "    counts = torch.tensor(counts, dtype=torch.long)\n    widest = counts.amax().item()\n"
+                   "    return x[:, :widest].sum() + ids\n",
+                   "torch.tensor(counts), output_size=sum(counts) * (1 if len(counts) > 1 else len(counts)))\n"
+                   "    counts_list = list(counts)\n    counts = torch.tensor(counts_list, dtype=torch.long)\n"
+                   "    widest = max(counts_list)\n"),
     "shown": (HEAD + F + "    v = x.abs().max().item()\n    print('max', v)\n    m = x.mean().item()\n    if m > 0:\n"
               "        print(f'mean {m:.3f}')\n        x = x - m\n    n = x.sum().item()\n    print(n)\n    return x / v\n",
               "        print('max', v.item())\n    m = x.mean().detach()\n    condition = m > 0\n"

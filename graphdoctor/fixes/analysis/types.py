@@ -17,6 +17,7 @@ from graphdoctor.static.domain import events
 from graphdoctor.static.domain.value_functions import is_read, is_tensor, may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import UNKNOWN, Const, External, Method, PythonValue, Seq, Tensor, Unknown, Value
 from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.walk import walk
 
 Kind = Literal["bool", "tensor"]
 
@@ -209,6 +210,24 @@ def assigned(name: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | N
     if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or len(bound[0].targets) != 1:
         return None
     return bound[0].value if isinstance(bound[0].targets[0].target, cst.Name) else None
+
+
+def latest(name: cst.Name, editor: Editor) -> cst.BaseExpression | None:
+    """What the local ``name`` was given last before it is read here, where that is the same on all ways."""
+    if (once := assigned(name, editor)) is not None:
+        return once
+    function = editor.function_of(name)
+    bound = editor.assignments(function, name.value) if function is not None else []
+    line = editor.location(name).line
+    before = [b for b in bound if editor.location(b).line < line]
+    last = before[-1] if before else None
+    if not isinstance(last, cst.Assign) or len(last.targets) != 1 or not isinstance(last.targets[0].target, cst.Name):
+        return None
+    block = editor.parent(editor.parent(last) or last)
+    around = next((n for n in editor.ancestors(name) if editor.parent(n) is block), None)
+    if around is None or any(b in set(walk(around)) for b in bound):
+        return None
+    return last.value
 
 
 def only_tensor(node: cst.BaseExpression, value: Value, editor: Editor) -> None:

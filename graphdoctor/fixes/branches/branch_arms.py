@@ -71,7 +71,8 @@ def is_helper(name: str, block: cst.BaseSuite, editor: Editor) -> bool:
     """A plain name that nothing outside ``block`` reads."""
     function = editor.function_of(block)
     inside = set(walk(block))
-    return function is not None and all(n in inside for n in editor.mentions(function, name))
+    # An attribute is read by other methods too.
+    return function is not None and "." not in name and all(n in inside for n in editor.mentions(function, name))
 
 
 class _PutInPlace(cst.CSTTransformer):

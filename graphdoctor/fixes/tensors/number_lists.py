@@ -8,14 +8,14 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
 from graphdoctor.fixes.analysis.purity import called
-from graphdoctor.fixes.analysis.types import assigned
+from graphdoctor.fixes.analysis.types import assigned, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
 from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 _MAKERS = ("torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor")
@@ -25,10 +25,14 @@ _REASON = "The numbers stay those of Python; a tensor would round floats to its 
 
 @dataclass(frozen=True)
 class _Numbers:
-    """``items`` is the code of the numbers that a tensor holds: of a list, or of one number."""
+    """``items`` is the code of the numbers that a tensor holds: of a list, or of one number.
+
+    ``edits`` keep the list where the tensor is made.
+    """
 
     items: str
     is_list: bool = True
+    edits: tuple[Edit, ...] = ()
 
 
 def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -47,13 +51,62 @@ def stay_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("one number is read of more than one")
     is_plain = numbers.items.startswith(("list(", "["))
     text = f"list({numbers.items})" if numbers.is_list and not is_plain else numbers.items
-    edits: list[Edit] = [editor.replace(call, text)]
+    edits: list[Edit] = [*numbers.edits, editor.replace(call, text)]
     for module in ("itertools", "math"):
         edits += import_edit(module, editor) if f"{module}." in text else ()
     for name in ("max", "min", "sum", "list"):
         if f"{name}(" in text and not is_builtin(name, editor):
             raise Refuse(f"the name {name} may stand for something else in this file")
     return FixPlan(tuple(edits), "unsafe", _REASON)
+
+
+def give_size(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``torch.repeat_interleave(x, torch.tensor(counts), 0)`` gets ``output_size=sum(counts)``.
+
+    Raises Refuse where it does not fit.
+    """
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) != "repeat_interleave" or any(a.star for a in call.args):
+        return Refusal("The size of what comes out is no sum of Python numbers.")
+    is_method = dotted_name(call.func, editor) != "torch.repeat_interleave"
+    given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+    plain = (a.value for a in call.args if a.keyword is None)
+    given |= dict(zip(("input", "repeats", "dim")[is_method:], plain, strict=False))
+    repeated = call.func.value if is_method and isinstance(call.func, cst.Attribute) else given.get("input")
+    numbers = _numbers(given["repeats"], editor, 0) if "repeats" in given else None
+    if repeated is None or numbers is None or not numbers.is_list:
+        return Refusal("The repeats are not made of Python numbers here.")
+    if not is_builtin("sum", editor) or not is_builtin("len", editor):
+        raise Refuse("the name sum or len may stand for something else in this file")
+    if not numbers.items.isidentifier() and not numbers.items.startswith(("[", "(")):
+        raise Refuse(f"`{numbers.items}` has no name, and would be computed more than once")
+    # One number counts for all rows.
+    rows = _rows(repeated, given.get("dim"), editor)
+    size = f"sum({numbers.items}) * (1 if len({numbers.items}) > 1 else {rows})"
+    labels = (f"{a.keyword.value}=" if a.keyword is not None else "" for a in call.args)
+    arguments = [label + editor.code(a.value) for label, a in zip(labels, call.args, strict=True)]
+    text = f"{editor.code(call.func)}({', '.join((*arguments, f'output_size={size}'))})"
+    return FixPlan((*numbers.edits, editor.replace(call, text)), "unsafe", "The size is that of Python's numbers.")
+
+
+def _rows(tensor: cst.BaseExpression, dim: cst.BaseExpression | None, editor: Editor) -> str:
+    """How many rows ``tensor`` has along ``dim``, or elements; what has no name is not computed twice."""
+    if isinstance(tensor, cst.Name):
+        return f"{tensor.value}.shape[{editor.code(dim)}]" if dim is not None else f"{tensor.value}.numel()"
+    if isinstance(tensor, cst.Call) and len(tensor.args) == 1 and _is_arange(tensor.func, editor):
+        count = tensor.args[0]
+        if count.keyword is None and not count.star and not isinstance(editor.value(count.value), Tensor):
+            return editor.operand(count.value)
+    raise Refuse(f"`{editor.code(tensor)}` has no name, so how many rows it has is not known before")
+
+
+def _is_arange(function: cst.BaseExpression, editor: Editor) -> bool:
+    """``torch.arange``, also where ``partial`` gives it a device."""
+    made = assigned(function, editor)
+    if isinstance(made, cst.Call) and dotted_name(made.func, editor) == "functools.partial" and made.args:
+        is_plain = all(a.keyword is not None and a.keyword.value in ("device", "dtype") for a in made.args[1:])
+        function = made.args[0].value if is_plain else function
+    return dotted_name(function, editor) == "torch.arange"
 
 
 def _read(call: cst.Call) -> cst.BaseExpression | None:
@@ -67,8 +120,8 @@ def _read(call: cst.Call) -> cst.BaseExpression | None:
 def _numbers(tensor: cst.BaseExpression, editor: Editor, depth: int) -> _Numbers | None:
     """What ``tensor`` holds, in Python; None where it is not made of Python numbers in this function."""
     if isinstance(tensor, cst.Name) and depth < 4:
-        value = assigned(tensor, editor)
-        return _numbers(value, editor, depth + 1) if value is not None else None
+        value = latest(tensor, editor)
+        return _numbers(value, editor, depth + 1) if value is not None and not _written(tensor, editor) else None
     if not isinstance(tensor, cst.Call):
         return None
     if dotted_name(tensor.func, editor) in _MAKERS:
@@ -83,10 +136,33 @@ def _listed(call: cst.Call, editor: Editor, is_here: bool) -> _Numbers | None:
     if any(a.keyword is None or a.keyword.value not in ("device", "dtype") for a in call.args[1:]):
         return None
     items = call.args[0].value
-    if not is_here and not _lasts(items, editor):
-        return None
     is_dtype_kept = all(editor.code(a.value) in ("torch.long", "torch.int64") for a in call.args[1:] if _is_dtype(a))
-    return _Numbers(editor.code(items)) if is_dtype_kept and _are_whole(editor.value(items)) else None
+    if not is_dtype_kept or not _are_whole(editor.value(items)):
+        return None
+    return _Numbers(editor.code(items)) if is_here or _lasts(items, editor) else _kept(items, editor)
+
+
+def _kept(items: cst.BaseExpression, editor: Editor) -> _Numbers | None:
+    """The list under a name of its own, bound where the tensor is made: by then it may be another."""
+    statement = editor.statement_of(items)
+    if not isinstance(statement, cst.Assign) or not is_builtin("list", editor):
+        return None
+    name = editor.fresh(f"{editor.code(statement.targets[0].target)}_list")
+    text = editor.code(items) if isinstance(items, cst.ListComp) else f"list({editor.code(items)})"
+    line = editor.lines(editor.indent_of(statement), f"{name} = {text}", "")
+    return _Numbers(name, edits=(editor.insert_before(statement, line), editor.replace(items, name)))
+
+
+def _written(tensor: cst.Name, editor: Editor) -> bool:
+    """Whether the function writes to elements of the tensor, or calls a method of it that does."""
+    function = editor.function_of(tensor)
+    for use in editor.mentions(function, tensor.value) if function is not None else ():
+        outer = editor.parent(use)
+        if isinstance(outer, cst.Attribute) and outer.attr.value.endswith("_"):
+            return True
+        if isinstance(outer, cst.Subscript) and isinstance(editor.parent(outer), (cst.AssignTarget, cst.AugAssign)):
+            return True
+    return False
 
 
 def _lasts(items: cst.BaseExpression, editor: Editor) -> bool:
@@ -129,7 +205,7 @@ def _reduced(call: cst.Call, editor: Editor, depth: int) -> _Numbers | None:
         return None
     arguments = [editor.code(a.value) for a in call.args]
     if name in _REDUCED and not arguments:
-        return _Numbers(f"{_REDUCED[name]}({inner.items})", is_list=False)
+        return _Numbers(f"{_REDUCED[name]}({inner.items})", is_list=False, edits=inner.edits)
     if name == "cumsum" and arguments in (["0"], ["-1"]):
-        return _Numbers(f"list(itertools.accumulate({inner.items}))")
+        return _Numbers(f"list(itertools.accumulate({inner.items}))", edits=inner.edits)
     return inner if name in ("cpu", "long", "clone", "detach") and not arguments else None

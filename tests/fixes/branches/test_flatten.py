@@ -10,7 +10,7 @@ import pytest
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.static.rule import FixPlan
 
-HEAD = "import logging\nimport torch\n\nlog = logging.getLogger(__name__)\n\n\ndef f(x: torch.Tensor, flag=True):\n"
+HEAD = "import logging\nimport torch\n\nlog = logging.getLogger(__name__)\n\n\nclass Kept:\n    pass\n\n\ndef f(x: torch.Tensor, flag=True):\n"
 
 REWRITTEN = {
     "output and a value": "h = x * 2\nif h.max() > 1:\n    log.warning('large')\n    h = h.clamp(-1, 1)\nreturn h",
@@ -36,6 +36,10 @@ REWRITTEN = {
         "    z.fill_(x.max())\nreturn y + z"
     ),
     "names that are swapped": "a, b = x, x * 2\nif x.sum() > 0:\n    a, b = b, a\nreturn a * 2 + b",
+    "an attribute that sides of Python and of data write": (
+        "self = Kept()\nself.low = x.mean()\nif x.sum() > 0:\n    self.low = self.low + x.max()\nelif flag:\n"
+        "    self.low = torch.min(self.low, x.min())\nelse:\n    self.low = self.low * 2\nreturn self.low"
+    ),
     "several statements in a line": "y = x\nif x.sum() > 0: y = x * 2; print('b')\nreturn y",
 }
 

@@ -23,7 +23,7 @@ from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
-from graphdoctor.fixes.tensors.number_lists import stay_numbers
+from graphdoctor.fixes.tensors.number_lists import give_size, stay_numbers
 from graphdoctor.fixes.tensors.number_or_default import number_or_default
 from graphdoctor.fixes.tensors.old_forms import (
     constant_without_gradient,
@@ -213,6 +213,14 @@ TABLE: list[Row] = [
     (stay_numbers, "with lock:\n    return x", WITH, UNKNOWN, "No number is read here."),
     (stay_numbers, "return x.item()", CALL, UNKNOWN, "The tensor is not made of Python numbers here."),
     (stay_numbers, "return torch.tensor([1, 2]).item()", CALL, UNKNOWN, "One number is read of more than one."),
+    (give_size, "return x.sum()", CALL, UNKNOWN, "The size of what comes out is no sum of Python numbers."),
+    (give_size, "return x.repeat_interleave(y)", CALL, UNKNOWN, "The repeats are not made of Python numbers here."),
+    (give_size, "return x.repeat_interleave(torch.tensor(list(x.shape)))", CALL, UNKNOWN,
+     "`list(x.shape)` has no name, and would be computed more than once."),
+    (give_size, "return (x + 1).repeat_interleave(torch.tensor([1, 2]))", CALL, UNKNOWN,
+     "`(x + 1)` has no name, so how many rows it has is not known before."),
+    (give_size, "import torch\n\n\ndef sum(a):\n    return a\n\n\ndef f(x):\n    return x.repeat_interleave(torch.tensor([1, 2]))\n", (cst.Call, "repeat_interleave"), UNKNOWN,
+     "The name sum or len may stand for something else in this file."),
     (number_or_default, "return x.item()", CALL, UNKNOWN, "This makes no whole number of a tensor."),
     (number_or_default, "k = int(x)\nreturn k", CALL, UNKNOWN, "It does not stand in a try alone."),
     (number_or_default, "try:\n    k = int(x)\n    n = 1\nexcept ValueError:\n    k = 0", CALL, UNKNOWN,
