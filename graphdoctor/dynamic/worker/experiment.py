@@ -33,6 +33,7 @@ from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 
+_DIFFER = "compiled and eager differ"
 _TWO_DIFFER = "two eager runs of the same input already differ ({})"
 
 Update = Callable[[DynamicRun, bool], None]
@@ -41,15 +42,13 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class _Eager:
-    """Two eager runs of the same input; ``before``, what the first one was given.
+    """An eager run: what it was given, what it left behind, the watched lines that ran, and the operators by submodule.
 
-    ``lines`` are the watched ones that ran in the first one; ``total`` the operators by submodule in the second one,
-    where they could be counted: then it is the forward alone.
+    ``total`` is None where the operators were not counted.
     """
 
     before: compare.Snapshot
-    first: compare.Snapshot
-    second: compare.Snapshot
+    after: compare.Snapshot
     lines: Mapping[str, frozenset[int]]
     total: compiled_share.Share | None
 
@@ -76,6 +75,8 @@ class Experiment:
         self.backend = backend
         self.budget = budget or Budget(request.timeout)
         self._expected: compare.Snapshot | None = None
+        #: The default compile gave one graph of one frame, and nothing broke.
+        self._is_one_graph = False
         #: Every how many numbers of the gradients one was kept.
         self._thinned = 1
 
@@ -106,16 +107,20 @@ class Experiment:
         progress(f"{stages.COMPILE} ({self.mode})")
         run, compiled = self.compiled(run, eager.total)
         result = self.numerics(eager, compiled)
-        if result.equal is False and eager.total is not None:
+        if not result.equal and compiled is not None and eager.total is not None:
             # It may be the counting that makes the difference.
-            result = self.numerics(eager, self.compiled(run, None)[1])
-        run = replace(run, numerics=replace(result, mutated=compare.mutated(eager.before, eager.first)))
+            result = self.numerics(self._eager(counted=False), self.compiled(run, None)[1])
+        run = replace(run, numerics=replace(result, mutated=compare.mutated(eager.before, eager.after)))
         run = replace(run, cost=(self.budget.eager, self.budget.compile))
         # With a fix, what fails later is the fault of the fix.
         update(run, not self.request.compare)
 
-        progress(f"{stages.FULLGRAPH} ({self.mode})")
-        run = replace(run, fullgraph=self.fullgraph())
+        if self._is_one_graph:
+            # fullgraph=True would trace the same frame to the same graph.
+            run = replace(run, fullgraph=FullGraph(True))
+        else:
+            progress(f"{stages.FULLGRAPH} ({self.mode})")
+            run = replace(run, fullgraph=self.fullgraph())
         update(run, not self.request.compare)
         if self.mode == "train" and self.request.deeper and self._wants_training():
             progress(stages.TRAINING)
@@ -127,35 +132,32 @@ class Experiment:
         return bool(self.request.optimizer or self.request.compiled_autograd or self.target.optimizer)
 
     def eager(self) -> _Eager:
-        """Two eager runs of the same input. In the first one lines are counted, in the second one operators."""
-        with force_eager(), self.budget.eager_runs(2):
-            sample = self.target.sample(self.mode)
-            before = compare.snapshot(sample, None)
-            with executed_lines(self.request.watch) as lines:
-                first = self.call(sample)
-            self._thinned = gradients.step_of(sample.module) if sample.gradients else 1
-            # Its memory is needed for the next one.
-            del sample
-            second, total = self._counted()
-            if _noise(first, second).where:
-                # It may be the counting that makes the difference.
-                second = self.call(self.target.sample(self.mode))
-        if self.request.reference is not None and not self.request.compare:
-            compare.save(first, self.request.reference, self.mode)
-        self._expected = first
-        shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
-        return _Eager(before, first, second, shown, total)
-
-    def _counted(self) -> tuple[compare.Snapshot, compiled_share.Share | None]:
+        """One eager run, in which lines and operators are counted."""
         if not self.request.compare:
             try:
-                sample = self.target.sample(self.mode)
-                with compiled_share.in_eager(sample.module) as total:
-                    outputs = sample.function(*sample.args, **sample.kwargs)
-                return compare.snapshot(sample, outputs), total
+                return self._eager(counted=True)
             except BaseException:  # operators that no dispatch mode handles; what the code itself raises comes again
                 pass
-        return self.call(self.target.sample(self.mode)), None
+        return self._eager(counted=False)
+
+    def _eager(self, counted: bool) -> _Eager:
+        sample = self.target.sample(self.mode)
+        before = compare.snapshot(sample, None)
+        total: compiled_share.Share | None = None
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            nonlocal total
+            with compiled_share.in_eager(sample.module) as total:
+                return sample.function(*args, **kwargs)
+
+        with force_eager(), self.budget.eager_run(), executed_lines(self.request.watch) as lines:
+            after = self.call(sample, forward if counted else None)
+        self._thinned = gradients.step_of(sample.module) if sample.gradients else 1
+        if self.request.reference is not None and not self.request.compare:
+            compare.save(after, self.request.reference, self.mode)
+        self._expected = after
+        shown = {self.places.show(path): frozenset(found) for path, found in lines.items()}
+        return _Eager(before, after, shown, total)
 
     def expected(self) -> compare.Snapshot:
         """What the eager run left behind, in this process or an earlier one. Raises what the user's code raises."""
@@ -175,6 +177,7 @@ class Experiment:
         """
         torch._dynamo.reset()
         self.backend.clear()
+        self._is_one_graph = False
         sample = self.target.sample(self.mode)
         function = torch.compile(sample.function, backend=self.backend)
         snapshot: compare.Snapshot | None = None
@@ -202,6 +205,7 @@ class Experiment:
         )
         if fault is not None:
             return replace(run, outcome=fault.outcome, detail=fault.detail), None
+        self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:
             # Verifying a fix needs breaks and results only.
@@ -220,34 +224,55 @@ class Experiment:
         return tuple(name for name in original if name not in written)
 
     def numerics(self, eager: _Eager, compiled: compare.Snapshot | None) -> Numerics:
-        """Compiled against eager; with ``compare``, both against the eager outputs of the original source."""
-        noise = _noise(eager.first, eager.second)
-        if noise.where:
-            return _not_compared(_TWO_DIFFER.format(noise.where))
+        """Compiled against eager; with ``compare``, both against the eager outputs of the original source.
+
+        Eager is run again only where something differs: it may differ from itself.
+        """
         if compiled is None:
             return _not_compared("the compiled model raised")
         if not any(name.startswith("output") for name in compiled):
             return _not_compared("the output holds neither tensors nor numbers")
+        against = self._against(eager, compiled)
+        if not against:
+            return _not_compared("there is no eager output of the original source")
+        differs = any(difference.where for difference in against.values())
+        noise = compare.Difference(0.0)
+        if differs or any(difference.max_abs_diff for difference in against.values()):
+            # Before a wider dtype is asked: of what differs each time it would say that eager is as far from it.
+            noise = self._noise(eager, forward_alone=not differs)
+        if noise.where:
+            return _not_compared(_TWO_DIFFER.format(noise.where))
+        if differs and _DIFFER in against and (cleared := self._cleared(eager.after, compiled)):
+            return compare.verdict({_DIFFER: replace(against[_DIFFER], where=None)}, cleared)
         notes = [f"two eager runs differ by up to {noise.max_abs_diff:.3g}"] if noise.max_abs_diff else []
         if self._thinned > 1:
             notes.append(f"of the gradients every {self._thinned}th number was compared")
-        note = "; ".join(notes)
+        return compare.verdict(against, "; ".join(notes))
+
+    def _against(self, eager: _Eager, compiled: compare.Snapshot) -> Mapping[str, compare.Difference]:
+        """What the verdict compares; empty where the outputs of the original are missing."""
         if self.request.known or not (self.request.compare and self.request.reference):
-            difference = compare.compare(eager.first, compiled)
-            # Before a wider dtype is asked: of what differs each time it would say that eager is as far from it.
-            if difference.where and (noise := self._noise_of_gradients(eager)).where:
-                return _not_compared(_TWO_DIFFER.format(noise.where))
-            if difference.where and (cleared := self._cleared(eager.first, compiled)):
-                return compare.verdict({"compiled and eager differ": replace(difference, where=None)}, cleared)
-            return compare.verdict({"compiled and eager differ": difference}, note)
+            return {_DIFFER: compare.compare(eager.after, compiled)}
         original = compare.load(self.request.reference, self.mode)
         if original is None:
-            return _not_compared("there is no eager output of the original source")
-        against = {
+            return {}
+        return {
             "compiled differs from the original": compare.compare(original, compiled),
-            "eager differs from the original": compare.compare(original, eager.first),
+            "eager differs from the original": compare.compare(original, eager.after),
         }
-        return compare.verdict(against, note)
+
+    def _noise(self, eager: _Eager, forward_alone: bool) -> compare.Difference:
+        """By how much what another eager run leaves behind differs."""
+        try:
+            with force_eager():
+                sample = self.target.sample(self.mode)
+                if forward_alone:
+                    again = compare.snapshot(sample, sample.function(*sample.args, **sample.kwargs))
+                else:
+                    again = self.call(sample)
+        except BaseException:
+            return compare.Difference(0.0, "another one raised")
+        return compare.compare({name: leaf for name, leaf in eager.after.items() if name in again}, again)
 
     def varied(self, seen: Seen, update: Callable[[Varied], None], progress: Progress) -> Varied:
         """Eager runs on varied inputs: recorded in ``reference``, or compared with what was."""
@@ -288,16 +313,6 @@ class Experiment:
 
     def _is_own(self, file: str | None) -> bool:
         return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
-
-    def _noise_of_gradients(self, eager: _Eager) -> compare.Difference:
-        """How much another eager run with gradients differs, where only one was made."""
-        if eager.first.keys() == eager.second.keys():
-            return compare.Difference(0.0)
-        try:
-            with force_eager():
-                return _noise(eager.first, self.call(self.target.sample(self.mode)))
-        except BaseException:
-            return compare.Difference(0.0, "a third one raised")
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""
@@ -351,11 +366,6 @@ class Experiment:
 def force_eager() -> Any:
     """A context in which functions that the user compiled run uncompiled."""
     return torch.compiler.set_stance("force_eager")
-
-
-def _noise(first: compare.Snapshot, again: compare.Snapshot) -> compare.Difference:
-    """By how much what ``again`` has differs; it may be a forward alone, without loss and gradients."""
-    return compare.compare({name: leaf for name, leaf in first.items() if name in again}, again)
 
 
 def default_loss(outputs: Any) -> torch.Tensor | None:

@@ -124,6 +124,7 @@ class Deeper:
                 looked = self._probed(run, [plan])
                 if not looked.recompiles and looked.sweeps[-1].calls:
                     return looked
+                self.update(run)
             # Of a small model, or of one that fails: one step after the other.
             plans = sweep.automatic(target, mode)
         except BaseException:  # the sample ran a moment ago, so this is about what the sweep made of it

@@ -16,8 +16,8 @@ class Clock:
 def test_estimates_come_from_what_was_measured() -> None:
     clock = Clock()
     budget = Budget(100, clock)
-    with budget.eager_runs(2):
-        clock.now += 4
+    with budget.eager_run():
+        clock.now += 2
     with budget.compiles():
         clock.now += 10
     assert budget.estimate(eager=3, compiles=2) == 3 * 2 + 2 * 10

@@ -12,6 +12,7 @@ from torch import nn
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.parent.protocol import RunRequest
+from graphdoctor.dynamic.tracing import crosscheck
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.user_code.target import Sample, Target
 from graphdoctor.dynamic.worker.experiment import Experiment
@@ -70,9 +71,58 @@ def test_gradients_that_differ_between_eager_runs_are_not_judged() -> None:
     assert "two eager runs of the same input already differ (gradient of" in run.numerics.detail
 
 
-def test_one_eager_run_with_gradients_and_one_compile_give_the_verdict() -> None:
+def rounded(x: torch.Tensor) -> torch.Tensor:
+    return x if torch.compiler.is_compiling() else x + 1e-7
+
+
+def disturbed(x: torch.Tensor) -> torch.Tensor:
+    counted = not torch.compiler.is_compiling() and torch._C._len_torch_dispatch_stack() > 0
+    return x + 1 if counted else x
+
+
+def other(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if torch.compiler.is_compiling() else x
+
+
+def test_one_eager_run_and_one_compile_give_the_verdict() -> None:
     run = ran(torch.sin, "train")
     assert run.numerics is not None
     assert (run.numerics.equal, run.fullgraph.passes, run.compiled_share) == (True, True, 1.0)
-    assert calls.count("eager") == 2
-    assert calls.count("traced") == 2
+    assert calls == ["eager", "traced"]
+
+
+@pytest.mark.parametrize(("last", "equal", "eager"), [(rounded, True, 2), (disturbed, True, 3), (other, False, 6)])
+def test_eager_runs_again_where_something_differs(last: Callable[..., Any], equal: bool, eager: int) -> None:
+    run = ran(last, "eval")
+    assert run.numerics is not None and run.numerics.equal is equal
+    assert calls.count("eager") == eager
+
+
+@torch._dynamo.disable
+def in_python(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+def skipped(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        print("loop")
+    return x
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        torch.sin,
+        in_python,
+        skipped,
+        lambda x: torch.stack([x + n for n in range(3)]),
+        lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)),
+        lambda x: x * x.sum().item(),
+        lambda x: x if x.sum() > 0 else -x,
+        lambda x: torch.zeros(2).requires_grad_() + x.sum(),
+    ],
+)
+def test_a_single_graph_answers_for_fullgraph(last: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    run = ran(last, "eval")
+    again = crosscheck.fullgraph(Sample(Net(last), (torch.ones(2, 4),)), CountingBackend(), PLACES)
+    assert run.fullgraph == again
