@@ -1,0 +1,1 @@
+"""Models with known costs through ``graphdoctor bench``: is its verdict right?"""
