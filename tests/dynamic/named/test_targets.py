@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from graphdoctor.dynamic.named import sources
 from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
 
 
@@ -37,6 +39,14 @@ def test_function_of_a_module_is_called_in_the_worker(here: Path) -> None:
     found = named_target("shop.nets:Net.small")
     assert found.file == here / "shop" / "nets.py"
     assert "from shop.nets import Net as _found" in found.sample and "given = _found.small()" in found.sample
+
+
+def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> None:
+    first = sources.definitions(here, "plain.py", "class")
+    assert sources.definitions(here, "plain.py", "class") is first and not first
+    (here / "plain.py").write_text("class Net(Base): ...\n")
+    os.utime(here, (1, 1))
+    assert list(sources.definitions(here, "plain.py", "class")) == ["Net"]
 
 
 @pytest.mark.parametrize(
