@@ -16,7 +16,7 @@ from graphdoctor.dynamic.parent.channel import CRASHES, Channel, ending
 from graphdoctor.dynamic.parent.input_specs import InputSpecError
 from graphdoctor.dynamic.parent.measuring import load as load_question
 from graphdoctor.dynamic.parent.processes import adopt_orphans, die_with_parent
-from graphdoctor.dynamic.user_code import load
+from graphdoctor.dynamic.user_code import devices, load
 from graphdoctor.dynamic.user_code.target import NoTarget, Target, find, seed
 from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.model.benchmark import Question
@@ -52,7 +52,7 @@ def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]
     )
     stage = "at import"
     try:
-        device = _device(question.device)
+        device = devices.device(question.device)
         sys.argv = [str(question.file)]
         channel.progress(f"importing {question.file.name}")
         seed()
@@ -66,13 +66,6 @@ def _answer(question: Question, channel: Channel, work: Callable[[Opened], None]
         channel.send("failed", detail=str(error))
     except BaseException as error:
         channel.send("failed", detail=fault_of(error, places, stage).detail)
-
-
-def _device(wanted: str) -> torch.device:
-    available = torch.cuda.is_available()
-    if wanted == "cuda" and not available:
-        raise NoTarget("the device cuda was asked for, and torch finds none")
-    return torch.device(("cuda" if available else "cpu") if wanted == "auto" else wanted)
 
 
 def _environment(device: torch.device) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from graphdoctor.commands.options.device import device_option
 from graphdoctor.commands.options.group import option_group
 from graphdoctor.scan.options import TargetOptions
 
@@ -16,9 +17,7 @@ run_target_options = option_group(
         "inputs": click.option(
             "--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH]."
         ),
-        "device": click.option(
-            "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-        ),
+        "device": device_option,
         "mode": click.option(
             "--mode", type=click.Choice(["eval", "train", "both"]), help="[default: both, or the project's setting]"
         ),

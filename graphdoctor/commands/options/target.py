@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from graphdoctor.commands.common import OneLine
+from graphdoctor.commands.options.device import device_option
 
 if TYPE_CHECKING:
     from graphdoctor.model.benchmark import Question
@@ -19,7 +20,7 @@ _OPTIONS = (
     click.option(
         "--input", "inputs", multiple=True, metavar="SPEC", help="A sample argument: [NAME=]DTYPE[SIZES][<HIGH]."
     ),
-    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    device_option,
     click.option("--mode", type=click.Choice(["eval", "train"]), default="eval", show_default=True),
 )
 

@@ -15,7 +15,7 @@ from graphdoctor.dynamic.parent.vary_specs import AXES, Variation
 from graphdoctor.dynamic.recompiles import arguments, axes, compiled_calls
 from graphdoctor.dynamic.recompiles.axes import Group
 from graphdoctor.dynamic.recompiles.compiled_calls import Step
-from graphdoctor.dynamic.user_code.target import Mode, Target, call_arguments, seed
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target, call_arguments, seed
 
 #: Calls with equal inputs in an automatic sweep.
 REPEATS = 4
@@ -146,6 +146,22 @@ def together(target: Target, mode: Mode) -> Plan | None:
     varied = [f"{axis} {', '.join(str(start + more) for more in range(3))}" for axis, start in starts.items()]
     sizes = tuple(next(iter(starts.values())) + more for more in (0, 0, 1, 2))
     return Plan(" and ".join(varied), lambda: steps((0, 0, 1, 2)), sizes, automatic=True)
+
+
+def batches(target: Target, mode: Mode) -> list[tuple[int, Callable[[int], Sample]]]:
+    """The batch of the sample, and what makes one of another size: for each guess at the dimensions of the batch."""
+    leaves = _inputs(target, mode).leaves
+
+    def resized(group: Group, size: int) -> Sample:
+        step, sample = _resized(target, mode, dict.fromkeys(group, size)), target.sample(mode)
+        sample.args, sample.kwargs = step.args, dict(step.kwargs)
+        return sample
+
+    found: list[tuple[int, Callable[[int], Sample]]] = []
+    for group in axes.of("batch", leaves):
+        name, dimension = min(group)
+        found.append((leaves[name].shape[dimension], partial(resized, group)))
+    return found
 
 
 def automatic(target: Target, mode: Mode) -> list[Plan]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+
+import torch
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
@@ -13,13 +16,18 @@ from graphdoctor.model.runs import Outcome
 #: Characters of a message that are looked at.
 _MOST = 100_000
 
+#: What torch's allocator for a CPU says (c10/core/impl/alloc_cpu.cpp); that for GPUs has an exception of its own.
+_ALLOCATOR = "DefaultCPUAllocator: can't allocate memory"
+_ASKED = re.compile(r"allocate (\d+(?:\.\d+)?) (bytes|[KMGTPE]iB)")
+
 
 @dataclass(frozen=True)
 class Fault:
-    """How a run ended, in one line."""
+    """How a run ended, in one line; ``memory``: there was not enough of it."""
 
     outcome: Outcome
     detail: str
+    memory: bool = False
 
 
 def fault_of(error: BaseException, places: Places, when: str) -> Fault:
@@ -29,7 +37,31 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
     if isinstance(error, SystemExit):
         code = _harmless(lambda: repr(error.code)) or "..."
         return Fault("exited", f"sys.exit({one_line(code)}) {when}{suffix}")
+    if is_out_of_memory(error):
+        wanted = _wanted(_harmless(lambda: str(error)) or "")
+        more = f": {wanted} more were asked for" if wanted else ""
+        # Its frames hold what was made until then.
+        traceback.clear_frames(error.__traceback__)
+        return Fault("raised", f"out of memory {when}{more}{suffix}", memory=True)
     return Fault("raised", f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` is what Python or an allocator of torch raises where there is not enough memory."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return type(error) is RuntimeError and _ALLOCATOR in (_harmless(lambda: str(error)) or "")
+
+
+def _wanted(text: str) -> str:
+    """How much was asked for; empty where the text does not say it."""
+    found = _ASKED.search(text)
+    if found is None:
+        return ""
+    if found[2] != "bytes":
+        return f"{found[1]} {found[2]}"
+    mebibytes = int(found[1]) / 2**20
+    return f"{mebibytes / 1024:,.1f} GiB" if mebibytes >= 1024 else f"{mebibytes:,.1f} MiB"
 
 
 def _harmless(ask: Callable[[], str | None]) -> str | None:

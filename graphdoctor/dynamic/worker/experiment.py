@@ -29,6 +29,7 @@ from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.pytree import tensors
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
+from graphdoctor.dynamic.worker import out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
@@ -96,11 +97,14 @@ class Experiment:
         if self.request.only_fullgraph:
             return replace(run, fullgraph=self.fullgraph())
         progress(f"{stages.EAGER} ({self.mode})")
+        fault: Fault | None = None
         try:
             eager = self.eager()
         except BaseException as error:
             fault = fault_of(error, self.places, "in eager")
-            return replace(run, outcome=fault.outcome, detail=fault.detail)
+        if fault is not None:
+            with force_eager():
+                return replace(run, outcome=fault.outcome, detail=self._told(fault, self.call))
         run = replace(run, executed=eager.lines)
         update(run, False)
 
@@ -179,7 +183,7 @@ class Experiment:
         self.backend.clear()
         self._is_one_graph = False
         sample = self.target.sample(self.mode)
-        function = torch.compile(sample.function, backend=self.backend)
+        function = self._compile(sample)
         snapshot: compare.Snapshot | None = None
         before = state.of(sample, self.modules())
         fault: Fault | None = None
@@ -204,7 +208,8 @@ class Experiment:
             operators=self.backend.operators,
         )
         if fault is not None:
-            return replace(run, outcome=fault.outcome, detail=fault.detail), None
+            detail = self._told(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
+            return replace(run, outcome=fault.outcome, detail=detail), None
         self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:
@@ -212,6 +217,16 @@ class Experiment:
             return run, snapshot
         run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
         return (self._shared(run, sample, recording, total, inside) if total and inside else run), snapshot
+
+    def _compile(self, sample: Sample) -> Callable[..., Any]:
+        function: Callable[..., Any] = torch.compile(sample.function, backend=self.backend)
+        return function
+
+    def _told(self, fault: Fault, call: Callable[[Sample], object]) -> str:
+        """What there is to say of ``fault``: where memory was short, also what fits."""
+        if not fault.memory or self.request.compare:
+            return fault.detail
+        return f"{fault.detail}; {out_of_memory.advice(self.target, self.mode, call, self.request.shrink is not None)}"
 
     def _unwritten(self, written: compare.Snapshot) -> tuple[str, ...]:
         """What the original's compiled run wrote and this one, of which ``written`` holds the names, did not."""

@@ -86,7 +86,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.tracing.backend import CountingBackend, replace_inductor
     from graphdoctor.dynamic.tracing.branch_coverage import record_tests
     from graphdoctor.dynamic.tracing.private_torch import config_copy, skip_guard_timing
-    from graphdoctor.dynamic.user_code import load
+    from graphdoctor.dynamic.user_code import devices, load
     from graphdoctor.dynamic.user_code.target import NoTarget, find, seed
     from graphdoctor.dynamic.user_code.user_errors import fault_of
     from graphdoctor.dynamic.worker.draws import draw_each_alone
@@ -94,11 +94,13 @@ def _work(request: RunRequest, channel: Channel) -> None:
 
     # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
+    from graphdoctor.dynamic.worker.out_of_memory import SHRINK
 
     places = _places(request)
-    device = torch.device(_device(request.device, torch))
-    if device.type == "cuda" and not torch.cuda.is_available():
-        channel.send("failed", outcome="no-target", detail="the device cuda was asked for, and torch finds none")
+    try:
+        device = devices.device(request.device)
+    except NoTarget as error:
+        channel.send("failed", outcome="no-target", detail=str(error))
         return
     backend = CountingBackend()
     replace_inductor(backend)
@@ -124,7 +126,9 @@ def _work(request: RunRequest, channel: Channel) -> None:
         channel.send("failed", outcome="no-target", detail=str(error))
         return
     except BaseException as error:
-        channel.send("failed", **asdict(fault_of(error, places, stage)))
+        fault = fault_of(error, places, stage)
+        more = f"; {SHRINK}" if fault.memory and request.shrink is None else ""
+        channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}")
         return
 
     def send_varied(varied: Varied) -> None:
@@ -187,12 +191,6 @@ def _places(request: RunRequest) -> Places:
         torch=str(Path(torch.__file__).parent),
         library=tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}),
     )
-
-
-def _device(wanted: str, torch: ModuleType) -> str:
-    if wanted != "auto":
-        return wanted
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _environment(torch: ModuleType, device: Any, before: dict[str, Any]) -> dict[str, str | None]:

@@ -77,6 +77,11 @@ class Script:
 
 
 _LOST = "the code closed or replaced the descriptor of the results"
+#: Half a GiB more than the process has.
+_LIMIT = (
+    "size = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + (1 << 29)\n"
+    "resource.setrlimit(resource.RLIMIT_AS, (size, size))"
+)
 _DAEMON = "subprocess.Popen(['sleep', '600'], start_new_session=True, env={})"
 
 SCRIPTS: dict[str, Script] = {
@@ -193,7 +198,23 @@ SCRIPTS: dict[str, Script] = {
         "Bad()\nraise ValueError('no')",
     ),
     "recurses without an end": Script("raised", "RecursionError in eager", "def g(x): return g(x)", "g(x)"),
-    "asks for more memory than there is": Script("raised", "in eager", "", "torch.empty(1 << 60)"),
+    "asks for more memory than there is": Script(
+        "raised", "out of memory in eager: 4,194,304.0 GiB more were asked for", "", "torch.empty(1 << 50)"
+    ),
+    "needs more memory than there is": Script(
+        "raised", "in f); a batch of 1 fits, where the sample has 3", _LIMIT, "x.repeat(1 << 26)"
+    ),
+    "builds more than there is memory for": Script(
+        "raised",
+        "in <module>); --shrink 1 runs it with fewer blocks, and weights that take no memory while it is built",
+        "torch.empty(1 << 50)",
+    ),
+    "needs more memory when it is compiled": Script(
+        "raised",
+        "); a batch of 1 fits, where the sample has 3",
+        _LIMIT,
+        "if torch.compiler.is_compiling(): x = x.repeat(1 << 26)[:3]",
+    ),
     "asks a question": Script("raised", "EOFError in eager", "", "input('Delete everything? ')"),
     # What it does to Python
     "takes functions of os and json away": Script(
