@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut
+from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.events import Decide
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 from ._shared import code
@@ -152,3 +155,7 @@ def _reads(node: cst.CSTNode) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
     return isinstance(name, cst.Name) and name.value in READERS
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, drop_shortcut)

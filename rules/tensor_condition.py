@@ -26,6 +26,7 @@ from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
@@ -35,7 +36,7 @@ from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
-from graphdoctor.fixes.tensors.sorting import sort_in_graph
+from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
@@ -587,7 +588,7 @@ def _short_circuited(event: Truth) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) in ("max", "min", "sorted"):
-        return first_fit(hit, editor, sort_in_graph)
+        return first_fit(hit, editor, sort_in_graph, sort_by_names)
     plan = first_fit(hit, editor, read_once, numbers_of_buffers)
     if isinstance(plan, FixPlan):
         return plan
@@ -609,4 +610,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         keep_truth,
         loop_in_graph,
         python_math,
+        drop_shortcut,
     )

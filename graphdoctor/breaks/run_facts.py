@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _BRANCH = frozenset({"GB0170"})
 _NUMBER = frozenset({"GB0124", "GB0033"})
 _SHAPE = frozenset({"GB0036"})
+#: Of ``sorted`` that compares tensors.
+_ORDER = frozenset({"GB0207"})
 _METHODS = ("item", "tolist")
 _CONVERSIONS = ("bool", "int", "float")
 
@@ -57,7 +59,7 @@ def facts_of(
 
 def tensor_places(text: str, breaks: Iterable[Break]) -> tuple[frozenset[Span], frozenset[Span]]:
     """The expressions of ``text``, a file, that ``breaks`` in it show to be tensors, and which of them are masks."""
-    every = _BRANCH | _NUMBER | _SHAPE
+    every = _BRANCH | _NUMBER | _SHAPE | _ORDER
     gb_ids = {(b.line, b.column): b.gb_id for b in breaks if b.gb_id in every and b.column is not None}
     tensors: set[Span] = set()
     masks: set[Span] = set()
@@ -101,13 +103,15 @@ def _operands(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
-    """``x`` of ``x.item()`` and of ``int(x)``."""
+    """``x`` of ``x.item()``, of ``int(x)``, and of ``sorted(x)``, which compares the tensors in it."""
     if not isinstance(node, ast.Call):
         return
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.args:
         yield node, node.func.value, _NUMBER
     elif isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS and len(node.args) == 1:
         yield node, node.args[0], _NUMBER
+    elif isinstance(node.func, ast.Name) and node.func.id == "sorted" and node.args:
+        yield node, node.args[0], _ORDER
 
 
 def _shapes(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:

@@ -225,6 +225,11 @@ REWRITTEN = {
                      "    size = torch.tensor(x.shape)\n    return x.reshape(int(size.prod()))[: n + ends[2]]\n",
                      "    n = max([x.shape[0], 3])\n    ends = list(itertools.accumulate([0] + [1, 2]))\n"
                      "    size = torch.tensor(x.shape)\n    return x.reshape(math.prod(x.shape))[: n + ends[2]]"),
+    "shortcut": (HEAD + F + "    mask = x[0] > 0.3\n    if not mask.any():\n        if x.ndim > 3:\n            return x\n"
+                 "        return x[0, :0]\n    return x[0][mask] * 2\n",
+                 "    mask = x[0] > 0.3\n    return x[0][mask] * 2\n"),
+    "sorted_names": (HEAD + F + "    named = {'b': x * 2, 'a': x}\n    return [value for _, value in sorted(named.items())]\n",
+                     "sorted(named.items(), key=lambda item: item[0])"),
     "kept_lists": (HEAD + F + "    counts = []\n    for row in x:\n        counts.append(row.shape[0])\n"
                    "    ids = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))\n"
                    "    counts = torch.tensor(counts, dtype=torch.long)\n    widest = counts.amax().item()\n"

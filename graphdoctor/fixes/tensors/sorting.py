@@ -1,4 +1,4 @@
-"""``sorted`` on tensors, as the sort of torch."""
+"""``sorted`` on tensors, as the sort of torch; on what is named, by the names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,26 @@ def sort_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if set(options) - {"reverse"} or len(call.args) != 1 + len(options):
         raise Refuse("a key sorts in another order than the values")
     is_list = isinstance(items, (cst.List, cst.Tuple, cst.ListComp))
-    if not is_list and not is_tensor_like(items, editor):
+    is_named = isinstance(items, cst.Call) and called(items) == "items"
+    if is_named or (not is_list and not is_tensor_like(items, editor)):
         raise Refuse(f"`{editor.code(items)}` is not shown to be a tensor or a list of tensors")
     values = f"torch.stack({editor.code(items)})" if is_list else editor.operand(items)
     descending = f"descending={editor.code(options['reverse'])}" if options else ""
     edit = editor.replace(call, f"list({values}.sort({descending}).values)")
     reason = "The values must be tensors of one number and one dtype; equal ones may change places."
     return FixPlan((*editor.torch_import(call), edit), "unsafe", reason)
+
+
+def sort_by_names(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``sorted(named.items())`` becomes ``sorted(named.items(), key=lambda item: item[0])``.
+
+    The names of a dict are all different, so Python never comes to compare the values; Dynamo asks for them.
+    """
+    call = hit.place
+    items = call.args[0].value if isinstance(call, cst.Call) and called(call) == "sorted" and call.args else None
+    if not isinstance(call, cst.Call) or not isinstance(items, cst.Call) or called(items) != "items" or items.args:
+        return Refusal("What is sorted are not the items of a dict.")
+    if any(a.star or (a.keyword is not None and a.keyword.value == "key") for a in call.args):
+        raise Refuse("a key sorts in another order than the names")
+    behind = editor.replace(items, f"{editor.code(items)}, key=lambda item: item[0]")
+    return FixPlan((behind,), "unsafe", "The names of a dict are all different; those of another mapping may not be.")

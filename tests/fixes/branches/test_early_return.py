@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.errors import Refuse
 
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, flag=True):\n"
@@ -60,3 +61,20 @@ REFUSED = {
 def test_what_would_do_more_in_the_early_case_stays(make: Any, name: str) -> None:
     with pytest.raises(Refuse):
         make(source_of(REFUSED[name]), cst.If).run(choose_at_the_end)
+
+
+SHORTCUTS = {
+    "nothing is selected": "found = x[x > 0.5]\nif len(found) == 0:\n    return x[:0]\nreturn found * 2",
+    "all is selected": "mask = x > 0.5\nif mask.all():\n    return x * 2\nreturn x[mask] * 2",
+}
+
+
+@pytest.mark.parametrize("name", SHORTCUTS)
+def test_a_shortcut_goes(make: Any, runner: Any, name: str) -> None:
+    import torch
+
+    source = source_of(SHORTCUTS[name])
+    after = make(source, cst.Call, "len(" if "len(" in source else "all(").after(drop_shortcut)
+    assert "if" not in after
+    for x in (torch.tensor([0.7, 0.9]), torch.tensor([0.1, 0.7]), torch.tensor([0.1, 0.2])):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)

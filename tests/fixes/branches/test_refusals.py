@@ -15,6 +15,7 @@ from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.loop_exits import run_all_rounds
 from graphdoctor.fixes.branches.loops import keep_looping
+from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
@@ -45,6 +46,16 @@ TABLE: list[Row] = [
      "The sides do not assign one name, the same in both."),
     (choose_with_cond, "if x.sum() > 0:\n    y = g(torch.rand(2))\nelse:\n    y = g(x)", IF, BOOL,
      "`g(torch.rand(2))` draws random numbers, which a side may not."),
+    # Early returns for what is empty.
+    (drop_shortcut, "y = len(x)\nreturn y", CALL, UNKNOWN, "No branch asks how much is selected."),
+    (drop_shortcut, "if x.sum() > 0:\n    return x\nreturn y", CALL, UNKNOWN,
+     "This is no early return for an empty selection."),
+    (drop_shortcut, "if len(x) == 0:\n    n += 1\n    return y\nreturn x", CALL, UNKNOWN,
+     "The branch does more than return a value."),
+    (drop_shortcut, "if len(x) == 0:\n    return x\nreturn y", CALL, UNKNOWN,
+     "The code behind the branch does not read `x`."),
+    (drop_shortcut, "if x.all():\n    return y\nreturn y * x", CALL, UNKNOWN,
+     "The code behind the branch does not select by `x`."),
     # Loops that end or skip by data.
     (keep_looping, "if x.any():\n    return x", IF, BOOL, "This does not go on with the next round."),
     (run_all_rounds, "if x.any():\n    x = y", IF, BOOL, "This neither breaks out of a loop nor returns from it."),

@@ -34,7 +34,7 @@ from graphdoctor.fixes.tensors.old_forms import (
 )
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
-from graphdoctor.fixes.tensors.sorting import sort_in_graph
+from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 
@@ -213,6 +213,8 @@ TABLE: list[Row] = [
     (stay_numbers, "with lock:\n    return x", WITH, UNKNOWN, "No number is read here."),
     (stay_numbers, "return x.item()", CALL, UNKNOWN, "The tensor is not made of Python numbers here."),
     (stay_numbers, "return torch.tensor([1, 2]).item()", CALL, UNKNOWN, "One number is read of more than one."),
+    (sort_by_names, "return sorted(x)", CALL, UNKNOWN, "What is sorted are not the items of a dict."),
+    (sort_by_names, "return sorted(x.items(), key=len)", CALL, UNKNOWN, "A key sorts in another order than the names."),
     (give_size, "return x.sum()", CALL, UNKNOWN, "The size of what comes out is no sum of Python numbers."),
     (give_size, "return x.repeat_interleave(y)", CALL, UNKNOWN, "The repeats are not made of Python numbers here."),
     (give_size, "return x.repeat_interleave(torch.tensor(list(x.shape)))", CALL, UNKNOWN,

@@ -1,0 +1,113 @@
+"""An early return where a selection is empty, or where all is selected: the code behind it does the same.
+
+``if len(found) == 0: return x.new_zeros(0, 2)`` and, before ``x[mask]``, ``if mask.all(): return x`` save work, and ask
+data. They go where the code behind goes on with what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+
+def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The branch goes, where all that it does is to return. Raises Refuse where it does not fit."""
+    branch = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
+    if branch is None or hit.place not in set(walk(branch.test)):
+        return Refusal("No branch asks how much is selected.")
+    asked = _counted(branch.test)
+    mask = asked or _mask(branch.test)
+    if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):
+        return Refusal("This is no early return for an empty selection.")
+    if not _only_returns(branch.body):
+        raise Refuse("the branch does more than return a value")
+    end, function = editor.location(branch).end_line, editor.function_of(branch)
+    uses = editor.mentions(function, mask.value) if function is not None else ()
+    behind = [use for use in uses if editor.location(use).line > end]
+    if editor.following(branch) is None or not behind:
+        raise Refuse(f"the code behind the branch does not read `{mask.value}`")
+    if asked is None and not any(_is_index(use, editor) for use in behind):
+        raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
+    case = f"`{mask.value}` is empty" if asked is not None else f"`{mask.value}` is the same everywhere"
+    reason = f"The code behind it has to give the same where {case}."
+    return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
+
+
+def _counted(test: cst.BaseExpression) -> cst.Name | None:
+    """``x`` of ``len(x) == 0``, ``x.numel() == 0``, ``x.shape[0] == 0`` and ``not len(x)``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        count = test.expression
+    elif isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        (part,) = test.comparisons
+        bound = part.comparator.value if isinstance(part.comparator, cst.Integer) else ""
+        if (type(part.operator), bound) not in ((cst.Equal, "0"), (cst.LessThan, "1")):
+            return None
+        count = test.left
+    else:
+        return None
+    if (
+        isinstance(count, cst.Subscript)
+        and isinstance(count.value, cst.Attribute)
+        and count.value.attr.value == "shape"
+    ):
+        return _name(count.value.value)
+    if not isinstance(count, cst.Call):
+        return None
+    if called(count) == "len" and len(count.args) == 1:
+        return _name(count.args[0].value)
+    return (
+        _name(count.func.value)
+        if called(count) in ("numel", "size") and isinstance(count.func, cst.Attribute)
+        else None
+    )
+
+
+def _mask(test: cst.BaseExpression) -> cst.Name | None:
+    """``m`` of ``m.all()`` and ``not m.any()``, also in ``bool``."""
+    wanted = "all"
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, wanted = test.expression, "any"
+    if isinstance(test, cst.Call) and called(test) == "bool" and len(test.args) == 1:
+        test = test.args[0].value
+    if not isinstance(test, cst.Call) or called(test) != wanted or not isinstance(test.func, cst.Attribute):
+        return None
+    owner = _name(test.func.value)
+    if owner is not None and owner.value == "torch":
+        return _name(test.args[0].value) if len(test.args) == 1 else None
+    return owner if not test.args else None
+
+
+def _name(node: cst.BaseExpression) -> cst.Name | None:
+    return node if isinstance(node, cst.Name) else None
+
+
+def _only_returns(block: cst.BaseSuite) -> bool:
+    """Whether ``block`` returns on every way, and does nothing else."""
+    *before, last = branch_arms.statements(block)
+    if not isinstance(last, cst.Return) or last.value is None:
+        return False
+    return all(isinstance(s, cst.If) and all(_only_returns(b) for b in _blocks(s)) for s in before)
+
+
+def _blocks(branch: cst.If) -> Iterator[cst.BaseSuite]:
+    yield branch.body
+    if isinstance(branch.orelse, cst.If):
+        yield from _blocks(branch.orelse)
+    elif branch.orelse is not None:
+        yield branch.orelse.body
+
+
+def _is_index(use: cst.Name, editor: Editor) -> bool:
+    """Whether ``use`` is ``m`` in ``x[m]`` or ``x[:, ~m]``."""
+    outer = editor.parent(use)
+    while isinstance(outer, cst.UnaryOperation):
+        outer = editor.parent(outer)
+    return isinstance(outer, cst.Index)
