@@ -101,6 +101,9 @@ GLOBALS = {
     "same": "def same(value):\n    return value",
     "Scale": _SCALE,
     "Plain": _PLAIN,
+    "LANGUAGE": (
+        "LANGUAGE = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=1, n_embd=4, n_positions=8, vocab_size=8)).eval()"
+    ),
 }
 
 #: The imports and the other globals that a definition uses.
@@ -112,6 +115,7 @@ NEEDS = {
     "LOG": ("import logging",),
     "CONST": ("import torch",),
     "BOX": ("import torch",),
+    "LANGUAGE": ("from transformers import GPT2Config, GPT2LMHeadModel",),
     "Scale": ("import torch", "from torch import nn"),
     "Plain": ("import torch", "from torch import nn"),
 }

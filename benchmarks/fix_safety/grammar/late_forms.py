@@ -1,5 +1,6 @@
 """Forms whose rewrite changes how often code runs, or what is computed: indices of masks, exits of loops, ``match`` on
-numbers, buffers that stay, draws that become operators, layers of a call."""
+numbers, buffers that stay, draws that become operators, layers of a call, lists of numbers that were tensors, early returns
+of what is empty, models of a library that miss a setting."""
 
 from __future__ import annotations
 
@@ -73,7 +74,28 @@ _OF_A_MODULE = (
     ["y = x * len({held}.reshape(-1).tolist())"],
     ["{held}.add_(1)", "y = x * {held}.sum().item()"],
 )
-_ALL = (*_INDICES, *_LOOPS, *_NUMBERS, *_DRAWS, *_OF_A_MODULE)
+_LISTS = (
+    ["c = [{n}, 2]", "t = torch.tensor(c)", "c.append(9)", "y = x + t.max().item()"],
+    ["c = [2, 3]", "c = torch.tensor(c)", "c.add_(1)", "y = x + c.max().item()"],
+    ["c = [row.numel() for row in x]", "y = torch.tensor(c)", "y = x + y.sum().item()"],
+    ["y = torch.repeat_interleave(x.reshape(-1)[:1], torch.tensor([1, 2]))"],
+    ["c = [len(x)]", "y = x.repeat_interleave(torch.tensor(c), 0)"],
+    ["c = [1] * len(x)", "y = torch.repeat_interleave(x, torch.tensor(c), dim=0)"],
+    ["d = dict(b=x, a=x + {k})", "y = [v for _, v in sorted(d.items())]"],
+    ["d = [(1, x), (1, x + 1)]", "y = sorted(d)"],
+)
+_SHORTCUTS = (
+    ["m = x.reshape(-1) > {k}", "if m.all():", "    return x.reshape(-1)", "y = x.reshape(-1)[m]"],
+    ["m = x.reshape(-1) > {k}", "if not m.any():", "    return x * 0", "y = x.reshape(-1)[m] * 2"],
+    ["f = x[x > {k}]", "if len(f) == 0:", "    {COUNTS}.append(1)", "    return f", "y = f.max()"],
+    ["f = x[x > {k}]", "if f.numel() == 0:", "    return x.new_zeros(0)", "y = f * 2"],
+)
+_OF_A_LIBRARY = (
+    ["ids = torch.zeros(1, 4, dtype=torch.long)", "y = (x, {LANGUAGE}(ids, labels=ids).loss)"],
+    ["ids = torch.ones(1, 3, dtype=torch.long)", "y = x + {LANGUAGE}(input_ids=ids, labels=ids)[0]"],
+)
+#: Those of a library take seconds to import, and are drawn less often.
+_ALL = (*(_INDICES + _LOOPS + _NUMBERS + _DRAWS + _OF_A_MODULE + _LISTS + _SHORTCUTS) * 4, *_OF_A_LIBRARY)
 
 
 def late_form(draft: Draft) -> tuple[list[str], str]:
