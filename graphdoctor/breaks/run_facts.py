@@ -103,7 +103,7 @@ def _operands(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:
-    """``x`` of ``x.item()``, of ``int(x)``, and of ``sorted(x)``, which compares the tensors in it."""
+    """``x`` of ``x.item()`` and of ``int(x)``; a whole ``sorted(...)``, which compares tensors that something holds."""
     if not isinstance(node, ast.Call):
         return
     if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.args:
@@ -111,7 +111,7 @@ def _numbers(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]
     elif isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS and len(node.args) == 1:
         yield node, node.args[0], _NUMBER
     elif isinstance(node.func, ast.Name) and node.func.id == "sorted" and node.args:
-        yield node, node.args[0], _ORDER
+        yield node, node, _ORDER
 
 
 def _shapes(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr, frozenset[str]]]:

@@ -50,7 +50,7 @@ def test_place_of_a_break_is_an_expression(breaks: list[Break], places: set[tupl
 
 def test_what_cannot_be_sorted_is_tensors() -> None:
     text = "def f(**named):\n    return sorted(named.items())\n"
-    assert tensor_places(text, [broken(2, 12, "GB0207")]) == ({(2, 19, 2, 32)}, frozenset())
+    assert tensor_places(text, [broken(2, 12, "GB0207")]) == ({(2, 12, 2, 33)}, frozenset())
 
 
 def test_a_shape_that_depends_on_data_shows_masks_and_what_they_select_from() -> None:

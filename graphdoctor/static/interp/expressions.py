@@ -90,6 +90,13 @@ def _as_seen(interpreter: Interpreter, node: cst.BaseExpression, value: Value) -
     return Tensor() if not is_vague and place in facts.tensors else value
 
 
+def is_shown(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+    """Whether a run has shown that ``node`` is, or compares, tensors."""
+    source = interpreter.frame.module.source
+    facts = interpreter.facts.get(source.file)
+    return facts is not None and source.has_place(node) and span_of(source.location(node)) in facts.tensors
+
+
 def truth(
     interpreter: Interpreter, node: cst.BaseExpression, value: Value, context: str, branch: cst.CSTNode | None = None
 ) -> bool | None:

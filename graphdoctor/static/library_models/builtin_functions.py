@@ -35,7 +35,7 @@ from graphdoctor.static.domain.values import (
     Tensor,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, conditions, iteration, operators
+from graphdoctor.static.interp import attributes, calls, conditions, expressions, iteration, operators
 from graphdoctor.static.interp.interpreter import Interpreter
 
 Kwargs = dict[str, Value]
@@ -142,6 +142,8 @@ def _compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwarg
     key = kwargs.get("key", NONE)
     compared = element if key == NONE else _applied(interpreter, node, key, element)
     tensor = next((v for v in walk(compared, 1) if isinstance(v, Tensor)), None)
+    if tensor is None and isinstance(node, cst.Call) and expressions.is_shown(interpreter, node):
+        tensor = Tensor()
     if tensor is not None:
         interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
 
