@@ -1,6 +1,6 @@
 """Forms whose rewrite changes how often code runs, or what is computed: indices of masks, exits of loops, ``match`` on
-numbers, buffers that stay, draws that become operators, layers of a call, lists of numbers that were tensors, early returns
-of what is empty, models of a library that miss a setting."""
+numbers, buffers that stay, draws that become operators, layers of a call, lists of numbers that were tensors, early
+returns of what is empty, models of a library that miss a setting."""
 
 from __future__ import annotations
 
