@@ -8,6 +8,7 @@ from itertools import accumulate
 
 import libcst as cst
 
+from graphdoctor.breaks import consequence as costs
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Event, Truth
 from graphdoctor.static.domain.value_functions import options
@@ -23,10 +24,7 @@ def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
 
 def consequence(event: Event) -> str:
     """What a break at ``event`` costs, as the end of a sentence."""
-    if event.site.whole_frame:
-        whole = event.site.whole_frame
-        return f"`{whole}` runs uncompiled as a whole, because Dynamo cannot split its loop, try or with block"
-    return "this splits the graph"
+    return costs.consequence(event.site.whole_frame)
 
 
 def certainty(event: Event, value: Value | None = None) -> Confidence:

@@ -42,8 +42,17 @@ def _section(page: str, name: str) -> str:
 
 
 def _title(run: dict[str, Any]) -> str:
-    mode = f", {run['mode']} mode" if run["mode"] != "unknown" else ""
-    return f"{run['target']}{mode}, on {run['device']}"
+    modes = " and ".join(mode for mode in run["modes"] if mode != "unknown")
+    return f"{run['target']}{f', {modes} mode' if modes else ''}, on {run['device']}"
+
+
+def _alike(runs: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+    """The first of the runs of one target that have the same ``keys``, with the modes of all of them."""
+    groups: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        key = str([run["target"], run["device"], *(run[name] for name in keys)])
+        groups.setdefault(key, {**run, "modes": []})["modes"].append(run["mode"])
+    return list(groups.values())
 
 
 def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[Row]:
@@ -91,8 +100,6 @@ def _findings(page: str, data: dict[str, Any]) -> Iterator[Row]:
     rules = {value: int(count) for value, count in _all(r'<option value="(GD\d+)">[^<]*\((\d+)\)', page)}
     if rules:
         yield "rules", rules, dict(Counter(finding["rule"] for finding in data["findings"]))
-    events = [int(number) for card in cards for number in _all(r"(\d+) occurrences?\)", card)]
-    yield "occurrences", sorted(events), sorted(each["events"] for each in data["findings"] if each["events"])
 
 
 def _strip(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[Row]:
@@ -110,7 +117,7 @@ def _strip(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
             fixes = int(_all(r"With (\d+) fix", title)[0])
             yield "after the fixes", (fixes, graphs, breaks), (len(after["fixes"]), after["graphs"], after["breaks"])
         else:
-            part = _all(r"(\d+ %) compiled", title)
+            part = _all(r"(\d+ %) of the operators compiled", title)
             yield f"lane {title}", (graphs, breaks, part[0] if part else "unknown") in known, True
     rest = [int(number) for number in _all(r"(\d+) graph breaks? more in the list", section)]
     yield "listed breaks", section.count('<li value="') + sum(rest), data["summary"]["breaks"]
@@ -118,12 +125,14 @@ def _strip(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
 
 def _modules(page: str, runs: list[dict[str, Any]]) -> Iterator[Row]:
     for fold, run in zip(
-        _all(r"<details.*?</details>", _section(page, "modules")), (r for r in runs if r["modules"]), strict=False
+        _all(r"<details.*?</details>", _section(page, "modules")),
+        _alike([run for run in runs if run["modules"]], "modules", "compiled_share", "readiness", "numerics"),
+        strict=False,
     ):
         nodes = {node["name"] or "the model": node for node in run["modules"]}
         head = text(_all(r"<summary>(.*?)</summary>", fold)[0])
         if run["compiled_share"] is not None:
-            yield "modules of", head, f"{_title(run)}: {share(run['compiled_share'])} compiled"
+            yield "modules of", head, f"{_title(run)}: {share(run['compiled_share'])} of the operators compiled"
         pattern = r"<title>(.*?) \(\S+\): (\d+ %|unknown) of ([\d,]+) operators? compiled(?:, ([\d,]+) graph breaks?)?</title>"
         for name, part, operators, breaks in _all(pattern, fold):
             node = nodes[unescape(name)]
@@ -159,8 +168,9 @@ def _recompiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> 
     sweeps = [sweep for run in runs for sweep in run["sweeps"] if sweep["steps"]]
     totals = {(sweep["compilations"], sweep["calls"]) for sweep in sweeps}
     drawn = {tuple(bool(step["compilations"]) for step in sweep["steps"])[:64] for sweep in sweeps}
-    for title, drawing in _all(r'class="timeline">\s*<p class="lane">(.*?)</p>(.*?)</svg>', section):
-        yield "timeline", tuple(map(int, _all(r"(\d+) compilations?.* in (\d+) calls?", title)[0])) in totals, True
+    pattern = r'class="timeline">\s*<p class="lane">(.*?)</p>(.*?)</svg>\s*<ul>(.*?)</ul>'
+    for title, drawing, changes in _all(pattern, section):
+        yield "timeline", tuple(map(int, _all(r"(\d+) compilations? in (\d+) calls?", changes)[0])) in totals, True
         calls = tuple(kind == "compiles" for kind in _all(r'<rect class="(compiles|reuses)"', drawing))
         yield f"calls of {title}", calls in drawn, True
 
@@ -168,8 +178,9 @@ def _recompiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> 
 def _runs(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[Row]:
     appendix = _section(page, "appendix")
     pattern = r'data-heading="Graphs">.*?(\d+)<.*?"Graph breaks">.*?(\d+)<.*?"Compiled">(.*?)</td>'
+    shown = _alike(runs, "graphs", "breaks", "compiled_share", "fullgraph", "detail")
     rows = [(graphs, breaks, text(part)) for graphs, breaks, part in _all(pattern, appendix)]
-    expected = [(str(run["graphs"]), str(len(run["breaks"])), share(run["compiled_share"])) for run in runs]
+    expected = [(str(run["graphs"]), str(len(run["breaks"])), share(run["compiled_share"])) for run in shown]
     yield "runs", rows, expected
     stacks = [int(number) for number in _all(r"<summary>(\d+) graph breaks? with reasons", appendix)]
     yield "stacks", stacks, [data["summary"]["breaks"]] if data["summary"]["breaks"] else []
@@ -180,7 +191,7 @@ def _runs(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterat
 def _source(page: str) -> Iterator[Row]:
     for fold in _all(r"<details.*?</details>", _section(page, "source")):
         states = Counter(_all(r'<span class="row (compiled|eager|missed)">', fold))
-        shown = _all(r"(\d+) lines? compiled, (\d+) in eager, (\d+) not reached", fold)[0]
+        shown = _all(r"(\d+) lines? compiled, (\d+) in eager, (\d+) did not run", fold)[0]
         yield "source", tuple(map(int, shown)), (states["compiled"], states["eager"], states["missed"])
 
 
@@ -198,9 +209,6 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
     for status, words in (("not-reached", "(?:is|are) on lines"), ("static-only", "(?:is|are) known from the source")):
         number = sum(finding["status"] == status for finding in findings) if data["dynamic"] else 0
         yield status, sum(map(int, _all(rf"([\d,]+) findings? {words}", gaps))), number
-    events = {finding["events"] for finding in findings}
-    met = {int(number) for number in _all(r"removes a graph break \((\d+) occurrences\)", page)}
-    yield "met", met <= events, True
     heads = Counter(_all(r'<dt>Same cause</dt><dd><a href="#(.*?)"', page))
     first = r'class="place" href="#(f-[^"]*)">[^<]*</a>\s*<span class="effect">[^<]*?(\d+) more findings? ha'
     for anchor, others in _all(first, page):

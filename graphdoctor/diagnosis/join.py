@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.consequence import behind
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.sites import sites
@@ -207,6 +208,7 @@ class _Traced:
         self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
+        self.ended = [s.first for s in found if s.whole_frame]
 
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
@@ -219,6 +221,7 @@ class _Traced:
             return finding
         if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding
+        finding = self._behind(finding)
         watched = [lines.get(place.path) for lines in self.executed]
         if not watched or any(lines is None for lines in watched):
             return finding
@@ -234,6 +237,13 @@ class _Traced:
         if all(ran) and self.all_compiled and not self._is_doubtful(finding):
             return replace(finding, status="refuted", severity="info")
         return finding
+
+    def _behind(self, finding: Finding) -> Finding:
+        """``finding``, worded for a line behind the one where Dynamo gave its function up."""
+        place = finding.location
+        before = [b.line for b in self.ended if b.path == place.path and b.function == finding.function]
+        first = min(before, default=place.line)
+        return replace(finding, message=behind(finding.message, first)) if first < place.line else finding
 
     def _is_doubtful(self, finding: Finding) -> bool:
         """Never traced, or next to a break whose column is not known."""

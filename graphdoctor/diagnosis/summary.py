@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.labels import is_offered
@@ -152,6 +153,9 @@ def _the_runs(modes: Sequence[str]) -> str:
 
 
 def _ended(run: DynamicRun) -> str:
+    if run.raised_at is not None:
+        # "RuntimeError in eager": the message follows where the reports show the line.
+        return f"raised {run.detail.partition(':')[0]} at {without_site(run.raised_at.path)}:{run.raised_at.line}"
     # A detail that names a place has brackets of its own.
     detail = f": {run.detail}" if "(" in run.detail else f" ({run.detail})"
     return _WORDS[run.outcome] + (detail if run.detail else "")

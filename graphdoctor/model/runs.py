@@ -293,6 +293,10 @@ class DynamicRun:
     device: str
     outcome: Outcome
     detail: str = ""
+    #: Where the exception came from that ended the run: a line of the user's code, or of a library.
+    raised_at: Frame | None = None
+    #: What the model was called with, and where that comes from: one line.
+    inputs: str = ""
     graphs: int = 0
     operators: int = 0
     compiled_share: float | None = None

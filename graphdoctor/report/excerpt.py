@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,12 @@ class SourceLine:
 
 def source_lines(finding: Finding) -> tuple[SourceLine, ...]:
     """The snippet of ``finding``, which may be empty."""
-    first = finding.snippet_start
-    return tuple(_source_line(text, first + i, finding.location) for i, text in enumerate(finding.snippet))
+    return lines_of(finding.snippet, finding.snippet_start, finding.location)
+
+
+def lines_of(snippet: Sequence[str], first: int, marked: Location) -> tuple[SourceLine, ...]:
+    """The lines of ``snippet``, which begins at line ``first``, with what lies in ``marked`` apart."""
+    return tuple(_source_line(text, first + i, marked) for i, text in enumerate(snippet))
 
 
 def marked_line(finding: Finding) -> SourceLine | None:
@@ -53,7 +58,7 @@ def _span(text: str, number: int, place: Location) -> tuple[int, int]:
     if not place.line <= number <= place.end_line:
         return len(text), len(text)
     indent = len(text) - len(text.lstrip())
-    start = place.column - 1 if number == place.line else indent
+    start = max(place.column - 1, indent) if number == place.line else indent
     end = place.end_column - 1 if number == place.end_line else len(text.rstrip())
     start = min(max(start, 0), len(text))
     return start, min(max(end, start), len(text))

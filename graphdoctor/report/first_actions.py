@@ -12,13 +12,14 @@ from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.model.runs import Recompile
+from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.proof import mends
-from graphdoctor.report.wording import named, plural, recompile_effect, recompile_place, recompiles, remedy
+from graphdoctor.report.wording import advice, named, plural, recompile_effect, recompile_place, recompiles, remedy
 
 
 @dataclass(frozen=True)
 class Action:
-    """One change: what to do, where, and what it removes. ``finding`` is None for a recompile."""
+    """One change: what to do, where, and what it removes. ``finding`` is None for a recompile and for an exception."""
 
     title: str
     place: str
@@ -36,6 +37,7 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
     mended = mends(diagnosis)
+    failed = failure(diagnosis)
     left = [
         (finding, shared[number] - 1)
         for number, finding in enumerate(diagnosis.findings)
@@ -49,7 +51,12 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
     found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
     actions += [_remedy(recompile) for recompile in found if recompile_place(recompile) not in places]
-    return tuple(actions[:limit])
+    return tuple([*([_correct(failed)] if failed else []), *actions][:limit])
+
+
+def _correct(failed: Failure) -> Action:
+    """The error comes first: where the code does not run, nothing else can be measured."""
+    return Action(f"correct the error: {failed.text}", failed.place, "until then nothing is compiled or measured")
 
 
 def _counts(finding: Finding) -> bool:
@@ -80,18 +87,17 @@ def _of_rule(same: Sequence[Finding]) -> Action:
 def _repair(finding: Finding, others: int, ran: bool) -> Action:
     """``others`` counts the findings that have the same cause; ``ran`` says whether there was a run."""
     subject = named(finding)
-    what = finding.suggestion or finding.message
-    title = f"{subject}: {what}" if subject and finding.suggestion else what
+    what = advice(finding)
+    title = f"{subject}: {what}" if subject and what else what or finding.message
     effect = _effect(finding, ran)
     if finding.owner != "own":
+        title = f"for the authors of the library: {title}"
         # What lies in a file of the library says so itself, and which line calls it.
         inside, _, _ = finding.message.partition(": ")
         calls = "the code is a library's, and this line of yours calls it"
         effect += f"; {inside if inside.startswith('in a library') else calls}"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
-    if finding.fix is not None and is_offered(finding, owner=None):
-        effect += f"; {label(finding.fix)} fix"
     return Action(title, _place(finding), effect, finding)
 
 
@@ -107,7 +113,7 @@ def _effect(finding: Finding, ran: bool) -> str:
     if not finding.events:
         # Nothing broke there by default.
         return "lets fullgraph=True get past it"
-    breaks = "removes a graph break" + (f" ({finding.events} occurrences)" if finding.events > 1 else "")
+    breaks = "removes a graph break"
     return f"{breaks} and lets {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
 
 

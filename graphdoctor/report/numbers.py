@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from graphdoctor.model.findings import Diagnosis, Severity, Summary
+from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun
-from graphdoctor.report.wording import plural, share
+from graphdoctor.report.wording import SEVERITIES, plural, share
 
 Tone = Literal["good", "bad", "neutral"]
 
@@ -76,9 +76,8 @@ def _outputs(runs: list[DynamicRun]) -> Number | None:
 
 def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
     summary = diagnosis.summary
-    counts = Counter(finding.severity for finding in diagnosis.findings)
-    names: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
-    parts = [plural(counts[severity], noun) for severity, noun in names.items() if counts[severity]]
+    counts: Counter[str] = Counter(finding.severity for finding in diagnosis.findings)
+    parts = [plural(counts[severity], noun) for severity, noun in SEVERITIES.items() if counts[severity]]
     if summary.fixable:
         parts.append(f"{summary.fixable:,} fixable")
     tone: Tone = "bad" if counts["error"] else "neutral" if diagnosis.findings else "good"

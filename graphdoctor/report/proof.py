@@ -68,7 +68,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}"
     counts += f", fullgraph=True {after['fullgraph=True']}"
     if not helps(diagnosis):
-        title = f"{fixes} {'changes' if len(result.fixes) == 1 else 'change'} nothing: {counts}"
+        title = f"{fixes} {'removes' if len(result.fixes) == 1 else 'remove'} no graph break: {counts}"
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
     unsafe = _unsafe(diagnosis, result.fixes)
     return Proof(
@@ -96,8 +96,11 @@ def _caution(unsafe: int, fixes: int) -> str:
 
 
 def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
-    """How to get the safe fixes where no run verified any; None where there are none."""
-    if diagnosis.verification is not None:
+    """How to get the safe fixes where no run verified any; None where there are none.
+
+    None also where every run failed: they do not repair that.
+    """
+    if diagnosis.verification is not None or diagnosis.summary.verdict == "not-run":
         return None
     fixes = [finding for finding in diagnosis.findings if is_offered(finding)]
     safe = [finding for finding in fixes if may_be_written(finding, unsafe=False)]
@@ -138,12 +141,26 @@ def command(diagnosis: Diagnosis) -> str:
     chosen = [f for f in diagnosis.findings if (every or f.fingerprint in tried) and is_offered(f)]
     unsafe = any(not may_be_written(finding, unsafe=False) for finding in chosen)
     more = ["--fix", *(["--unsafe-fixes"] if unsafe else [])]
-    try:
-        words = shlex.split(diagnosis.command)
-    except ValueError:
-        words = []
+    words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "scan"]:
         return shlex.join(["graphdoctor", "scan", *sorted({f.location.path for f in chosen}), *more])
+    return shlex.join([*_without_outputs(words), *more])
+
+
+def again(diagnosis: Diagnosis) -> str:
+    """The command that makes the same scan once more."""
+    return shlex.join(_without_outputs(_words(diagnosis)))
+
+
+def _words(diagnosis: Diagnosis) -> list[str]:
+    try:
+        return shlex.split(diagnosis.command)
+    except ValueError:
+        return []
+
+
+def _without_outputs(words: list[str]) -> list[str]:
+    """The words of a command without its options about reports and fixes."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -153,4 +170,4 @@ def command(diagnosis: Diagnosis) -> str:
             skip = True
         elif word not in _ALONE and not word.startswith(tuple(f"{option}=" for option in _WITH_VALUE)):
             kept.append(word)
-    return shlex.join([*kept, *more])
+    return kept

@@ -14,6 +14,10 @@ from graphdoctor.report.wording import OUTCOMES, plural, run_title
 _WHY_UNTRACED = "no run compiled the line, or it takes more than one run to show it"
 
 
+#: What a run measures that came to its end.
+_NOTHING = "graph breaks, fullgraph=True, recompiles and outputs"
+
+
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
     """One sentence each, the widest gaps first."""
     return (*_code(diagnosis), *_runs(diagnosis), *_findings(diagnosis), *_fixes(diagnosis))
@@ -36,7 +40,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
     # Both modes, and all ranks, mostly leave out the same.
     gaps: dict[tuple[str, tuple[str, ...]], list[DynamicRun]] = {}
     for run in sorted(runs, key=lambda run: run.outcome == "ok"):
-        failed = [] if run.outcome == "ok" else [f"not measured, {OUTCOMES[run.outcome]}"]
+        failed = [] if run.outcome == "ok" else [f"{_NOTHING} were not measured, {OUTCOMES[run.outcome]}"]
         if parts := tuple(failed or _parts(run)):
             gaps.setdefault((run.device, parts), []).append(run)
     for (_, parts), same in gaps.items():
@@ -49,7 +53,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
             on_device.setdefault(run.device, {})[text] = None
     for device, texts in on_device.items():
         yield f"On {device}: {', '.join(texts)}."
-    if ran:
+    if runs:
         yield from _kinds(runs, {*on_device})
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.labels import is_offered, label, may_be_written
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Comparison, Finding, Fix
+    from graphdoctor.model.findings import Comparison, Finding, Fix, Summary
     from graphdoctor.model.labels import Label
     from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
@@ -23,19 +23,21 @@ OUTCOMES = {
     "no-target": "nothing to run",
 }
 STATUSES = {
-    "confirmed": "confirmed by the run",
-    "dynamic-only": "found at runtime only",
-    "refuted": "refuted: the line ran and nothing broke",
-    "not-reached": "not reached: the line did not run",
-    "static-only": "found by static analysis, not checked by a run",
+    "confirmed": "predicted, and seen in the run",
+    "dynamic-only": "seen in the run, not predicted",
+    "refuted": "predicted, but the line ran and nothing broke",
+    "not-reached": "predicted; the line did not run",
+    "static-only": "predicted, not checked by a run",
 }
 STATUS_LABELS = {
-    "confirmed": "confirmed",
-    "dynamic-only": "runtime only",
-    "refuted": "refuted",
-    "not-reached": "not reached",
-    "static-only": "static only",
+    "confirmed": "predicted and seen",
+    "dynamic-only": "seen in the run",
+    "refuted": "did not break",
+    "not-reached": "line did not run",
+    "static-only": "read from the source",
 }
+#: What reports call the severities; the JSON, options and settings say "info".
+SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch itself"}
 LABELS: dict[Label, str] = {
     "safe": "safe",
@@ -83,10 +85,10 @@ def gb_link(gb_id: str) -> str:
 
 
 def status(finding: Finding) -> str:
-    """``confirmed by the run (GB0059, 3 occurrences)``, and where the code is not the user's, whose it is."""
+    """``predicted, and seen in the run (GB0059)``, and where the code is not the user's, whose it is."""
     text = STATUSES[finding.status]
     if finding.events:
-        text += f" ({', '.join([*finding.gb_ids, plural(finding.events, 'occurrence')])})"
+        text += f" ({', '.join(finding.gb_ids)})" if finding.gb_ids else ""
     if finding.whole_frame:
         text += "; the whole function falls back to eager"
     if finding.owner != "own":
@@ -94,10 +96,22 @@ def status(finding: Finding) -> str:
     return text
 
 
+def advice(finding: Finding) -> str:
+    """What to do: what the fix that is offered does, else what its rule suggests."""
+    if finding.fix is not None and is_offered(finding, owner=None):
+        return f"apply the {label(finding.fix)} fix: {_lowered(finding.fix.reason.removesuffix('.'))}"
+    return finding.suggestion
+
+
+def _lowered(sentence: str) -> str:
+    """``sentence`` as a clause: a first word that is a name keeps its capital."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() or sentence[1:2] == " " else sentence
+
+
 def not_judged(finding: Finding, ran: bool) -> str:
     """Why no run shows whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
     if finding.status == "not-reached":
-        return " (not reached by the run)"
+        return " (did not run)"
     # Usage and recompiles are not what a run judges by breaks.
     untraced = ran and finding.status == "static-only" and bool(finding.gb_ids)
     return " (not compiled in the run)" if untraced else ""
@@ -130,6 +144,26 @@ def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
     return ", ".join([run.target, *([f"{' and '.join(known)} mode"] if known else []), f"on {run.device}"])
 
 
+def alike(runs: Iterable[DynamicRun], facts: Callable[[DynamicRun], object]) -> list[list[DynamicRun]]:
+    """``runs`` in groups: those of one target on one device with the same ``facts``, mostly both modes."""
+    groups: dict[object, list[DynamicRun]] = {}
+    for run in runs:
+        groups.setdefault((run.target, run.device, facts(run)), []).append(run)
+    return list(groups.values())
+
+
+def run_titles(runs: Iterable[DynamicRun]) -> str:
+    """The titles of several runs, each target once."""
+    groups = alike(runs, lambda _run: None)
+    return "; ".join(run_title(same[0], [run.mode for run in same]) for same in groups)
+
+
+def inputs(runs: Iterable[DynamicRun]) -> list[str]:
+    """``Run with x float32[8, 16], from graphdoctor_target()``; one line for each way in which the code was called."""
+    texts = list(dict.fromkeys(run.inputs for run in runs if run.inputs))
+    return [f"Run with {text}" for text in texts]
+
+
 def compile_time(runs: Iterable[DynamicRun]) -> str:
     """What the first compiled call of the slowest run took; empty where it was not measured."""
     slowest = max((run.cost[1] for run in runs), default=0.0)
@@ -147,8 +181,16 @@ def run_counts(run: DynamicRun) -> str:
     where = f" ({own} in your code)" if own < len(run.breaks) else ""
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}{where}"
     if run.compiled_share is not None:
-        counts += f", {share(run.compiled_share)} compiled"
+        counts += f", {share(run.compiled_share)} of the operators compiled"
     return counts + (f"; recompiles not counted: {run.detail}" if run.detail else "")
+
+
+def meaning(summary: Summary) -> str:
+    """What the verdict means for a program that calls torch.compile; empty where the headline says all."""
+    if summary.verdict != "not-ready" or not summary.breaks:
+        return ""
+    pieces = f"in {plural(summary.graphs or 0, 'graph')} with eager code around them"
+    return f"torch.compile runs this {pieces}; with fullgraph=True it raises an error at the first break."
 
 
 def fullgraph(verdict: FullGraph) -> str:
@@ -200,11 +242,11 @@ def remedy(recompile: Recompile) -> str:
 
 def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
     """Each recompile once, with the runs that met it."""
-    met: dict[Recompile, list[str]] = {}
+    met: dict[Recompile, list[DynamicRun]] = {}
     for run in runs:
         for recompile in run.recompiles:
-            met.setdefault(recompile, []).append(run_title(run))
-    return {recompile: "; ".join(titles) for recompile, titles in met.items()}
+            met.setdefault(recompile, []).append(run)
+    return {recompile: run_titles(those) for recompile, those in met.items()}
 
 
 def compared(comparison: Comparison) -> str:

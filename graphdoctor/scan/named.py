@@ -28,4 +28,4 @@ def with_named_target(options: ScanOptions) -> ScanOptions:
         raise UsageError(
             f"--fix writes nothing to installed packages, and {names[0]} is in one: --diff shows the fixes"
         )
-    return replace(options, paths=(str(found.file),), sample=found.sample)
+    return replace(options, paths=(str(found.file),), sample=found.sample, sample_of=names[0])

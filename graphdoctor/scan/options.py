@@ -94,6 +94,8 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     run: bool | None = None
     #: Python with a graphdoctor_target() that is run in place of the file (graphdoctor.dynamic.named).
     sample: str = ""
+    #: The name of the target that it was made for.
+    sample_of: str = ""
     #: What a run has shown, by file.
     facts: Mapping[Path, RunFacts] = field(default_factory=dict)
     verify: bool = True

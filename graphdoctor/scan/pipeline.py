@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from typing import TYPE_CHECKING
 
 import graphdoctor
+from graphdoctor.breaks.consequence import reason_once
 from graphdoctor.config.allow_list import expired, with_allowed
 from graphdoctor.diagnosis.exports import with_rules
 from graphdoctor.diagnosis.rank import rank
@@ -28,6 +30,9 @@ from graphdoctor.scan.steps.verify import Verified, verify
 from graphdoctor.scan.steps.write import write
 from graphdoctor.source.code_host import code_url
 from graphdoctor.target_torch.tested import beside_tested
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import DynamicRun
 
 
 @dataclass(frozen=True)
@@ -93,18 +98,22 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         advice=results.advised.advice,
         root=str(plan.inputs.root),
         code_url=code_url(plan.inputs.root, os.environ),
-        texts={f.location.path: sources.texts[f.location.path] for f in ranked if f.location.path in sources.texts}
-        if runs
-        else {},
+        texts={path: sources.texts[path] for path in _shown_paths(ranked, runs or ()) if path in sources.texts},
     )
     if diagnosis.verification is not None and diagnosis.verification.fixes and not written.count:
         diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=False))
     return diagnosis
 
 
+def _shown_paths(findings: Sequence[Finding], runs: Sequence[DynamicRun]) -> dict[str, None]:
+    """The files of which a report shows the source: those with findings that were run, and where a run failed."""
+    raised = [run.raised_at.path for run in runs if run.raised_at is not None]
+    return dict.fromkeys([*(f.location.path for f in findings if runs), *raised])
+
+
 def _ranked(plan: Plan, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The most important first, those marked that the settings allow for now."""
-    return with_allowed(rank(findings), plan.allow, plan.inputs.root, date.today())
+    return with_allowed(tuple(reason_once(rank(findings))), plan.allow, plan.inputs.root, date.today())
 
 
 def _notes(plan: Plan, results: Results) -> tuple[str, ...]:

@@ -101,6 +101,7 @@ def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunReque
         root=inputs.root,
         target=options.target,
         sample=options.sample,
+        sample_of=options.sample_of,
         inputs=options.inputs,
         vary=options.vary,
         readiness=options.readiness or options.deep or None,

@@ -64,6 +64,7 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
         mode="train" if process.trains else "eval" if process.infers else "unknown",
         device=next((device for device in sorted(process.devices) if device not in ("cpu", "meta")), "cpu"),
         outcome="ok",
+        inputs="the calls of the program itself",
         graphs=process.graphs,
         operators=process.operators,
         breaks=distinct(events, places, sources.text),

@@ -23,7 +23,7 @@ def test_fixes_that_change_nothing_are_not_to_be_applied(rich: Diagnosis) -> Non
     same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)
     found = proof(replace(rich, verification=same))
     assert found is not None and not found.good and not found.command and not found.after
-    assert found.title.startswith("1 fix applied to a copy changes nothing: ")
+    assert found.title.startswith("1 fix applied to a copy removes no graph break: ")
 
 
 def test_no_proof_where_nothing_was_verified_or_all_was_dropped(rich: Diagnosis) -> None:

@@ -13,7 +13,8 @@ def test_every_gap_of_a_run(compared: Diagnosis) -> None:
     assert unchecked(compared) == (
         "1 file could not be read.",
         "1 file was skipped.",
-        "Net, train mode, on cpu: not measured, stopped at the time limit.",
+        "Net, train mode, on cpu: graph breaks, fullgraph=True, recompiles and outputs were not measured, stopped at the "
+        "time limit.",
         "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
         "1 finding is on lines that the run did not reach.",
         "1 finding is known from the source only: no run compiled the line, or it takes more than one run to show it.",

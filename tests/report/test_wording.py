@@ -33,11 +33,11 @@ def test_every_value_of_the_model_has_a_word(names: object, table: dict[str, str
 
 def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
     printed, branch, refuted, not_reached, library, _ = rich.findings
-    assert wording.status(printed) == "confirmed by the run (GB0059, 3 occurrences)"
-    assert wording.status(branch).endswith("(GB0170, 1 occurrence); the whole function falls back to eager")
-    assert wording.status(refuted) == "refuted: the line ran and nothing broke"
-    assert wording.status(not_reached) == "not reached: the line did not run"
-    assert wording.status(library) == "found at runtime only (GB0007, 2 occurrences); in libraries"
+    assert wording.status(printed) == "predicted, and seen in the run (GB0059)"
+    assert wording.status(branch).endswith("(GB0170); the whole function falls back to eager")
+    assert wording.status(refuted) == "predicted, but the line ran and nothing broke"
+    assert wording.status(not_reached) == "predicted; the line did not run"
+    assert wording.status(library) == "seen in the run, not predicted (GB0007); in libraries"
 
 
 def test_only_a_graded_fix_is_called_verified() -> None:
@@ -110,7 +110,7 @@ def test_numerics(result: Numerics | None, text: str) -> None:
 def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     measured, stopped = rich.dynamic
-    assert wording.run_counts(measured) == "4 graphs, 3 graph breaks (2 in your code), 83 % compiled"
+    assert wording.run_counts(measured) == "4 graphs, 3 graph breaks (2 in your code), 83 % of the operators compiled"
     assert wording.run_counts(stopped) == "stopped at the time limit: stopped after 120 s"
     assert wording.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
 
@@ -118,7 +118,9 @@ def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
 def test_a_variant_that_raised_is_named(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], detail="KeyError in a variant: 'v'")
-    assert wording.run_counts(run).endswith("83 % compiled; recompiles not counted: KeyError in a variant: 'v'")
+    assert wording.run_counts(run).endswith(
+        "83 % of the operators compiled; recompiles not counted: KeyError in a variant: 'v'"
+    )
 
 
 @pytest.mark.parametrize(("tried", "offered"), [(None, True), (2, True), (8, False), (9, False)])
@@ -134,7 +136,7 @@ def test_a_recompile_that_two_runs_met_is_one(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = rich.dynamic[0]
     met = wording.recompiles([run, replace(run, mode="train")])
-    assert met == {run.recompiles[0]: "Net, eval mode, on cpu; Net, train mode, on cpu"}
+    assert met == {run.recompiles[0]: "Net, eval and train mode, on cpu"}
 
 
 def test_plurals() -> None:

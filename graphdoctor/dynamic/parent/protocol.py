@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from graphdoctor.model.runs import DynamicRun, Outcome, Varied
+from graphdoctor.model.runs import DynamicRun, Frame, Outcome, Varied
 from graphdoctor.model.typed_json import Mismatch, Types
 
 #: What a line of a worker is about.
@@ -41,6 +41,8 @@ class RunRequest:
     root: Path
     target: str | None = None
     sample: str = ""
+    #: Who made the sample: a name as ``hf:BertModel``.
+    sample_of: str = ""
     inputs: tuple[str, ...] = ()
     device: str = "auto"
     #: The blocks of one kind that are kept of a list of submodules; None for all.
@@ -171,6 +173,7 @@ class Failed:
 
     outcome: Outcome
     detail: str
+    raised_at: Frame | None = None
 
 
 @dataclass(frozen=True)

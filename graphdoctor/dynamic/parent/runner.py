@@ -26,7 +26,7 @@ from graphdoctor.dynamic.parent.sample import declares_sample
 from graphdoctor.dynamic.parent.server import PATIENT, Job, Process, Server
 from graphdoctor.dynamic.parent.vary_specs import parse_variations
 from graphdoctor.dynamic.parent.watch import Limits, Watch, signal_name
-from graphdoctor.model.runs import DynamicRun, Outcome, Varied
+from graphdoctor.model.runs import DynamicRun, Frame, Outcome, Varied
 from graphdoctor.target_torch.installed import torch_available
 
 __all__ = [
@@ -114,6 +114,7 @@ class _Worker:
         #: The process that had the request is no more.
         self.gone = False
         self._failure: tuple[Outcome, str] | None = None
+        self._raised_at: Frame | None = None
 
     def watch(self) -> None:
         """Read until the worker is done, dies, takes too long or too much memory."""
@@ -144,6 +145,7 @@ class _Worker:
             self._varied[message.varied.mode] = message.varied
         elif isinstance(message, Failed):
             self._failure = message.outcome, one_line(message.detail, _LONGEST)
+            self._raised_at = message.raised_at
         return isinstance(message, Ended)
 
     def _death(self, code: int) -> tuple[Outcome, str]:
@@ -168,7 +170,7 @@ class _Worker:
             elif self._open is not None:
                 self._runs[self._open] = replace(self._runs[self._open], outcome=outcome, detail=detail)
             else:
-                run = _failed(self._request, outcome, detail)
+                run = replace(_failed(self._request, outcome, detail), raised_at=self._raised_at)
                 self._runs[run.mode] = run
         return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied.values()))
 

@@ -34,6 +34,8 @@ class Sample:
     kwargs: dict[str, Any] = field(default_factory=dict)
     #: What was kept of gradients that were freed (graphdoctor.dynamic.numerics.gradients), by the names of parameters.
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+    #: What in the file or on the command line gives the arguments.
+    origin: str = ""
 
     @property
     def module(self) -> nn.Module | None:

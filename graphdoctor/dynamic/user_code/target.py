@@ -39,6 +39,8 @@ class Target:
     loss: Callable[[Any], torch.Tensor] | None = None
     optimizer: Callable[[nn.Module], torch.optim.Optimizer] | None = None
     fresh: Samples | None = None
+    #: What the model is called with, and where that comes from: one line.
+    inputs: str = ""
     #: How what is run differs from what the code builds: fewer blocks, other weights. A sentence each.
     altered: tuple[str, ...] = ()
 
@@ -115,7 +117,7 @@ def _convention(module: ModuleType) -> Callable[[], Sample] | None:
         def kernel_bench() -> Sample:
             args, kwargs = call_arguments(get_init())
             instance = model(*args, **kwargs)
-            return Sample(instance, *_positional(get_inputs()))
+            return Sample(instance, *_positional(get_inputs()), origin="get_inputs()")
 
         return kernel_bench
     return _from_attributes(module)
@@ -133,7 +135,7 @@ def _from_tuple(value: Any) -> Sample:
     if not isinstance(keywords, dict):
         raise NoTarget("the third thing that graphdoctor_target() returns must be a dict of keyword arguments")
     args, kwargs = _positional(value[1])
-    return Sample(_uncompiled(value[0]), args, {**kwargs, **keywords})
+    return Sample(_uncompiled(value[0]), args, {**kwargs, **keywords}, origin="graphdoctor_target()")
 
 
 def _from_attributes(module: ModuleType) -> Callable[[], Sample] | None:
@@ -155,7 +157,8 @@ def _with_attribute(instance: nn.Module, attribute: str) -> Sample:
     value = _attribute(instance, attribute)
     if value is None:
         raise NoTarget(f"{type(instance).__name__}.{attribute} is None: set it to a sample input")
-    return Sample(instance, *_positional(value if isinstance(value, (tuple, dict)) else (value,)))
+    origin = f"{type(instance).__name__}.{attribute}"
+    return Sample(instance, *_positional(value if isinstance(value, (tuple, dict)) else (value,)), origin=origin)
 
 
 def _attribute(instance: nn.Module, name: str) -> Any:
@@ -202,7 +205,7 @@ def _named(
                 return _with_attribute(function, attribute)
         if convention is not None:
             sample = convention()
-            return Sample(function, sample.args, sample.kwargs)
+            return Sample(function, sample.args, sample.kwargs, origin=sample.origin)
         raise NoTarget(f"--target {name!r} has no inputs: give --input, for example --input 'float32[8,3]'")
 
     return build
@@ -252,7 +255,8 @@ def _instance(found: Any) -> Any:
 
 def _with_specs(function: Callable[..., Any], arguments: tuple[Argument, ...]) -> Sample:
     args = tuple(_make(a.value) for a in arguments if a.name is None)
-    return Sample(function, args, {a.name: _make(a.value) for a in arguments if a.name is not None})
+    keywords = {a.name: _make(a.value) for a in arguments if a.name is not None}
+    return Sample(function, args, keywords, origin="--input, random numbers")
 
 
 def _make(value: TensorSpec | bool | int | float | None) -> Any:

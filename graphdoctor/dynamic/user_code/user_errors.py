@@ -6,12 +6,15 @@ import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
-from graphdoctor.model.runs import Outcome
+from graphdoctor.model.runs import Frame, Outcome
+
+T = TypeVar("T")
 
 #: Characters of a message that are looked at.
 _MOST = 100_000
@@ -28,22 +31,27 @@ class Fault:
     outcome: Outcome
     detail: str
     memory: bool = False
+    raised_at: Frame | None = None
 
 
 def fault_of(error: BaseException, places: Places, when: str) -> Fault:
     """``when`` completes the line: "at import", "in eager", "under torch.compile"."""
     where = _harmless(lambda: _place(error, places))
-    suffix = f" ({where})" if where else ""
+    suffix = f" ({_shown(where)})" if where else ""
     if isinstance(error, SystemExit):
         code = _harmless(lambda: repr(error.code)) or "..."
-        return Fault("exited", f"sys.exit({one_line(code)}) {when}{suffix}")
+        return Fault("exited", f"sys.exit({one_line(code)}) {when}{suffix}", raised_at=where)
     if is_out_of_memory(error):
         wanted = _wanted(_harmless(lambda: str(error)) or "")
         more = f": {wanted} more were asked for" if wanted else ""
         # Its frames hold what was made until then.
         traceback.clear_frames(error.__traceback__)
         return Fault("raised", f"out of memory {when}{more}{suffix}", memory=True)
-    return Fault("raised", f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}")
+    return Fault("raised", f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}", raised_at=where)
+
+
+def _shown(frame: Frame) -> str:
+    return f"{frame.path}:{frame.line}" + (f" in {frame.function}" if frame.function else "")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -64,7 +72,7 @@ def _wanted(text: str) -> str:
     return f"{mebibytes / 1024:,.1f} GiB" if mebibytes >= 1024 else f"{mebibytes:,.1f} MiB"
 
 
-def _harmless(ask: Callable[[], str | None]) -> str | None:
+def _harmless(ask: Callable[[], T | None]) -> T | None:
     """The result of ``ask``; None where the user's exception itself raises (in ``__str__``, for example)."""
     try:
         return ask()
@@ -80,15 +88,15 @@ def _text(error: BaseException) -> str:
     return message.explanation or "no message"
 
 
-def _place(error: BaseException, places: Places) -> str | None:
+def _place(error: BaseException, places: Places) -> Frame | None:
     """The innermost frame in the user's own code, else the innermost that is neither torch's nor this tool's."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return f"{places.show(error.filename)}:{error.lineno}"
+        return Frame(places.show(error.filename), error.lineno, "")
     # Errors of Dynamo carry the stack of the code that was being traced; it is deeper than the one that was running.
     traced = getattr(error, "real_stack", None) or []
     frames = [f for f in (*traceback.extract_tb(error.__traceback__), *traced) if not places.is_tool(f.filename)]
     for kind in ("own", "third-party"):
         for frame in reversed(frames):
             if places.kind(frame.filename) == kind:
-                return f"{places.show(frame.filename)}:{frame.lineno} in {frame.name}"
+                return Frame(places.show(frame.filename), frame.lineno or 1, frame.name)
     return None

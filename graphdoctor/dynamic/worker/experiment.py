@@ -89,7 +89,8 @@ class Experiment:
     def blank(self) -> DynamicRun:
         """The run before anything is known of it."""
         device = str(self.target.device)
-        return DynamicRun(self.target.name, self.mode, device, outcome="ok", left_out=self.target.altered)
+        altered, inputs = self.target.altered, self.target.inputs
+        return DynamicRun(self.target.name, self.mode, device, outcome="ok", inputs=inputs, left_out=altered)
 
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run the steps. The user's exceptions end as outcome and detail, never as an exception."""
@@ -104,7 +105,7 @@ class Experiment:
             fault = fault_of(error, self.places, "in eager")
         if fault is not None:
             with force_eager():
-                return replace(run, outcome=fault.outcome, detail=self._told(fault, self.call))
+                return replace(run, outcome=fault.outcome, detail=self._told(fault, self.call), raised_at=fault.raised_at)
         run = replace(run, executed=eager.lines)
         update(run, False)
 
@@ -209,7 +210,7 @@ class Experiment:
         )
         if fault is not None:
             detail = self._told(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
-            return replace(run, outcome=fault.outcome, detail=detail), None
+            return replace(run, outcome=fault.outcome, detail=detail, raised_at=fault.raised_at), None
         self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:

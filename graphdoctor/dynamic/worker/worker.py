@@ -91,6 +91,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.user_code.user_errors import fault_of
     from graphdoctor.dynamic.worker.draws import draw_each_alone
     from graphdoctor.dynamic.worker.experiment import Experiment
+    from graphdoctor.dynamic.worker.inputs import described
 
     # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
@@ -121,14 +122,19 @@ def _work(request: RunRequest, channel: Channel) -> None:
         channel.progress(stages.BUILD)
         target = find(module, request.target, request.inputs, device, request.shrink)
         sweep.check(target, parse_variations(request.vary))
-        modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, target.sample("eval").module)
+        sample = target.sample("eval")
+        target = replace(target, inputs=described(sample, request.sample_of))
+        modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, sample.module)
+        # Its memory is needed for the runs.
+        del sample
     except (NoTarget, InputSpecError) as error:
         channel.send("failed", outcome="no-target", detail=str(error))
         return
     except BaseException as error:
         fault = fault_of(error, places, stage)
         more = f"; {SHRINK}" if fault.memory and request.shrink is None else ""
-        channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}")
+        raised_at = fault.raised_at and asdict(fault.raised_at)
+        channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}", raised_at=raised_at)
         return
 
     def send_varied(varied: Varied) -> None:

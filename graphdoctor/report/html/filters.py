@@ -44,7 +44,7 @@ def groups(findings: Iterable[Finding], comparison: Comparison | None) -> tuple[
     names = {finding.rule: f"{finding.rule} {finding.name}" for finding in shown}
     every = (
         _group("change", "Change", {"not-compared": "not compared"}, changes),
-        _group("severity", "Severity", {}, [f.severity for f in shown]),
+        _group("severity", "Severity", wording.SEVERITIES, [f.severity for f in shown]),
         _group("status", "Status", wording.STATUS_LABELS, [f.status for f in shown]),
         _group("owner", "Code", wording.OWNERS, [f.owner for f in shown]),
         _group("rule", "Rule", names, sorted(f.rule for f in shown)),

@@ -16,23 +16,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from graphdoctor.diagnosis.roots import roots
-from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import Break
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
+from graphdoctor.report.failure import failure
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
 from graphdoctor.report.html.diff import pieces
 from graphdoctor.report.html.filters import change, groups
 from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
-from graphdoctor.report.html.pictures.strip import strip
+from graphdoctor.report.html.pictures.strip import Strip, strip
 from graphdoctor.report.html.pictures.timeline import timelines
 from graphdoctor.report.html.size_limit import Card, fit
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
-from graphdoctor.report.proof import mends, proof, safe_fixes
+from graphdoctor.report.proof import again, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
@@ -94,11 +95,16 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps for run in runs)),
             sources=source_view.files(shown) if rows == _ROWS[0] else (),
             types={finding.function.partition(".")[0] for finding in shown.findings if "." in finding.function},
+            failure=failure(shown),
+            again=again(shown),
             clean_next=_next(shown),
             compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
             libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
+            run_rows=wording.alike(runs, _counted),
+            model_rows=wording.alike((run for run in runs if run.outcome == "ok"), _of_modules),
+            number_of=_number,
         )
     )
 
@@ -107,7 +113,8 @@ def _card(shown: Diagnosis, number: int, heads: Mapping[int, int], anchors: Sequ
     macro: Any = environment().get_template("macros.html").module
     finding = shown.findings[number]
     head = shown.findings[heads[number]]
-    under = () if head is finding else (anchors[heads[number]], f"{head.location.path}:{head.location.line}")
+    same = head.fix is not None and finding.fix is not None and head.fix.diff == finding.fix.diff
+    under = () if head is finding else (anchors[heads[number]], f"{head.location.path}:{head.location.line}", same)
     args = (finding, anchors[number], change(finding, shown.comparison))
     return Card(str(macro.finding(*args, True, under)), str(macro.finding(*args, False, under)))
 
@@ -147,11 +154,11 @@ def _base_values(shown: Diagnosis) -> dict[str, str]:
 
 def _stacks(shown: Diagnosis) -> dict[Break, str]:
     """Each graph break once, with the runs that met it."""
-    met: dict[Break, list[str]] = {}
+    met: dict[Break, list[DynamicRun]] = {}
     for run in shown.dynamic or ():
         for entry in run.breaks:
-            met.setdefault(replace(entry, events=0), []).append(wording.run_title(run))
-    return {entry: "; ".join(titles) for entry, titles in met.items()}
+            met.setdefault(replace(entry, events=0), []).append(run)
+    return {entry: wording.run_titles(runs) for entry, runs in met.items()}
 
 
 @cache
@@ -174,7 +181,6 @@ def environment() -> Environment:
         module_rows=module_tree.rows,
         identity=id,
         pieces=pieces,
-        changes_here=source_view.changes_here,
         plots=of_advice,
     )
     return made
@@ -216,6 +222,22 @@ def _next(shown: Diagnosis) -> str:
     # A target by name lies in a file that cannot be run by itself.
     named = ":" in "".join(shown.command.split()[2:3])
     return shlex.join(["graphdoctor", "bench", *paths]) if len(paths) == 1 and not named else ""
+
+
+def _counted(run: DynamicRun) -> tuple[object, ...]:
+    """What the table of runs shows of ``run``."""
+    fullgraph = wording.fullgraph(run.fullgraph)
+    return run.outcome, run.detail, run.graphs, len(run.breaks), run.compiled_share, fullgraph
+
+
+def _of_modules(run: DynamicRun) -> tuple[object, ...]:
+    """What the section on modules shows of ``run``."""
+    return run.compiled_share, run.modules, *optional_checks.lines(run, first=False)
+
+
+def _number(drawn: Strip, finding: Finding | None) -> str:
+    """The number of the break in the picture that ``finding`` is about; empty where there is none."""
+    return next((str(cut.number) for cut in drawn.cuts if finding is not None and cut.finding is finding), "")
 
 
 def _tone(diagnosis: Diagnosis) -> Tone:

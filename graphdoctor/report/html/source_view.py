@@ -28,6 +28,8 @@ class Line:
     text: str
     state: State
     findings: tuple[Finding, ...] = ()
+    #: Those of them whose change is shown here: each change once.
+    diffs: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,15 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding])
         return None
     states = _states(tree, path, reached, runs)
     by_line: dict[int, list[Finding]] = {}
+    first: dict[str, Finding] = {}
     for finding in here:
         by_line.setdefault(finding.location.line, []).append(finding)
+        if finding.fix is not None and changes_here(finding):
+            first.setdefault(finding.fix.diff, finding)
     lines = [
-        Line(number, line, states.get(number, ""), tuple(by_line.get(number, ())))
+        Line(number, line, states.get(number, ""), tuple(found), tuple(f for f in found if f in first.values()))
         for number, line in enumerate(text.splitlines(), 1)
+        for found in [by_line.get(number, ())]
     ]
     counts: dict[State, int] = {}
     for state in states.values():

@@ -118,6 +118,8 @@ def _run(run: DynamicRun) -> Json:
         "device": run.device,
         "outcome": run.outcome,
         "detail": _text(run.detail),
+        "raised_at": run.raised_at and [run.raised_at.path, run.raised_at.line, run.raised_at.function],
+        "inputs": _text(run.inputs),
         "graphs": run.graphs,
         "operators": run.operators,
         "compiled_share": _number(run.compiled_share),

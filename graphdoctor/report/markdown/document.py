@@ -192,7 +192,7 @@ def _first(diagnosis: Diagnosis) -> str:
 def _findings(title: str, findings: Iterable[Finding], code_url: str) -> str:
     rows = [
         (
-            finding.severity,
+            wording.SEVERITIES[finding.severity],
             _linked(finding, code_url),
             f"{escape(finding.rule)} {escape(finding.name)}",
             prose(finding.message),

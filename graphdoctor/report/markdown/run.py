@@ -23,7 +23,11 @@ def runs(shown: Sequence[DynamicRun], most: int | None) -> str:
         )
         for run in shown[:most]
     ]
-    return titled("The run", table(("Run", "Result", "fullgraph=True", "explain", "Outputs"), rows))
+    texts = [
+        table(("Run", "Result", "fullgraph=True", "explain", "Outputs"), rows),
+        *map(escape, wording.inputs(shown)),
+    ]
+    return titled("The run", "\n\n".join(texts) if rows else "")
 
 
 def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:

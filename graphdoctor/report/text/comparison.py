@@ -29,7 +29,7 @@ def lines(shown: Diagnosis) -> Iterator[str]:
 
 def _line(kind: str, finding: Finding) -> str:
     place = finding.location
-    rule = f"{finding.severity} {finding.rule} [{finding.name}]"
+    rule = f"{wording.SEVERITIES[finding.severity]} {finding.rule} [{finding.name}]"
     allowed = f" (allowed: {finding.allowed})" if finding.allowed else ""
     text = one_line(f"{place.path}:{place.line}:{place.column}: {rule} {finding.message}{allowed}")
     return f"  {kind:<5} {text}"

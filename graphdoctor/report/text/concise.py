@@ -65,14 +65,15 @@ def _position(finding: Finding) -> str:
 def _line(where: str, finding: Finding, look: Look) -> str:
     """One line; it is cut to the width of the terminal, and elsewhere whole."""
     paint = Paint(look.color)
-    lead = f"{where} {finding.severity} {finding.rule} [{finding.name}] "
+    severity = wording.SEVERITIES[finding.severity]
+    lead = f"{where} {severity} {finding.rule} [{finding.name}] "
     offered = is_offered(finding, owner=None) and finding.fix is not None
     tail = f" ({label(finding.fix)} fix)" if offered and finding.fix else ""
     message = one_line(finding.message)
     if look.columns is not None:
         message = cut(message, max(look.columns - width(lead + tail), 20))
     return (
-        lead.replace(f" {finding.severity} ", f" {paint(finding.severity, SEVERITY_STYLES[finding.severity])} ", 1)
+        lead.replace(f" {severity} ", f" {paint(severity, SEVERITY_STYLES[finding.severity])} ", 1)
         + message
         + paint(tail, "green")
     )

@@ -44,11 +44,11 @@ class Findings:
     def _head(self, finding: Finding) -> list[str]:
         place = finding.location
         where = f"{one_line(place.path)}:{place.line}:{place.column}"
-        rule = f"{finding.rule} [{finding.name}]"
-        plain = f"{where}: {finding.severity} {rule} {finding.message}{wording.not_judged(finding, self._ran)}"
+        rule, severity = f"{finding.rule} [{finding.name}]", wording.SEVERITIES[finding.severity]
+        plain = f"{where}: {severity} {rule} {finding.message}{wording.not_judged(finding, self._ran)}"
         lines = hanging(plain, 4, self._look.width)
         # Painted after wrapping, because colours have no width.
-        styles = {where: ("bold",), f" {finding.severity} ": ("bold", SEVERITY_STYLES[finding.severity])}
+        styles = {where: ("bold",), f" {severity} ": ("bold", SEVERITY_STYLES[finding.severity])}
         for text, style in styles.items():
             lines[0] = lines[0].replace(text, self._paint(text, *style), 1)
         return lines
@@ -72,12 +72,12 @@ class Findings:
     def _remedy(self, finding: Finding, gutter: str) -> Iterator[str]:
         fix = finding.fix
         offered = fix is not None and is_offered(finding, owner=None)
-        new = self._is_new(finding, finding.suggestion)
         if fix is not None and offered:
-            text = (finding.suggestion if new else f"as for {finding.rule} above") or fix.reason
+            text = fix.reason if self._is_new(finding, fix.reason) else f"as for {finding.rule} above"
             yield from self._remark(f"{label(fix)} fix", text, gutter)
-        elif new:
-            yield from self._remark("help", finding.suggestion, gutter)
+        elif self._is_new(finding, finding.suggestion):
+            whose = "help" if finding.owner == "own" else "help for its authors"
+            yield from self._remark(whose, finding.suggestion, gutter)
         if fix is None or not self._look.verbose:
             return
         yield from self._remark("fix", f"{wording.fix_kind(fix)}. {wording.fix_text(fix)}", gutter)

@@ -20,6 +20,8 @@ def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     """The runs, the recompiles, and the run with the fixes applied to a copy."""
     listed = {(f.location.path, f.location.line) for f in diagnosis.findings if f.status != "refuted"}
     yield from _runs(diagnosis.dynamic or (), look, listed)
+    for line in wording.inputs(diagnosis.dynamic or ()):
+        yield from item(line, 2, look.width)
     yield from _recompiles(diagnosis, look)
     yield from _verification(diagnosis, look)
 
@@ -29,14 +31,10 @@ def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]])
     from graphdoctor.report import optional_checks
 
     paint = Paint(look.color)
-    groups: dict[tuple[str, ...], list[DynamicRun]] = {}
-    for run in shown:
-        key = (run.target, run.device, wording.run_counts(run), *_measured(run, listed))
-        groups.setdefault(key, []).append(run)
-    for same in groups.values():
+    for same in wording.alike(shown, lambda run: (_counts(run), *_measured(run, listed))):
         run = same[0]
         title = wording.run_title(run, modes=[each.mode for each in same])
-        first, *rest = item(f"{title}: {wording.run_counts(run)}", 0, look.width)
+        first, *rest = item(f"{title}: {_counts(run)}", 0, look.width)
         # Painted after wrapping, because colours have no width.
         yield first.replace(title, paint(title, "bold"), 1)
         yield from rest
@@ -58,6 +56,11 @@ def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]])
             )
             for line in optional_checks.lines(brief, first=False):
                 yield from item(line, 2, look.width)
+
+
+def _counts(run: DynamicRun) -> str:
+    # Where it raised stands at the top, with the message.
+    return wording.OUTCOMES[run.outcome] if run.raised_at is not None else wording.run_counts(run)
 
 
 def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:

@@ -11,7 +11,8 @@ from graphdoctor.report.look import PLAIN, Look
 from graphdoctor.report.text import run
 from graphdoctor.report.text.closing import closing, hidden, listed
 from graphdoctor.report.text.finding import Findings
-from graphdoctor.report.text.paint import Paint, blocks, hanging, item, wrapped
+from graphdoctor.report.text.paint import Paint, blocks, cut, hanging, item, wrapped
+from graphdoctor.report.wording import SEVERITIES
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis, Finding, Summary
@@ -23,6 +24,7 @@ def render(diagnosis: Diagnosis, look: Look = PLAIN) -> str:
     return blocks(
         (
             headline(shown, look),
+            _failed(shown, look),
             *_findings(shown, look),
             _refuted(shown, look),
             files(shown, look),
@@ -47,6 +49,26 @@ def _verdict_style(summary: Summary) -> str:
         return "green"
     unknown = summary.verdict in ("static-only", "not-run")
     return "cyan" if unknown and not summary.errors else "red"
+
+
+def _failed(shown: Diagnosis, look: Look) -> Iterator[str]:
+    """The line that raised, with the message, and how to go on."""
+    if not any(run.raised_at is not None for run in shown.dynamic or ()):
+        return
+    from graphdoctor.report.failure import failure
+
+    paint, found = Paint(look.color), failure(shown)
+    if found is None:
+        return
+    first, *rest = hanging(f"{found.place}: {found.text}", 4, look.width)
+    yield first.replace(found.place, paint(found.place, "bold"), 1)
+    yield from rest
+    source = next((line for line in found.lines if line.number == found.line), None)
+    if source is not None:
+        shown_line = cut(source.text.rstrip(), look.width - len(str(found.line)) - 3)
+        yield f"{paint(f'{found.line} |', 'blue')} {shown_line}"
+    again = f"correct it, then scan again: {found.command}"
+    yield from wrapped(again, f"{' ' * len(str(found.line))} = {paint('help', 'bold')}: ", 9, look.width)
 
 
 def _findings(shown: Diagnosis, look: Look) -> Iterator[Iterator[str]]:
@@ -74,7 +96,7 @@ def line(finding: Finding) -> str:
     """``model.py:18:9: error GD101 [print-in-graph] message``."""
     place = finding.location
     where = f"{place.path}:{place.line}:{place.column}"
-    return one_line(f"{where}: {finding.severity} {finding.rule} [{finding.name}] {finding.message}")
+    return one_line(f"{where}: {SEVERITIES[finding.severity]} {finding.rule} [{finding.name}] {finding.message}")
 
 
 def files(shown: Diagnosis, look: Look) -> Iterator[str]:

@@ -36,5 +36,6 @@ def test_the_place_of_an_error_while_tracing_is_the_traced_line() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.compile(wrong, backend="eager")(torch.ones(4))
     fault = fault_of(caught.value, PLACES, "under torch.compile")
+    assert fault.raised_at is not None and fault.raised_at.function == "wrong"
     assert fault.detail.endswith(f"test_user_errors.py:{wrong.__code__.co_firstlineno + 1} in wrong)")
     assert "reshape" in fault.detail or "invalid for input" in fault.detail

@@ -28,7 +28,7 @@ def test_an_annotation(rich: Diagnosis) -> None:
     assert github.render(rich).splitlines()[2] == (
         "::error file=model.py,line=18,endLine=18,col=9,endColumn=31,title=GD101 print-in-graph::"
         "print() breaks the graph%0APrint only when the code is not being compiled.%0A"
-        "confirmed by the run (GB0059, 3 occurrences)"
+        "predicted, and seen in the run (GB0059)"
     )
 
 

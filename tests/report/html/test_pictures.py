@@ -27,7 +27,7 @@ def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     ]  # fmt: skip
     for drawing in drawn.lanes[0].drawings:
         assert [(shape.kind, shape.text) for shape in drawing.shapes] == [
-            ("cut", "1"), ("eager", "Net.forward runs in eager"),
+            ("cut", "1"), ("eager", "Net.forward runs in eager and calls:"),
             ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
         ]  # fmt: skip
         assert all(shape.x >= 0 and shape.x + shape.width <= drawing.width for shape in drawing.shapes)
@@ -79,9 +79,12 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     steps = (SweepCall(2), SweepCall(0), SweepCall(1, "x: 4 -> 5 in dimension 0"))
     run = replace(rich.dynamic[0], sweeps=(Sweep("batch 4, 5", True, 3, 2, steps=steps),))
     (drawn,) = timelines((run, replace(run, mode="train")))
-    assert drawn.title == "batch 4, 5: at most 2 compilations of one function in 3 calls"
+    assert drawn.title == "Called with batch 4, 5"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
-    assert drawn.changes == ("call 3 compiles 1 function; x: 4 -> 5 in dimension 0",)
+    assert drawn.changes == (
+        "call 3 compiles 1 function; x: 4 -> 5 in dimension 0",
+        "the function that is compiled most often has 2 compilations in 3 calls",
+    )
 
 
 def test_two_breaks_at_one_place_are_two_cuts(rich: Diagnosis) -> None:

@@ -12,7 +12,7 @@ def test_new_and_fixed_one_line_each(compared: Diagnosis) -> None:
     assert comparison.render(compared).splitlines() == [
         "Against main: 2 new, 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read",
         "  new   model.py:40:9: error GD000 [graph-break] Dynamo skips a compiled extension",
-        "  new   model.py:52:1: info GD201 [compile-result-unused] the result of torch.compile is not used",
+        "  new   model.py:52:1: note GD201 [compile-result-unused] the result of torch.compile is not used",
         "  fixed model.py:18:9: error GD101 [print-in-graph] what was fixed",
     ]
 

@@ -31,7 +31,7 @@ model.py:18:9: error GD101 [print-in-graph] print() breaks the graph
 18 |         print("input", x.shape)
    |         ^^^^^^^^^^^^^^^^^^^^^^^
    = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
-   = safe fix: Print only when the code is not being compiled."""
+   = safe fix: The call only writes to stdout."""
     )
 
 
@@ -40,9 +40,9 @@ def test_verbose_shows_all_that_is_known_of_a_finding(rich: Diagnosis) -> None:
     assert (
         block.partition("^\n")[2]
         == """\
-   = run: confirmed by the run (GB0059, 3 occurrences)
+   = run: predicted, and seen in the run (GB0059)
    = why: Dynamo cannot put a write to stdout into a graph, so it ends the graph before the call.
-   = safe fix: Print only when the code is not being compiled.
+   = safe fix: The call only writes to stdout.
    = fix: safe; compiles with the default settings. The call only writes to stdout.
        -        print("input", x.shape)
        +        if not torch.compiler.is_compiling():
@@ -54,7 +54,7 @@ def test_what_a_rule_says_of_all_findings_is_said_once(rich: Diagnosis) -> None:
     first = rich.findings[0]
     other = replace(first, fix=None, why="Another reason. And more.")
     shown = terminal.render(replace(rich, findings=(first, first, replace(first, fix=None), other)))
-    assert shown.count("= why: Dynamo cannot put") == shown.count("Print only when") == 1
+    assert shown.count("= why: Dynamo cannot put") == shown.count("= safe fix: The call only") == 1
     assert shown.count("= safe fix: as for GD101 above") == 1
     assert "= why: Another reason.\n" in shown
 
@@ -97,7 +97,7 @@ def test_prose_is_wrapped(rich: Diagnosis) -> None:
 
 
 def test_refuted_findings_are_counted_and_verbose_lists_them(rich: Diagnosis) -> None:
-    line = "  model.py:25:13: info GD120 [tensor-to-python] .item() moves tensor data to Python"
+    line = "  model.py:25:13: note GD120 [tensor-to-python] .item() moves tensor data to Python"
     shown = replace(
         rich, findings=tuple(replace(f, severity="info") if f.status == "refuted" else f for f in rich.findings)
     )
@@ -110,7 +110,7 @@ def test_refuted_findings_are_counted_and_verbose_lists_them(rich: Diagnosis) ->
 def test_the_run_the_verification_the_broken_file_and_the_notes(rich: Diagnosis) -> None:
     shown = " ".join(terminal.render(rich).split())
     assert " bad.py: syntax error in line 3: invalid syntax" in shown
-    assert "Net, eval mode, on cpu: 4 graphs, 3 graph breaks (2 in your code), 83 % compiled" in shown
+    assert "Net, eval mode, on cpu: 4 graphs, 3 graph breaks (2 in your code), 83 % of the operators compiled" in shown
     recompiled = "model.py:17: recompiles: dimension 0 of x changed from 4 to 5 8 compilations, 2 with "
     assert f"{recompiled}torch._dynamo.mark_dynamic(x, 0) (measured)" in shown
     assert "Net, train mode, on cpu: stopped at the time limit: stopped after 120 s" in shown
@@ -145,9 +145,9 @@ def test_runs_that_say_the_same_share_a_line(rich: Diagnosis) -> None:
 
 def test_the_last_line_counts_what_the_list_shows(many: Callable[[int], Diagnosis]) -> None:
     shown = terminal.render(many(60))
-    listed = {kind: shown.count(f": {kind} GD") for kind in ("error", "warning", "info")}
+    listed = {kind: shown.count(f": {kind} GD") for kind in ("error", "warning", "note")}
     assert shown.splitlines()[-1].startswith(
-        f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['info']} notes in 2 files."
+        f"Found {listed['error']} errors, {listed['warning']} warnings and {listed['note']} notes in 2 files."
     )
 
 
@@ -206,6 +206,6 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     assert rich.findings[0].fix is not None
     unsafe = replace(rich.findings[0], fix=replace(rich.findings[0].fix, safety="unsafe"))
     assert "\nTried: with 1 fix" in terminal.render(replace(rich, findings=(unsafe,)))
-    assert "(not reached by the run)" in shown and "(not compiled in the run)" in shown
+    assert "(did not run)" in shown and "(not compiled in the run)" in shown
     # A scan without a run says so in its first line.
     assert "in the run)" not in terminal.render(replace(rich, findings=found[1:], dynamic=None))

@@ -8,10 +8,11 @@ from itertools import pairwise
 from math import sqrt
 from typing import Literal
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
 from graphdoctor.report.proof import helps
-from graphdoctor.report.wording import named, plural, run_title, share
+from graphdoctor.report.wording import alike, named, plural, run_title, share
 
 #: Widths of the drawing, for wide and for narrow screens, in CSS pixels.
 WIDTHS = (1000, 340)
@@ -72,6 +73,8 @@ class Strip:
     rest: int = 0
     #: Whether two graphs stand side by side without a break.
     returns: bool = False
+    #: Whether a break cuts more than once.
+    repeats: bool = False
     #: Whether it is known between which graphs each break lies.
     ordered: bool = True
 
@@ -86,14 +89,15 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
         return None
     sites = _sites(ran)
     numbers = {_place(entry): number for number, entry in enumerate(sites, 1)}
-    lanes = [_lane(same, numbers) for same in _alike(ran)]
+    lanes = [_lane(same, numbers) for same in alike(ran, _drawn)]
     after = diagnosis.verification
     if after is not None and helps(diagnosis):
         lanes.append(_fixed(len(after.fixes), after.graphs, after.breaks, after.fullgraph_passes))
     cuts = tuple(_cut(number, entry, diagnosis.findings) for number, entry in enumerate(sites[:most], 1))
     beside = any(one.break_at is None and other.break_at is None for run in ran for one, other in pairwise(run.pieces))
     ordered = all(run.pieces or not run.graphs or not run.breaks for run in ran)
-    return Strip(tuple(lanes), cuts, max(len(sites) - most, 0), beside, ordered)
+    repeats = any(_repeats(run) for run in ran)
+    return Strip(tuple(lanes), cuts, max(len(sites) - most, 0), beside, repeats, ordered)
 
 
 def _place(entry: Break) -> tuple[object, ...]:
@@ -116,12 +120,17 @@ def _is_cut(piece: Piece, run: DynamicRun) -> bool:
     return piece.break_at is not None and 0 <= piece.break_at < len(run.breaks)
 
 
-def _alike(runs: Sequence[DynamicRun]) -> Iterator[list[DynamicRun]]:
-    groups: dict[object, list[DynamicRun]] = {}
-    for run in runs:
-        places = tuple(_place(entry) for entry in run.breaks)
-        groups.setdefault((run.target, run.device, run.graphs, run.pieces, places, run.compiled_share), []).append(run)
-    yield from groups.values()
+def _repeats(run: DynamicRun) -> bool:
+    """Whether a break has graphs on both sides of two of its cuts."""
+    cuts = [
+        text for kind, text, _ in _items(run, {_place(entry): n for n, entry in enumerate(run.breaks)}) if kind == "cut"
+    ]
+    return len(set(cuts)) < len(cuts)
+
+
+def _drawn(run: DynamicRun) -> tuple[object, ...]:
+    """What the picture shows of ``run``."""
+    return run.graphs, run.pieces, tuple(_place(entry) for entry in run.breaks), run.compiled_share
 
 
 def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[object, ...], int]) -> Lane:
@@ -129,10 +138,12 @@ def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[object, ...], int]) ->
     items = list(_items(run, numbers))
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
     if run.compiled_share is not None:
-        counts += f", {share(run.compiled_share)} compiled"
+        counts += f", {share(run.compiled_share)} of the operators compiled"
     title = f"{run_title(run, modes=[each.mode for each in same])}: {counts}"
-    order = ", ".join(f"{'break' if kind == 'cut' else kind} {text}".strip() for kind, text, _ in items)
-    return Lane(title, f"{title}. In the order of execution: {order}", tuple(_drawing(items, w) for w in WIDTHS))
+    names = {"cut": "break ", "graph": "graph "}
+    order = ", ".join(names.get(kind, "") + text for kind, text, _ in items)
+    start = "Drawn" if any(kind == "eager" for kind, _, _ in items) else "In the order of execution"
+    return Lane(title, f"{title}. {start}: {order}", tuple(_drawing(items, w) for w in WIDTHS))
 
 
 #: What is drawn: kind, text, and the operators that the width shows.
@@ -146,7 +157,6 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
         return
     graph, shown = 0, 0
     previous: str | None = None
-    dropped = _dropped(run)
     for piece in run.pieces or (Piece(operators=0),) * run.graphs:
         if shown == _MOST:
             yield ("more", f"{run.graphs - graph} more", 0)
@@ -157,18 +167,12 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
                 shown += 1
                 yield ("cut", text, 0)
                 if run.breaks[piece.break_at].whole_frame:  # type: ignore[index]
-                    yield ("eager", f"{run.breaks[piece.break_at].function} runs in eager", dropped)  # type: ignore[index]
+                    calls = " and calls:" if graph < run.graphs else ""
+                    yield ("eager", f"{run.breaks[piece.break_at].function} runs in eager{calls}", 0)  # type: ignore[index]
             previous = text
         else:
             graph, shown, previous = graph + 1, shown + 1, None
             yield ("graph", str(graph), piece.operators or 0)
-
-
-def _dropped(run: DynamicRun) -> int:
-    """About how many operators each function takes that was dropped as a whole."""
-    functions = len({_place(run.breaks[p.break_at]) for p in run.pieces if _is_cut(p, run)})  # type: ignore[index]
-    inside = sum(piece.operators or 0 for piece in run.pieces)
-    return round(inside * (1 / run.compiled_share - 1) / functions) if run.compiled_share and functions else 0
 
 
 def _fixed(fixes: int, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
@@ -215,14 +219,16 @@ def _size(item: _Item, width: int) -> float:
     if kind == "cut":
         return _CUT
     if kind == "eager":
-        return max(width / 3, 26 + 9 * sqrt(operators))
+        # A row of its own: it runs around the graphs that follow, not before them.
+        return width - _CUT
     return 60 if kind == "more" else 26 + 9 * sqrt(operators)
 
 
 def _cut(number: int, entry: Break, findings: Sequence[Finding]) -> Cut:
     finding = _finding(entry, findings)
     text = (named(finding) or finding.message) if finding is not None else entry.reason
-    return Cut(number, text, f"{entry.path}:{entry.line}", finding)
+    place = (finding.location.path, finding.location.line) if finding is not None else (entry.path, entry.line)
+    return Cut(number, text, f"{without_site(place[0])}:{place[1]}", finding)
 
 
 def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:

@@ -53,17 +53,14 @@ def _timeline(sweep: Sweep) -> Timeline:
         title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
-    # A call may compile many functions: the count is that of the one which is compiled most often.
-    compilations = plural(sweep.compilations, "compilation")
-    if any(step.compilations > 1 for step in sweep.steps):
-        compilations = f"at most {compilations} of one function"
-    counts = f"{compilations} in {plural(sweep.calls, 'call')}"
+    most = plural(sweep.compilations, "compilation")
+    counts = f"the function that is compiled most often has {most} in {plural(sweep.calls, 'call')}"
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
-        f"{sweep.varied}: {counts}",
+        f"Called with {sweep.varied}",
         min(len(calls), _IN_A_ROW) * CELL,
         rows * ROW,
         tuple(calls),
-        tuple(again) or ("only the first call compiles",),
+        (*(again or ["only the first call compiles"]), counts),
         sweep.detail,
     )

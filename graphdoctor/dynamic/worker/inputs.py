@@ -1,0 +1,28 @@
+"""What a model is called with, in one line for the report: names, shapes, and where they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from graphdoctor.breaks.messages import one_line
+from graphdoctor.dynamic.recompiles.arguments import leaves
+from graphdoctor.dynamic.user_code.fresh import Sample
+
+#: Arguments that are named, and characters of one that is no tensor.
+_NAMED, _LONGEST = 6, 40
+
+
+def described(sample: Sample, made_for: str = "") -> str:
+    """``x float32[8, 16], from graphdoctor_target()``; ``made_for`` names the model whose inputs are made up."""
+    parts = [f"{name} {_shown(value)}" for name, value in leaves(sample.function, (sample.args, sample.kwargs)).items()]
+    more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
+    origin = f"made up by graphdoctor for {made_for}" if made_for else f"from {sample.origin}"
+    return f"{', '.join([*parts[:_NAMED], *more]) or 'no arguments'}, {origin}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return one_line(repr(value), _LONGEST)

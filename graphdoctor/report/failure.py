@@ -1,0 +1,55 @@
+"""The exception that ended a run: what failed, at which line, and how to scan again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphdoctor.model.findings import Diagnosis, Location
+from graphdoctor.model.runs import Frame
+from graphdoctor.report.escaping import one_line
+from graphdoctor.report.excerpt import SourceLine, lines_of
+from graphdoctor.report.proof import again
+from graphdoctor.source.text import split_lines
+
+#: Lines before and behind the one that failed.
+_CONTEXT = 2
+
+
+@dataclass(frozen=True)
+class Failure:
+    """``text`` is the exception with its message, ``place`` the path and line, ``lines`` the source around it."""
+
+    text: str
+    path: str
+    line: int
+    function: str
+    lines: tuple[SourceLine, ...]
+    command: str
+
+    @property
+    def place(self) -> str:
+        """``model.py:17``."""
+        return f"{self.path}:{self.line}"
+
+
+def failure(diagnosis: Diagnosis) -> Failure | None:
+    """The first exception at a known line; None where every run came to its end, or ended in another way."""
+    run = next((run for run in diagnosis.dynamic or () if run.raised_at is not None), None)
+    if run is None or run.raised_at is None:
+        return None
+    at = run.raised_at
+    where = f"{at.path}:{at.line}" + (f" in {at.function}" if at.function else "")
+    text = one_line(run.detail.removesuffix(f" ({where})"))
+    return Failure(text, at.path, at.line, at.function, _lines(diagnosis, at), again(diagnosis))
+
+
+def _lines(diagnosis: Diagnosis, at: Frame) -> tuple[SourceLine, ...]:
+    """The source around the line, without empty lines at the end; nothing where the text is not known."""
+    source = split_lines(diagnosis.texts.get(at.path, ""))
+    first = max(at.line - _CONTEXT, 1)
+    snippet = source[first - 1 : at.line + _CONTEXT]
+    while snippet and not snippet[-1].strip():
+        snippet.pop()
+    if at.line >= first + len(snippet):
+        return ()
+    return lines_of(snippet, first, Location(at.path, at.line, 1, at.line, len(source[at.line - 1]) + 1))

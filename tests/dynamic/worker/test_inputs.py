@@ -1,0 +1,29 @@
+"""What a model is called with, in one line."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphdoctor.dynamic.user_code.fresh import Sample
+from graphdoctor.dynamic.worker.inputs import described
+
+
+def _called(x: object, scale: float = 1.0) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("sample", "made_for", "text"),
+    [
+        (Sample(_called, (torch.ones(2, 3), 0.5), origin="f()"), "", "x float32[2, 3], scale 0.5, from f()"),
+        (Sample(_called, (), origin="f()"), "", "no arguments, from f()"),
+        (Sample(_called, (torch.ones(2),)), "hf:Bert", "x float32[2], made up by graphdoctor for hf:Bert"),
+        (
+            Sample(_called, ([torch.ones(1)] * 8,), origin="f()"),
+            "",
+            ", ".join(f"x[{number}] float32[1]" for number in range(6)) + ", 2 more, from f()",
+        ),
+    ],
+)
+def test_names_shapes_and_origin(sample: Sample, made_for: str, text: str) -> None:
+    assert described(sample, made_for) == text

@@ -1,0 +1,82 @@
+"""A run that ended with an exception: what failed comes first, and fixes for something else do not pass for its repair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from graphdoctor.diagnosis.summary import summarise
+from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.runs import Frame
+from graphdoctor.report.failure import failure
+from graphdoctor.report.first_actions import first_actions
+from graphdoctor.report.html import page
+from graphdoctor.report.proof import safe_fixes
+from graphdoctor.report.text import terminal
+from graphdoctor.report.unchecked import unchecked
+from tests.page_counts import text
+
+TEXT = "import torch\n\n\ndef forward(x):\n    return x @ x\n\n\n"
+
+
+@pytest.fixture(scope="module")
+def failed(rich: Diagnosis) -> Diagnosis:
+    assert rich.dynamic is not None
+    detail = "RuntimeError in eager: shapes 8x16 and 32x4 (model.py:5 in forward)"
+    raised = replace(
+        rich.dynamic[0],
+        outcome="raised",
+        detail=detail,
+        raised_at=Frame("model.py", 5, "forward"),
+        inputs="x, from f()",
+    )
+    runs = (raised, replace(raised, mode="train"))
+    findings = tuple(replace(finding, status="static-only") for finding in rich.findings)
+    return replace(
+        rich,
+        command="graphdoctor scan model.py --html r.html",
+        summary=summarise(rich.files, findings, runs),
+        findings=findings,
+        dynamic=runs,
+        verification=None,
+        texts={"model.py": TEXT},
+    )
+
+
+def test_the_headline_has_the_place_and_not_the_message(failed: Diagnosis) -> None:
+    headline = "Not run to the end: the eval and train runs raised RuntimeError in eager at model.py:5"
+    assert failed.summary.headline == headline
+
+
+def test_the_line_that_raised_is_shown_with_its_source(failed: Diagnosis) -> None:
+    found = failure(failed)
+    assert found is not None
+    assert (found.text, found.place) == ("RuntimeError in eager: shapes 8x16 and 32x4", "model.py:5")
+    assert [(line.number, line.marked) for line in found.lines] == [(3, ""), (4, ""), (5, "return x @ x")]
+    assert found.command == "graphdoctor scan model.py"
+    unread = failure(replace(failed, texts={}))
+    assert unread is not None and unread.lines == ()
+
+
+def test_the_error_is_the_first_thing_to_do_and_fixes_are_not_offered_for_it(failed: Diagnosis) -> None:
+    action = first_actions(failed)[0]
+    assert (action.title.partition(":")[0], action.place) == ("correct the error", "model.py:5")
+    assert safe_fixes(failed) is None
+
+
+def test_the_page_and_the_text_say_what_failed_and_how_to_scan_again(failed: Diagnosis) -> None:
+    top = text(page.render(failed).partition('<ul class="numbers"')[0])
+    assert "their fixes do not correct this error" in top and "graphdoctor scan model.py" in top
+    assert "Run with x, from f()" in top and "--fix" not in top
+    assert terminal.render(failed).split("\n\n")[1].splitlines() == [
+        "model.py:5: RuntimeError in eager: shapes 8x16 and 32x4",
+        "5 |     return x @ x",
+        "  = help: correct it, then scan again: graphdoctor scan model.py",
+    ]
+
+
+def test_what_the_run_would_have_measured_is_listed(failed: Diagnosis) -> None:
+    gaps = " ".join(unchecked(failed))
+    for part in ("graph breaks, fullgraph=True, recompiles and outputs were not measured", "on a GPU"):
+        assert part in gaps
