@@ -247,7 +247,7 @@ def test_a_run_that_raises_is_exit_1(folder: Path) -> None:
     (folder / "raises.py").write_text(CLEAN.replace("return x + 1", "raise ValueError('no')"))
     result = invoke("scan", "raises.py", "--mode", "eval")
     assert result.exit_code == 1
-    assert "raised an exception" in result.output.splitlines()[0]
+    assert "raised ValueError in eager at raises.py:" in result.output.splitlines()[0]
 
 
 def test_an_internal_error_is_one_line(
