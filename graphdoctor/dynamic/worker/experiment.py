@@ -105,7 +105,9 @@ class Experiment:
             fault = fault_of(error, self.places, "in eager")
         if fault is not None:
             with force_eager():
-                return replace(run, outcome=fault.outcome, detail=self._told(fault, self.call), raised_at=fault.raised_at)
+                return replace(
+                    run, outcome=fault.outcome, detail=self._told(fault, self.call), raised_at=fault.raised_at
+                )
         run = replace(run, executed=eager.lines)
         update(run, False)
 
