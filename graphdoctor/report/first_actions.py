@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -14,7 +13,16 @@ from graphdoctor.model.labels import is_offered, label
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.proof import mends
-from graphdoctor.report.wording import advice, named, plural, recompile_effect, recompile_place, recompiles, remedy
+from graphdoctor.report.wording import (
+    advice,
+    named,
+    place,
+    plural,
+    recompile_effect,
+    recompile_place,
+    recompiles,
+    remedy,
+)
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ def _of_rule(same: Sequence[Finding]) -> Action:
         *(plural(count, f"{kind} fix", f"{kind} fixes") for kind, count in fixes.items()),
     ]
     what = first.suggestion or first.message
-    return Action(f"{first.name}: {what}", _place(first), "; ".join(parts), first)
+    return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
 def _repair(finding: Finding, others: int, ran: bool) -> Action:
@@ -98,11 +106,7 @@ def _repair(finding: Finding, others: int, ran: bool) -> Action:
         effect += f"; {inside if inside.startswith('in a library') else calls}"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
-    return Action(title, _place(finding), effect, finding)
-
-
-def _place(finding: Finding) -> str:
-    return f"{without_site(finding.location.path)}:{finding.location.line}"
+    return Action(title, place(finding.location), effect, finding)
 
 
 def _effect(finding: Finding, ran: bool) -> str:

@@ -37,7 +37,7 @@ _BY_FILE = ("sarif", "github", "github-review", "gitlab", "junit")
 def render(diagnosis: Diagnosis, name: str, look: Look = PLAIN) -> str:
     """``diagnosis`` in the format ``name``, which is one of FORMATS; ``look`` is for those in TEXTS."""
     if name in _BY_FILE and any(".ipynb:cell " in finding.location.path for finding in diagnosis.findings):
-        from graphdoctor.report.by_file import by_file
+        from graphdoctor.report.ci.by_file import by_file
 
         diagnosis = by_file(diagnosis)
     module, _, function = _FUNCTIONS[name].partition(":")

@@ -9,7 +9,7 @@ from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.labels import is_offered, label, may_be_written
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Comparison, Finding, Fix, Summary
+    from graphdoctor.model.findings import Comparison, Finding, Fix, Location, Summary
     from graphdoctor.model.labels import Label
     from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
@@ -94,6 +94,11 @@ def status(finding: Finding) -> str:
     if finding.owner != "own":
         text += f"; in {OWNERS[finding.owner]}"
     return text
+
+
+def place(at: Location | Break) -> str:
+    """``model.py:12``; of a library without the folder of packages."""
+    return f"{without_site(at.path)}:{at.line}"
 
 
 def advice(finding: Finding) -> str:

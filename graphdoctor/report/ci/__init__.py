@@ -1,4 +1,4 @@
 """Formats for services: SARIF, GitHub, GitLab, JUnit, badges.
 
-May import ``report``, ``diagnosis``, ``lint``, ``static`` and ``model``.
+May import ``report``, ``diagnosis``, ``lint``, ``source``, ``static`` and ``model``.
 """

@@ -8,11 +8,10 @@ from itertools import pairwise
 from math import sqrt
 from typing import Literal
 
-from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
 from graphdoctor.report.proof import helps
-from graphdoctor.report.wording import alike, named, plural, run_title, share
+from graphdoctor.report.wording import alike, named, place, plural, run_title, share
 
 #: Widths of the drawing, for wide and for narrow screens, in CSS pixels.
 WIDTHS = (1000, 340)
@@ -227,8 +226,7 @@ def _size(item: _Item, width: int) -> float:
 def _cut(number: int, entry: Break, findings: Sequence[Finding]) -> Cut:
     finding = _finding(entry, findings)
     text = (named(finding) or finding.message) if finding is not None else entry.reason
-    place = (finding.location.path, finding.location.line) if finding is not None else (entry.path, entry.line)
-    return Cut(number, text, f"{without_site(place[0])}:{place[1]}", finding)
+    return Cut(number, text, place(finding.location if finding is not None else entry), finding)
 
 
 def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
