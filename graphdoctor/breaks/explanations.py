@@ -207,6 +207,14 @@ WORDS: dict[str, tuple[Words, ...]] = {
 }
 
 
+#: Explanations of Dynamo's that do not name what they are about.
+_NOT_SUPPORTED = re.compile(
+    r"(Dynamo does not support|`torch\.compile` currently can't trace) this\.?"
+    r"|(This is )?(currently )?not supported\.?",
+    re.IGNORECASE,
+)
+
+
 def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     """The reason of a break in one sentence, and hints: ours first, else Dynamo's own."""
     text = f"{message.explanation} {message.context}"
@@ -214,4 +222,7 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
         match = re.search(words.pattern, text)
         if match:
             return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (words.hint,)
-    return one_line(message.explanation) or message.gb_type or "unknown reason", message.hints
+    reason = one_line(message.explanation)
+    if message.gb_type and _NOT_SUPPORTED.fullmatch(reason):
+        return f"{message.gb_type}, which Dynamo does not support", message.hints
+    return reason or message.gb_type or "unknown reason", message.hints

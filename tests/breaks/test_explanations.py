@@ -20,3 +20,10 @@ def test_general_words_need_no_message() -> None:
     assert WORDS["GB5173"][0].general == "tensors on different devices meet in one operation"
     assert WORDS["GB0156"][0].general == "the method `...` cannot be traced"
     assert all("{" not in words.general for entries in WORDS.values() for words in entries)
+
+
+def test_an_explanation_that_names_nothing_is_about_its_type() -> None:
+    gb_type = "Attempted to call op with non-contiguous `out=` tensor"
+    for explanation in ("Dynamo does not support this.", "This is not supported.", "Currently not supported"):
+        reason, hints = in_plain_words(Message(gb_type, "GB0242", explanation, hints=("Ask for it.",)))
+        assert (reason, hints) == (f"{gb_type}, which Dynamo does not support", ("Ask for it.",))
