@@ -34,6 +34,8 @@ class Result:
 
     name: str
     error: str = ""
+    #: The mode that it was run in.
+    mode: str = "eval"
     before: int = 0
     after: int = 0
     fullgraph: bool = False
@@ -58,15 +60,16 @@ def measure(case: Path, work: Path, mode: str, timeout: float) -> Result:
     first = rounds[0].dynamic or ()
     failed = [run for run in first if run.outcome != "ok" and not run.fails_compiled]
     if failed or not first:
-        return Result(case.name, f"{failed[0].outcome}: {failed[0].detail}" if failed else "not run")
+        return Result(case.name, f"{failed[0].outcome}: {failed[0].detail}" if failed else "not run", mode)
     fixes = tuple(w for number, diagnosis in enumerate(rounds, 1) for w in _written(diagnosis.findings, number))
     last = scan(_reading(options)) if fixes else rounds[0]
     runs = last.dynamic or ()
     if any(run.outcome != "ok" and not run.fails_compiled for run in runs):
         detail = next(run.detail for run in runs if run.outcome != "ok" and not run.fails_compiled)
-        return Result(case.name, f"with the fixes: {detail}", rounds=len(rounds), fixes=fixes)
+        return Result(case.name, f"with the fixes: {detail}", mode, rounds=len(rounds), fixes=fixes)
     return Result(
         name=case.name,
+        mode=mode,
         before=len(_breaks(rounds[0])),
         after=len(_breaks(last)),
         fullgraph=all(run.outcome == "ok" and run.fullgraph.passes for run in runs),

@@ -64,7 +64,8 @@ def markdown(found: dict[str, Any]) -> str:
         count = Counter(w["label"] for w in case["fixes"])
         one = "yes" if case["after"] == 0 and case["fullgraph"] else "no"
         numbers = " | ".join(str(count[name]) for name in LABELS)
-        lines.append(f"| {case['name']} | {case['before']} | {case['after']} | {one} | {case['rounds']} | {numbers} |")
+        name = case["name"] if case["mode"] == "eval" else f"{case['name']} ({case['mode']})"
+        lines.append(f"| {name} | {case['before']} | {case['after']} | {one} | {case['rounds']} | {numbers} |")
     lines += ["", "| Rule | " + " | ".join(LABELS) + " |", "|---|---|---|---|"]
     for rule, count in found["fixes_by_rule"].items():
         lines.append(f"| {rule} | " + " | ".join(str(count.get(name, 0)) for name in LABELS) + " |")

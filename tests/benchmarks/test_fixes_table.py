@@ -15,7 +15,7 @@ def test_models_in_one_graph_are_told_from_those_that_only_break_less() -> None:
     setting = Written("GD211", "unsafe", 2, "m.py:1", whole_process=True)
     results = [
         Result("one", before=3, after=0, fullgraph=True, rounds=2, fixes=(local, setting)),
-        Result("less", before=4, after=1, rounds=1, fixes=(local,)),
+        Result("less", mode="train", before=4, after=1, rounds=1, fixes=(local,)),
         Result("more", before=1, after=2, rounds=1),
         Result("clean", fullgraph=True),
         Result("broken", error="no module"),
@@ -26,7 +26,11 @@ def test_models_in_one_graph_are_told_from_those_that_only_break_less() -> None:
     assert (found["to_zero"], found["to_zero_by_a_setting"], found["to_zero_without_unsafe"]) == (1, 1, 0)
     assert found["fixes_by_rule"] == {"GD201": {"verified": 2}, "GD211": {"unsafe": 1}}
     text = markdown(found)
-    assert "| one | 3 | 0 | yes | 2 | 0 | 1 | 1 |" in text and "| more | 1 | 2 | no | 1 | 0 | 0 | 0 |" in text
+    assert (
+        "| one | 3 | 0 | yes | 2 | 0 | 1 | 1 |" in text
+        and "| less (train) | 4 |" in text
+        and "| more | 1 | 2 | no | 1 | 0 | 0 | 0 |" in text
+    )
     assert "clean" not in text and "broken" not in text
     page = f"Before\n{BEGIN}\nold\n{END}\nafter\n"
     assert with_tables(page, "new\n") == f"Before\n{BEGIN}\nnew\n{END}\nafter\n"
