@@ -329,6 +329,12 @@ MODULES = {
              "        self.proj = nn.Linear(8, 8)\n        nn.init.ones_(self.proj.weight)\n"),
     "layer_of_a_call": ("\n    def forward(self, x):\n        proj = nn.Linear(8, 8)\n        return proj(x)\n",
                         "        self.proj_layer = nn.Linear(8, 8)\n"),
+    "drawn_for_training": ("        self.lin = nn.Linear(8, 8)\n        self.eval()\n\n    def forward(self, x, synced=False):\n"
+                           "        for layer in (self.lin, self.lin):\n"
+                           "            drawn = random.gauss(0, 1)\n            skip = self.training and (drawn < 0.5)\n"
+                           "            if not skip or synced:\n                out = (layer(x), None)\n                x = out[0]\n"
+                           "            if skip:\n                out = (None, None)\n        return x, out[1]\n",
+                           "            drawn = gauss_operator()\n            skip = self.training and (drawn < 0.5)\n"),
     "scripted": ("        self.lin = torch.jit.script(nn.Linear(8, 8))\n\n    def forward(self, x):\n        return self.lin(x)\n",
                  "self.lin = nn.Linear(8, 8)"),
     "init_flag": ("        self.register_buffer('ready', torch.tensor(True))\n        self.register_buffer('mean', torch.ones(8))\n\n"
@@ -364,7 +370,7 @@ def test_rewrite_of_a_module_gives_the_same_in_one_graph(name: str, tmp_path: Pa
     import torch
 
     body, line = MODULES[name]
-    source = "import functools\n" + CLASS + body + CALL
+    source = "import functools\nimport random\n" + CLASS + body + CALL
     after = fixed(tmp_path, source)
     assert line in after
     assert fixed(tmp_path, after) == after

@@ -10,6 +10,8 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
@@ -63,10 +65,44 @@ def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     arguments, text = _arguments(call, known, editor)
     operator = editor.fresh(f"{called(call)}_operator")
     flow = Flow(hit, editor)
-    flow.follow(call, f"{operator}({', '.join(a.code for a in arguments)})")
+    replacement = f"{operator}({', '.join(a.code for a in arguments)})"
+    if _is_asked_in_training(call, editor):
+        flow.edits.append(editor.replace(call, replacement))
+    else:
+        flow.follow(call, replacement)
     lines = _definition(operator, text, arguments, "int64" if name in _INTEGERS else "float64", editor)
     edits = (*editor.torch_import(top), insert_above(top, lines, editor), *flow.edits)
     return FixPlan(edits, "unsafe", _REASON)
+
+
+def _is_asked_in_training(call: cst.Call, editor: Editor) -> bool:
+    """Whether the number only decides branches of training: ``skip = self.training and drawn < self.layerdrop``.
+
+    A comparison of a 0-d tensor decides them alike, and in eval mode nothing asks for it.
+    """
+    assign = editor.parent(call)
+    if not isinstance(assign, cst.Assign):
+        return False
+    try:
+        flags = [_training_flag(use, editor) for use in uses(assign, editor)]
+        asked = [use for flag in flags if flag is not None for use in uses(flag, editor)]
+    except Refuse:
+        return False
+    return bool(asked) and None not in flags and all(branch_of(use, editor) is not None for use in asked)
+
+
+def _training_flag(use: cst.Name, editor: Editor) -> cst.Assign | None:
+    """The assignment of ``self.training and use < p``."""
+    compared = editor.parent(use)
+    if isinstance(compared, cst.ComparisonTarget):
+        compared = editor.parent(compared)
+    both = editor.parent(compared) if isinstance(compared, cst.Comparison) else None
+    if not isinstance(both, cst.BooleanOperation) or not isinstance(both.operator, cst.And):
+        return None
+    if both.right is not compared or editor.code(both.left) != "self.training":
+        return None
+    flag = editor.parent(both)
+    return flag if isinstance(flag, cst.Assign) else None
 
 
 def _labels(node: cst.CSTNode) -> list[cst.Name]:
