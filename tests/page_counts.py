@@ -126,7 +126,7 @@ def _strip(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
 def _modules(page: str, runs: list[dict[str, Any]]) -> Iterator[Row]:
     for fold, run in zip(
         _all(r"<details.*?</details>", _section(page, "modules")),
-        _alike([run for run in runs if run["modules"]], "modules", "compiled_share", "readiness", "numerics"),
+        _alike([run for run in runs if run["modules"]], "modules", "compiled_share"),
         strict=False,
     ):
         nodes = {node["name"] or "the model": node for node in run["modules"]}
@@ -170,7 +170,8 @@ def _recompiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> 
     drawn = {tuple(bool(step["compilations"]) for step in sweep["steps"])[:64] for sweep in sweeps}
     pattern = r'class="timeline">\s*<p class="lane">(.*?)</p>(.*?)</svg>\s*<ul>(.*?)</ul>'
     for title, drawing, changes in _all(pattern, section):
-        yield "timeline", tuple(map(int, _all(r"(\d+) compilations? in (\d+) calls?", changes)[0])) in totals, True
+        for most in _all(r"(\d+) compilations? in (\d+) calls?", changes):
+            yield "timeline", tuple(map(int, most)) in totals, True
         calls = tuple(kind == "compiles" for kind in _all(r'<rect class="(compiles|reuses)"', drawing))
         yield f"calls of {title}", calls in drawn, True
 

@@ -221,13 +221,12 @@ class _Traced:
             return finding
         if not finding.gb_ids or is_usage(finding) or not self.all_ok:
             return finding
-        finding = self._behind(finding)
         watched = [lines.get(place.path) for lines in self.executed]
         if not watched or any(lines is None for lines in watched):
             return finding
         ran = [bool(lines and not lines.isdisjoint(range(place.line, place.end_line + 1))) for lines in watched]
         if not any(ran):
-            return replace(finding, status="not-reached")
+            return replace(self._behind(finding), status="not-reached")
         if finding.rule in self.fullgraph:
             if any(v.path == place.path and v.line and _contains(place, v.line, None) for v in self.verdicts):
                 return replace(finding, status="confirmed", confidence="certain")
@@ -236,7 +235,7 @@ class _Traced:
                 return finding
         if all(ran) and self.all_compiled and not self._is_doubtful(finding):
             return replace(finding, status="refuted", severity="info")
-        return finding
+        return self._behind(finding)
 
     def _behind(self, finding: Finding) -> Finding:
         """``finding``, worded for a line behind the one where Dynamo gave its function up."""

@@ -190,12 +190,13 @@ def run_counts(run: DynamicRun) -> str:
     return counts + (f"; recompiles not counted: {run.detail}" if run.detail else "")
 
 
-def meaning(summary: Summary) -> str:
+def meaning(summary: Summary, runs: Iterable[DynamicRun]) -> str:
     """What the verdict means for a program that calls torch.compile; empty where the headline says all."""
     if summary.verdict != "not-ready" or not summary.breaks:
         return ""
-    pieces = f"in {plural(summary.graphs or 0, 'graph')} with eager code around them"
-    return f"torch.compile runs this {pieces}; with fullgraph=True it raises an error at the first break."
+    raises = any(run.fullgraph.passes is False for run in runs)
+    pieces = f"torch.compile runs this in {plural(summary.graphs or 0, 'graph')} with eager code around them"
+    return f"{pieces}; with fullgraph=True it raises an error." if raises else f"{pieces}."
 
 
 def fullgraph(verdict: FullGraph) -> str:

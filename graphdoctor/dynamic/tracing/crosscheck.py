@@ -17,6 +17,9 @@ from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
 
 #: What ``fullgraph=True`` says where the trace needs the value of an unbacked symbol.
+#: How sympy writes a comparison.
+_EQUALITY = re.compile(r"\b(Eq|Ne)\(([^(),]+), ([^(),]+)\)")
+_SIGNS = {"Eq": "==", "Ne": "!="}
 _UNKNOWN = re.compile(r"Could not guard on data-dependent expression (.+?)(?: \(unhinted|\n|$)")
 
 
@@ -51,9 +54,8 @@ def short(error: BaseException) -> str:
     if message.gb_type is None:
         if unknown := _UNKNOWN.search(_text(error)):
             symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", unknown[1]))))
-            return (
-                f"the trace needs to know `{unknown[1].strip()}`: {symbols or 'it'} depends on data (unbacked symbol)"
-            )
+            test = _EQUALITY.sub(lambda call: f"{call[2]} {_SIGNS[call[1]]} {call[3]}", unknown[1].strip())
+            return f"tracing cannot decide `{test}`: {symbols or 'it'} depends on the data"
         return f"{type(error).__name__}: {one_line(_text(error))}"
     reason, _ = in_plain_words(message)
     return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason

@@ -103,7 +103,9 @@ def check(
     messages: LoggedMessages | None,
 ) -> DeviceChecks:
     """Run ``eager`` and ``compiled`` on ``device`` and look; ``messages`` is what Inductor said, where it was run."""
-    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed (the option --ladder gives them)",)
+    unchecked: tuple[str, ...] = (
+        () if messages else ("Inductor's hints on speed (`graphdoctor scan FILE --ladder` gives them)",)
+    )
     caught = messages or LoggedMessages()
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)

@@ -105,6 +105,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             run_rows=wording.alike(runs, _counted),
             model_rows=wording.alike((run for run in runs if run.outcome == "ok"), _of_modules),
             number_of=_number,
+            parts=_parts,
         )
     )
 
@@ -231,13 +232,18 @@ def _counted(run: DynamicRun) -> tuple[object, ...]:
 
 
 def _of_modules(run: DynamicRun) -> tuple[object, ...]:
-    """What the section on modules shows of ``run``."""
-    return run.compiled_share, run.modules, *optional_checks.lines(run, first=False)
+    """What the table of submodules shows of ``run``."""
+    return run.compiled_share, run.modules
+
+
+def _parts(same: Sequence[DynamicRun]) -> list[str]:
+    """What is known of the parts of a model from runs that the section on modules shows as one."""
+    return list(dict.fromkeys(line for run in same for line in optional_checks.lines(run, first=False)))
 
 
 def _number(drawn: Strip, finding: Finding | None) -> str:
-    """The number of the break in the picture that ``finding`` is about; empty where there is none."""
-    return next((str(cut.number) for cut in drawn.cuts if finding is not None and cut.finding is finding), "")
+    """The number of the break in the picture that ``finding`` is about; a dot where there is none."""
+    return next((str(cut.number) for cut in drawn.cuts if finding is not None and cut.finding is finding), "•")
 
 
 def _tone(diagnosis: Diagnosis) -> Tone:

@@ -61,6 +61,6 @@ def _timeline(sweep: Sweep) -> Timeline:
         min(len(calls), _IN_A_ROW) * CELL,
         rows * ROW,
         tuple(calls),
-        (*(again or ["only the first call compiles"]), counts),
+        (*again, counts) if again else ("only the first call compiles",),
         sweep.detail,
     )
