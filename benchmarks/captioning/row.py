@@ -10,12 +10,14 @@ import json
 import platform
 import sys
 import time
+from typing import Any
 
 import torch
 import transformers
 from torch import nn
 from torch._dynamo.utils import counters
 
+from benchmarks.captioning.optimizers import ForeachMapAdamW
 from benchmarks.captioning.published import ROWS, Row
 from benchmarks.captioning.setup import ORIGINAL, TINY, Size, batches, captioner, train_step
 
@@ -27,10 +29,8 @@ def measure(row: Row, size: Size, backend: str, device: torch.device) -> dict[st
     """Steps a second after warm-up, the seconds of the warm-up, and the graphs that were compiled."""
     torch.manual_seed(0)
     model = captioner(size).to(device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
-    forward = _compiled(row, model, backend)
-    if row.optimizer:
-        optimizer.step = torch.compile(optimizer.step, backend=backend)  # type: ignore[method-assign]
+    forward = _compiled(row, _distributed(model, device) if row.ddp else model, backend)
+    optimizer = _optimizer(row, model, backend)
     source = batches(size, row.padding, device)
     start = time.perf_counter()
     _steps(row, model, forward, optimizer, source, size.warm_up, device)
@@ -41,6 +41,7 @@ def measure(row: Row, size: Size, backend: str, device: torch.device) -> dict[st
         "warm_up": warm_up,
         "graphs": counters["stats"]["unique_graphs"],
         "loss": loss,
+        "backend": backend,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
@@ -51,18 +52,39 @@ def measure(row: Row, size: Size, backend: str, device: torch.device) -> dict[st
 def _compiled(row: Row, model: nn.Module, backend: str) -> nn.Module:
     if not row.compiled:
         return model
-    # Modes belong to Inductor.
-    keywords = {"mode": row.mode} if row.mode and backend == "inductor" else {}
+    # Modes and options belong to Inductor.
+    keywords: dict[str, Any] = {"mode": row.mode} if row.mode and backend == "inductor" else {}
+    if row.shape_padding and backend == "inductor":
+        keywords["options"] = {"shape_padding": True}
     dynamic = None if row.dynamic == "mark" else row.dynamic
     if row.regional or row.modular:
-        parts = (
-            [*model.encoder.layers, *model.decoder.transformer.h] if row.regional else [model.encoder, model.decoder]
-        )
+        parts = [*model.encoder.layers, *model.decoder.transformer.h] if row.regional else [model.encoder]
         for part in parts:
             part.compile(backend=backend, dynamic=dynamic, **keywords)
+        if row.modular and row.encoder != "alone":
+            model.decoder.compile(backend=backend, dynamic=dynamic, **({} if row.encoder else keywords))
         return model
     compiled: nn.Module = torch.compile(model, backend=backend, dynamic=dynamic, **keywords)
     return compiled
+
+
+def _distributed(model: nn.Module, device: torch.device) -> nn.Module:
+    """The model in a group of one process."""
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo", store=store, rank=0, world_size=1)
+    # The pooler of the encoder has no part in the loss.
+    return nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+
+
+def _optimizer(row: Row, model: nn.Module, backend: str) -> torch.optim.Optimizer | ForeachMapAdamW:
+    if row.foreach_map:
+        mapped = ForeachMapAdamW(model.parameters(), _RATE)
+        mapped.compile(backend)
+        return mapped
+    optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE)
+    if row.optimizer:
+        optimizer.step = torch.compile(optimizer.step, backend=backend)  # type: ignore[method-assign]
+    return optimizer
 
 
 def _steps(row, model, forward, optimizer, source, number, device):  # type: ignore[no-untyped-def]
@@ -70,7 +92,7 @@ def _steps(row, model, forward, optimizer, source, number, device):  # type: ign
     for batch in itertools.islice(source, number):
         if row.dynamic == "mark":
             torch._dynamo.mark_dynamic(batch["labels"], 1)
-        loss = train_step(model, forward, optimizer, batch)
+        loss = train_step(forward, optimizer, batch, row.kept_gradients)
     if device.type == "cuda":
         torch.cuda.synchronize()
     return loss.item()

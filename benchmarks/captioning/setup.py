@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from transformers import GPT2Config, VisionEncoderDecoderConfig, VisionEncoderDecoderModel, ViTConfig
 
+from benchmarks.captioning.optimizers import ForeachMapAdamW
+
 Padding = Literal["max", "longest", "buckets"]
 
 #: Label that the loss ignores (torch.nn.CrossEntropyLoss, ``ignore_index``).
@@ -93,13 +95,23 @@ def collate(captions: list[torch.Tensor], size: Size, padding: Padding) -> torch
 
 
 def train_step(
-    model: nn.Module, forward: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str, torch.Tensor]
+    forward: nn.Module,
+    optimizer: torch.optim.Optimizer | ForeachMapAdamW,
+    batch: dict[str, torch.Tensor],
+    kept_gradients: bool = False,
 ) -> torch.Tensor:
-    """One step; ``forward`` is ``model``, compiled or not. On a GPU under bf16 autocast, entered around the call."""
+    """One step; ``forward`` is the model, compiled or not. On a GPU under bf16 autocast, entered around the call.
+
+    ``kept_gradients`` stay the same tensors, which a compiled optimizer is told.
+    """
     on_gpu = batch["labels"].device.type == "cuda"
     with torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
         loss: torch.Tensor = forward(**batch).loss
     loss.backward()
+    if kept_gradients:
+        for weight in forward.parameters():
+            if weight.grad is not None:
+                torch._dynamo.mark_static_address(weight.grad)
     optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    optimizer.zero_grad(set_to_none=not kept_gradients)
     return loss.detach()
