@@ -13,7 +13,7 @@ from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Event, Truth
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor, Value
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
@@ -112,9 +112,10 @@ def stays_eager(event: Event) -> bool:
     if function is None:
         return False
     parameters = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
-    bound = [node.target for node in walk(function.body) if isinstance(node, (cst.AssignTarget, cst.AugAssign))]
-    parameters -= {name.value for target in bound for name in walk(target) if isinstance(name, cst.Name)}
-    returned = [node.value for node in walk(function.body) if isinstance(node, cst.Return) and node.value is not None]
+    assigned = (node.target for node in find(function.body, cst.AssignTarget))
+    bound = [*assigned, *(node.target for node in find(function.body, cst.AugAssign))]
+    parameters -= {name.value for target in bound for name in find(target, cst.Name)}
+    returned = [node.value for node in find(function.body, cst.Return) if node.value is not None]
     return all(isinstance(value, cst.Name) and value.value in parameters for value in returned)
 
 

@@ -22,7 +22,7 @@ from graphdoctor.static.domain.events import SetAttr
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Const, ExternalObject, Instance, PythonValue, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import code, function_named, stays_eager
 
@@ -252,7 +252,7 @@ def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
 def _grows_until_enough(event: SetAttr) -> bool:
     """Whether a loop goes on until the number suffices: it does for most calls."""
     function = function_named(event)
-    loops = [node for node in walk(function.body) if isinstance(node, cst.While)] if function is not None else []
+    loops = find(function.body, cst.While) if function is not None else []
     return any(
         any(node is event.site.statement for node in walk(loop.body))
         and any(node.deep_equals(event.node) for node in walk(loop.test))

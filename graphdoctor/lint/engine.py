@@ -29,6 +29,7 @@ from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.usage.events import USAGE
 from graphdoctor.static.usage.modules import Modules
+from graphdoctor.static.usage.relevance import Answers
 from graphdoctor.static.usage.script import usage_events
 from graphdoctor.syntax import parse_check
 from graphdoctor.syntax.garbage_collection import collector_paused
@@ -92,6 +93,7 @@ class Analysis:
         self._shown = {file.resolve(): path for file, path in files}
         self._checks = Checks(active)
         self._shared = CallCache()
+        self._answers: Answers = {}
         self._helper = helper
         self._target = target
         self._project = Project(unsaved, followed)
@@ -132,7 +134,7 @@ class Analysis:
                     helpers[shown] = other
             return shown
 
-        recorder = Recorder()
+        recorder = Recorder(module)
 
         @cache
         def elsewhere() -> Recorder:
@@ -172,7 +174,7 @@ class Analysis:
         with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
         with contained(trouble):
-            for use in usage_events(module.source, Modules(interpreter, module)):
+            for use in usage_events(module.source, Modules(interpreter, module), self._answers):
                 audience.receive(use)
         if interpreter.steps > interpreter.MAX_STEPS:
             # A call that ran out of steps ends as one of which nothing is known.
@@ -196,7 +198,7 @@ class Analysis:
 
 
 def module_of(source: SourceModule) -> ModuleInfo:
-    name, _ = package_of(source.file.resolve())
+    name, _ = package_of(source.resolved)
     package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
     return ModuleInfo(source, name, package, Scope("module"))
 
@@ -343,7 +345,7 @@ def _finding(
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
     if module not in editors:
-        path = path_of(module.file.resolve())
+        path = path_of(module.resolved)
         editors[module] = None if path is None else Editor(module, path, recorded)
     editor = editors[module]
     if editor is None:

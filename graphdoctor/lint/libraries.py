@@ -107,7 +107,7 @@ def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) 
     for place in audience.places():
         hit = next(filter(_always, place.hits), place.hits[0])
         module, line = hit.event.site.module, audience.lines.get(id(hit.place))
-        file = module.file.resolve()
+        file = module.resolved
         sure = any(map(_always, place.hits))
         shown = path_of(file) if sure and line is not None and place.rule.severity == "error" else None
         inside = any(file.is_relative_to((folder / name).resolve()) for name, folder in packages.items())

@@ -48,9 +48,14 @@ class SourceModule:
         """The whole file; the nodes of ``top``, with the bodies of functions."""
         with deep_recursion():
             for node in walk(self.top, stop=(cst.FunctionDef,)):
-                if isinstance(node, cst.FunctionDef):
+                if type(node) is cst.FunctionDef:
                     fill(node, self.body(node))
         return self.top
+
+    @cached_property
+    def resolved(self) -> Path:
+        """The full path of ``file``, without symbolic links."""
+        return self.file.resolve()
 
     @cached_property
     def lines(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from itertools import accumulate
 
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.text import split_lines
@@ -25,21 +26,21 @@ def check(text: str) -> ast.Module:
         raise SourceError("too deeply nested to parse") from None
     except ValueError as error:
         raise SourceError(str(error)) from None
-    if _is_deep(tree, max(map(len, split_lines(text)))):
+    if _is_deep(tree, [0, *accumulate(map(len, split_lines(text)))]):
         raise SourceError("too deeply nested to parse")
     return tree
 
 
-def _is_deep(tree: ast.AST, width: int) -> bool:
+def _is_deep(tree: ast.AST, ends: list[int]) -> bool:
     level = [tree]
     for _ in range(MAX_NESTING):
-        level = [child for node in level for child in ast.iter_child_nodes(node) if _may_be_deep(child, width)]
+        level = [child for node in level for child in ast.iter_child_nodes(node) if _may_be_deep(child, ends)]
         if not level:
             return False
     return True
 
 
-def _may_be_deep(node: ast.AST, width: int) -> bool:
-    """False for what has too few characters in lines of ``width``; that is nearly everything, so this costs little."""
-    start = getattr(node, "lineno", None)
-    return start is None or (node.end_lineno - start + 1) * width > MAX_NESTING  # type: ignore[attr-defined]
+def _may_be_deep(node: ast.AST, ends: list[int]) -> bool:
+    """False for what has too few characters, of which ``ends[n]`` stand up to line n: that is nearly everything."""
+    line = getattr(node, "lineno", None)
+    return line is None or ends[node.end_lineno] - ends[line - 1] > MAX_NESTING  # type: ignore[attr-defined]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
+
+_Kind = TypeVar("_Kind", bound=cst.CSTNode)
 
 #: Fields, by how their names begin, that hold only whitespace and punctuation.
 _SKIPPED = (
@@ -45,21 +47,28 @@ class _Nodes(dict[type, bool]):
 _IS_NODE = _Nodes()
 
 
-@cache
-def _below(kind: type) -> Callable[[cst.CSTNode], tuple[Any, ...]]:
-    """What gives the values of the fields of a node in which others may stand."""
-    names = [f.name for f in dataclasses.fields(kind) if f.type in (str, "str")]
-    names = [name for name in fields(kind) if name not in names]
-    if not names:
-        return lambda _node: ()
-    # With one name only, attrgetter gives no tuple.
-    return (lambda node: (getattr(node, names[0]),)) if len(names) == 1 else attrgetter(*names)
+class _Below(dict[type, Callable[[cst.CSTNode], tuple[Any, ...]] | None]):
+    """What gives the values of the fields of a node in which others may stand; None for names and other leaves."""
+
+    def __missing__(self, kind: type) -> Callable[[cst.CSTNode], tuple[Any, ...]] | None:
+        texts = [f.name for f in dataclasses.fields(kind) if f.type in (str, "str")]
+        names = [name for name in fields(kind) if name not in texts]
+        # With one name only, attrgetter gives no tuple.
+        one = (lambda node: (getattr(node, names[0]),)) if len(names) == 1 else None
+        self[kind] = one if one is not None else attrgetter(*names) if names else None
+        return self[kind]
 
 
-def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+_BELOW = _Below()
+
+
+def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
     """The nodes right below ``node`` that carry meaning, in source order."""
+    below = _BELOW[type(node)]
+    if below is None:
+        return ()
     found = []
-    for value in _below(type(node))(node):
+    for value in below(node):
         kind = type(value)
         if kind is list or kind is tuple:
             found += [item for item in value if _IS_NODE[type(item)]]
@@ -74,5 +83,14 @@ def walk(node: cst.CSTNode, stop: tuple[type, ...] = ()) -> Iterator[cst.CSTNode
     while stack:
         current = stack.pop()
         yield current
-        if current is node or type(current) not in stop:
+        kind = type(current)
+        if _BELOW[kind] is not None and (kind not in stop or current is node):
             stack += reversed(children(current))
+
+
+def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
+    """The nodes of the class ``kind``, not of a subclass, among ``node`` and all below it, in source order.
+
+    ``isinstance`` of nodes, which are abstract base classes, is slow.
+    """
+    return [each for each in walk(node) if type(each) is kind]

@@ -218,10 +218,13 @@ class Written:
         self._index(written, holder)
 
     def _index(self, statement: cst.CSTNode, holder: cst.CSTNode) -> None:
-        self._parents[id(statement)] = holder
-        for node in walk(statement):
-            for child in children(node):
-                self._parents[id(child)] = node
+        parents, waiting = self._parents, [statement]
+        parents[id(statement)] = holder
+        while waiting:
+            node = waiting.pop()
+            below = children(node)
+            parents.update((id(child), node) for child in below)
+            waiting += below
 
     def _line(self, node: cst.CSTNode) -> int:
         """A line of the statement that ``node``, which was read, is part of. Raises KeyError where there is none."""

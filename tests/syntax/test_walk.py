@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from graphdoctor.syntax.walk import children, walk
+from graphdoctor.syntax.walk import children, find, walk
 
 #: Nodes of whitespace and punctuation, which the walk leaves out.
 PUNCTUATION = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.Newline, cst.EmptyLine, cst.Comment)
@@ -34,3 +34,9 @@ def test_nothing_below_a_stop_is_met() -> None:
 def test_children_come_in_source_order() -> None:
     node = cst.parse_expression("f(a, b=c)")
     assert [type(child) for child in children(node)] == [cst.Name, cst.Arg, cst.Arg]
+
+
+def test_the_nodes_of_one_class_are_found_in_source_order() -> None:
+    node = cst.parse_expression("f(a, g(b))")
+    assert [call.func.value for call in find(node, cst.Call) if isinstance(call.func, cst.Name)] == ["f", "g"]
+    assert find(node, cst.Attribute) == []

@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find
 
 
 def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
@@ -31,6 +31,6 @@ def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
         if isinstance(outer, cst.ClassDef):
             return True
         if isinstance(outer, cst.FunctionDef):
-            declared = (n for n in walk(outer) if isinstance(n, (cst.Global, cst.Nonlocal)))
+            declared: list[cst.Global | cst.Nonlocal] = [*find(outer, cst.Global), *find(outer, cst.Nonlocal)]
             return any(item.name.value == name for node in declared for item in node.names)
     return True

@@ -98,7 +98,7 @@ class Editor(Lookup):
 
     def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function in which ``node`` stands."""
-        return next((n for n in self.ancestors(node) if isinstance(n, cst.FunctionDef)), None)
+        return next((n for n in self.ancestors(node) if type(n) is cst.FunctionDef), None)
 
     def is_label(self, node: cst.Name) -> bool:
         """The ``name`` of ``x.name`` and of ``f(name=1)``, which reads no variable."""

@@ -19,7 +19,7 @@ from graphdoctor.fixes.python.layers import at_end_of_init
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find
 
 _TO_INT = re.compile(r"\.(to\((torch\.)?(int64|long)\)|long\(\)|int\(\))")
 _REASON = (
@@ -33,7 +33,7 @@ def numbers_of_buffers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     owner = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.ClassDef)), None)
     if owner is None:
         return Refusal("The class keeps no whole number in a buffer.")
-    reads = [n for n in walk(owner) if _is_read(n, owner, editor)]
+    reads = [n for n in find(owner, cst.Attribute) if _is_read(n, owner, editor)]
     names = list(dict.fromkeys(editor.code(n) for n in reads))
     if not names:
         return Refusal("The class keeps no whole number in a buffer.")
@@ -42,14 +42,14 @@ def numbers_of_buffers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse("the class has an attribute of the name that the number would get")
     edits = [editor.replace(n, numbers[editor.code(n)]) for n in reads]
     edits += [at_end_of_init(owner, f"{number} = int({name})", editor) for name, number in numbers.items()]
-    for call in [n for n in walk(owner) if isinstance(n, cst.Call)]:
+    for call in find(owner, cst.Call):
         edits += _rounded(call, editor)
     return FixPlan(tuple(edits), "unsafe", _REASON, known=("once",))
 
 
-def _is_read(node: cst.CSTNode, owner: cst.ClassDef, editor: Editor) -> bool:
+def _is_read(node: cst.Attribute, owner: cst.ClassDef, editor: Editor) -> bool:
     """Whether a method other than ``__init__`` reads such a buffer at ``node``."""
-    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name) or node.value.value != "self":
+    if type(node.value) is not cst.Name or node.value.value != "self":
         return False
     function = editor.function_of(node)
     known = tensor_of(editor.value(node))

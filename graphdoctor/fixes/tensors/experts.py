@@ -14,7 +14,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import bound_names, names, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
     "Every expert runs, on as many rows as its mask has entries; rows that were not routed to it are added as zeros. "
@@ -30,7 +30,7 @@ def loop_over_all(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")
-    for loop in (n for n in walk(function) if isinstance(n, cst.For) and isinstance(n.iter, cst.Name)):
+    for loop in (n for n in find(function, cst.For) if isinstance(n.iter, cst.Name)):
         search = _search(loop, function, editor)
         if search is not None and (hit.place in set(walk(loop.body)) or hit.place in set(walk(search))):
             return _rewrite(loop, search, function, editor)
@@ -108,8 +108,8 @@ def _fewer_experts(loop: cst.For, mask: str, function: cst.FunctionDef, editor: 
 def _selection(loop: cst.For, editor: Editor) -> cst.Assign:
     """The statement ``k, rows = torch.where(mask[e])``."""
     found = [
-        n for n in walk(loop.body)
-        if isinstance(n, cst.Assign) and isinstance(n.value, cst.Call) and called(n.value) == "where"
+        n for n in find(loop.body, cst.Assign)
+        if isinstance(n.value, cst.Call) and called(n.value) == "where"
         and is_torch_function(n.value, editor) and len(n.value.args) == 1
     ]  # fmt: skip
     if len(found) != 1:
@@ -147,8 +147,7 @@ def _check_body(loop: cst.For, function: cst.FunctionDef, add: cst.Call, editor:
     inside = set(walk(loop))
     end = editor.location(loop)
     after = {
-        n.value for n in walk(function.body)
-        if isinstance(n, cst.Name) and n not in inside and editor.location(n) > end
+        n.value for n in find(function.body, cst.Name) if n not in inside and editor.location(n) > end
     }  # fmt: skip
     if made & after:
         raise Refuse(f"`{min(made & after)}` of the loop is used behind it")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from graphdoctor.syntax.literals import value_of
 from graphdoctor.syntax.walk import walk
 
 #: Marks a function that runs only where the lookup of its decorator finds nothing else.
@@ -67,7 +68,7 @@ def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
 
 def _marks_constant(node: cst.CSTNode) -> bool:
     if type(node) is cst.SimpleString:
-        return node.evaluated_value == _CONSTANT
+        return value_of(node.value) == _CONSTANT
     return type(node) is cst.Attribute and node.attr.value == _CONSTANT
 
 

@@ -100,7 +100,7 @@ class ModuleInfo:
     @cached_property
     def root(self) -> Path:
         """The folder that the top-level package lies in."""
-        return package_of(self.source.file.resolve())[1]
+        return package_of(self.source.resolved)[1]
 
     def break_reference_cycles(self) -> None:
         """Break the reference cycles of functions and classes with their module, when its analysis is done.
@@ -279,11 +279,11 @@ class Project:
 
     def add(self, source: SourceModule) -> None:
         """Make a file known that is scanned: what it imports may import it."""
-        self._sources[source.file.resolve()] = source
+        self._sources[source.resolved] = source
 
     def forget(self, source: SourceModule) -> None:
         """Let go of a file that was scanned; ``library`` keeps what others imported of it."""
-        del self._sources[source.file.resolve()]
+        del self._sources[source.resolved]
 
     def close(self) -> None:
         """Give back the memory of the modules that were imported."""
@@ -338,7 +338,7 @@ def module_file(name: str, root: Path) -> Path | None:
 
 def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:
     """The full paths of the files, there or not, that what is known of ``module`` depends on."""
-    file = module.source.file.resolve()
+    file = module.source.resolved
     found = {str(file), *(str(folder / "__init__.py") for folder in file.parents if folder.is_relative_to(module.root))}
     waiting = [module]
     while waiting:

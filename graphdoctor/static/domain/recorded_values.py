@@ -6,18 +6,20 @@ from functools import reduce
 
 import libcst as cst
 
+from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import UNKNOWN, Value
 
 
 class Recorder:
-    """Keeps for each expression the values it had on all paths that were interpreted.
+    """Keeps for each expression, of ``module`` or of all, the values it had on all paths that were interpreted.
 
     Fixes look at few of the expressions, so values are joined when one is looked up. Nodes are known by their
     identity, because libcst's own hash is a call in Python; they are kept, so that no later node gets the same one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: ModuleInfo | None = None) -> None:
+        self.module = module
         self._values: dict[int, tuple[cst.CSTNode, list[Value]]] = {}
 
     def note(self, node: cst.CSTNode, value: Value) -> None:

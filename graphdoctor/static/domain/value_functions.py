@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, reduce
+from operator import is_
 
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -42,6 +43,8 @@ _MOST_CHOICES = 16
 def join(*values: Value) -> Value:
     """The value that is one of ``values``."""
     first = values[0]
+    if len(values) == 1:
+        return first
     seen = list(options(first))
     for value in values:
         if value is not first:
@@ -93,7 +96,8 @@ def as_arguments(value: Value) -> Value:
     if isinstance(value, Tensor):
         return value if value.argument else _as_argument(value)
     if isinstance(value, OneOf):
-        return join(*[as_arguments(option) for option in value.options])
+        found = [as_arguments(option) for option in value.options]
+        return value if all(map(is_, found, value.options)) else join(*found)
     if isinstance(value, Seq):
         items = None if value.items is None else tuple([as_arguments(item) for item in value.items])
         return Seq(value.kind, items, as_arguments(value.element))
@@ -114,7 +118,7 @@ _HOLDERS = frozenset((Tensor, OneOf, Seq, Mapping))
 
 def widen_strings(value: Value) -> Value:
     """``value``, but for the names and tables in it just that they are some."""
-    return join(*(_widen_string(option) for option in options(value)))
+    return join(*map(_widen_string, value.options)) if type(value) is OneOf else _widen_string(value)
 
 
 def _widen_string(value: Value) -> Value:
@@ -125,7 +129,7 @@ def _widen_string(value: Value) -> Value:
 
 def widen_numbers(value: Value) -> Value:
     """``value``, but for the numbers and flags in it just that they are some."""
-    return join(*(_without_number(option) for option in options(value)))
+    return join(*map(_without_number, value.options)) if type(value) is OneOf else _without_number(value)
 
 
 def _without_number(value: Value) -> Value:
@@ -208,7 +212,9 @@ def mark_assumed(value: Value) -> Value:
 
 def holds_sparse(value: Value) -> bool:
     """Whether ``value`` may be a sparse tensor."""
-    return any(type(option) is Tensor and option.sparse for option in options(value))
+    if type(value) is OneOf:
+        return any(map(holds_sparse, value.options))
+    return type(value) is Tensor and value.sparse
 
 
 def dense(value: Value) -> Value:

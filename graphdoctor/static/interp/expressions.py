@@ -65,8 +65,9 @@ def evaluate(interpreter: Interpreter, node: cst.BaseExpression) -> Value:
     value = HANDLERS[type(node)](interpreter, node)
     if interpreter.facts:
         value = _as_seen(interpreter, node, value)
-    if interpreter.recorder is not None:
-        interpreter.recorder.note(node, value)
+    recorder = interpreter.recorder
+    if recorder is not None and (recorder.module is None or recorder.module is interpreter.frame.module):
+        recorder.note(node, value)
     return value
 
 

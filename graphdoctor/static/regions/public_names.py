@@ -19,7 +19,7 @@ def public_names(module: ModuleInfo) -> frozenset[str]:
     """The names of ``module`` that users of its package are meant to use. Empty where nothing declares them."""
     listed = _listed(module)
     found = set(listed)
-    folder, package = module.source.file.resolve().parent, module.package
+    folder, package = module.source.resolved.parent, module.package
     parent, _, last = module.name.rpartition(".")
     while package and folder != module.root:
         handed_on = _handed_on(folder / "__init__.py", package)

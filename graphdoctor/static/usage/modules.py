@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -44,6 +44,9 @@ def _bound(statement: cst.BaseStatement) -> set[str]:
         return {statement.name.value}
     found: set[str] = set()
     for node in walk(statement, stop=(cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        # Most nodes are none of these, and ``isinstance`` of nodes, which are abstract base classes, is slow.
+        if type(node) not in _BINDING:
+            continue
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             found.add(node.name.value)
         elif isinstance(node, (cst.AssignTarget, cst.AnnAssign)) and isinstance(node.target, cst.Name):
@@ -51,6 +54,10 @@ def _bound(statement: cst.BaseStatement) -> set[str]:
         elif isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(node.names, cst.ImportStar):
             found |= {alias.evaluated_alias or alias.evaluated_name.partition(".")[0] for alias in node.names}
     return found
+
+
+#: Statements and targets that bind names at the top level of a module.
+_BINDING = frozenset((cst.FunctionDef, cst.ClassDef, cst.AssignTarget, cst.AnnAssign, cst.Import, cst.ImportFrom))
 
 
 class Modules:
@@ -68,6 +75,15 @@ class Modules:
             dotted = self.absolute(importer, dotted)
         info = self._info(str(importer.file), dotted)
         return info.source if info is not None else None
+
+    def looked_for(self, sources: Iterable[SourceModule]) -> frozenset[str]:
+        """The paths of the files, there or not, that were looked for when these modules were asked what they import."""
+        infos = (self._infos.get(str(source.file)) for source in sources)
+        return frozenset(path for info in infos if info is not None for path in info.looked_for)
+
+    def depend_on(self, paths: Iterable[str]) -> None:
+        """Note that what is known of the scanned file depends on these paths."""
+        self._main.looked_for.update(paths)
 
     def absolute(self, importer: SourceModule, relative: str) -> str:
         """The dotted name of a module named by ``..helpers``."""

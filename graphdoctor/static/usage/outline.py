@@ -101,9 +101,10 @@ _parts: WeakKeyDictionary[SourceModule, dict[str, Part]] = WeakKeyDictionary()
 
 def outline(source: SourceModule) -> Outline:
     """The outline of a module, made once."""
-    if source not in _outlines:
-        _outlines[source] = _outlined(source)
-    return _outlines[source]
+    found = _outlines.get(source)
+    if found is None:
+        found = _outlines[source] = _outlined(source)
+    return found
 
 
 def part(source: SourceModule, name: str) -> Part:
@@ -121,18 +122,18 @@ def _outlined(source: SourceModule) -> Outline:
     imports: dict[str, tuple[str, str]] = {}
     stars: list[str] = []
     for node in _statements(source.top.body):
-        if isinstance(node, cst.FunctionDef):
+        if type(node) is cst.FunctionDef:
             functions[node.name.value] = node, ""
-        elif isinstance(node, cst.ClassDef):
-            inner = [each for each in _statements(node.body.body) if isinstance(each, cst.FunctionDef)]
+        elif type(node) is cst.ClassDef:
+            inner = [each for each in _statements(node.body.body) if type(each) is cst.FunctionDef]
             bases[node.name.value] = tuple(dotted(base.value).rpartition(".")[2] for base in node.bases)
             methods[node.name.value] = tuple(each.name.value for each in inner)
             functions.update({f"{node.name.value}.{method.name.value}": (method, node.name.value) for method in inner})
-        elif isinstance(node, cst.Import):
+        elif type(node) is cst.Import:
             for alias in node.names:
                 name = alias.evaluated_name
                 imports[alias.evaluated_alias or name.partition(".")[0]] = name, ""
-        elif isinstance(node, cst.ImportFrom):
+        elif type(node) is cst.ImportFrom:
             base = imported_from(node)
             if isinstance(node.names, cst.ImportStar):
                 stars.append(base)
@@ -145,9 +146,9 @@ def _outlined(source: SourceModule) -> Outline:
 def _statements(body: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     """The statements of a body, those in ``if`` and ``try`` too, not those in functions and classes."""
     for node in body:
-        if isinstance(node, cst.SimpleStatementLine):
+        if type(node) is cst.SimpleStatementLine:
             yield from node.body
-        elif isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        elif type(node) is cst.FunctionDef or type(node) is cst.ClassDef:
             yield node
         else:
             yield from _statements(children(node))

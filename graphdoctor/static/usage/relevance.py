@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from graphdoctor.static.usage.outline import code_of, concerns_compiler, names_in, outline, part, used_names
+from graphdoctor.static.usage.modules import Modules
+from graphdoctor.static.usage.outline import (
+    Outline,
+    code_of,
+    concerns_compiler,
+    names_in,
+    outline,
+    part,
+    used_names,
+)
 from graphdoctor.syntax.module import SourceModule
-
-#: Finds the module that another one imports by a dotted name, which may be relative.
-Find = Callable[[SourceModule, str], SourceModule | None]
 
 #: Methods that run where an object of their class is made or called.
 _IMPLIED = ("__init__", "__new__", "__post_init__", "__call__")
@@ -17,13 +25,26 @@ _IMPLIED = ("__init__", "__new__", "__post_init__", "__call__")
 _MAX_IMPORTS = 1
 
 
-class Relevance:
-    """Answers for one scanned file; ``find`` looks up the modules that it and its imports import."""
+@dataclass(frozen=True)
+class Answer:
+    """Whether a function leads to the compiler, and the paths of the files, there or not, on which that depends."""
 
-    def __init__(self, main: SourceModule, find: Find | None) -> None:
+    leads: bool
+    looked_for: frozenset[str]
+
+
+#: By file, name of the function, and whether it is asked for the compiler alone: files that import the same modules ask
+#: the same, so they share the answers.
+Answers = dict[tuple[str, str, bool], Answer]
+
+
+class Relevance:
+    """Answers for one scanned file; ``modules`` finds what it and its imports import."""
+
+    def __init__(self, main: SourceModule, modules: Modules | None, answers: Answers) -> None:
         self._main = main
-        self._find = find or _nothing
-        self._known: dict[tuple[str, str, bool], bool] = {}
+        self._modules = modules
+        self._answers = answers
 
     def uses_compiler(self) -> bool:
         """Whether the file, or a function of the project that it names, uses the compiler."""
@@ -32,7 +53,8 @@ class Relevance:
         text = code_of(self._main.text)
         names = names_in(text)
         used = used_names(text) | frozenset(self._plain_bases())
-        foreign = sorted(used - outline(self._main).defined)
+        known = outline(self._main)
+        foreign = sorted(_resolvable(known, used) - known.defined)
         starts = [start for name in foreign for start in self._named(self._main, name, names)]
         return any(self._leads(source, key, compiles=True) for source, key in starts)
 
@@ -40,6 +62,9 @@ class Relevance:
         """The bases of the classes that are no modules: what a module does when it is made is not followed."""
         for bases in outline(self._main).bases.values():
             yield from (base for base in bases if not self._is_module(self._main, base))
+
+    def _find(self, importer: SourceModule, dotted: str) -> SourceModule | None:
+        return self._modules.find(importer, dotted) if self._modules is not None else None
 
     def _is_module(self, source: SourceModule, name: str, depth: int = 4) -> bool:
         if name.endswith("Module") or depth == 0:
@@ -62,26 +87,41 @@ class Relevance:
 
     def _leads(self, source: SourceModule, key: str, *, compiles: bool) -> bool:
         """Whether a function, or one that it names, uses the compiler, or anything that the rules know."""
-        seen: dict[tuple[str, str, bool], int] = {}
-        waiting = [(source, key, 0)]
-        while waiting:
-            where, name, imports = waiting.pop()
-            question = (str(where.file), name, compiles)
-            if question in seen or self._known.get(question) is False:
+        question = str(source.file), key, compiles
+        if question not in self._answers:
+            self._answers[question] = self._explored(source, key, compiles=compiles)
+        answer = self._answers[question]
+        if self._modules is not None:
+            self._modules.depend_on(answer.looked_for)
+        return answer.leads
+
+    def _explored(self, source: SourceModule, key: str, *, compiles: bool) -> Answer:
+        """Go from a function to those it names, over as few imports as possible."""
+        seen: dict[tuple[str, str], SourceModule] = {}
+        looked_for: set[str] = set()
+        waiting = deque([(source, key, 0)])
+        leads = False
+        while waiting and not leads:
+            where, name, imports = waiting.popleft()
+            if (str(where.file), name) in seen:
                 continue
+            known = self._answers.get((str(where.file), name, compiles)) if imports == 0 else None
+            if known is not None:
+                looked_for |= known.looked_for
+                leads = known.leads
+                continue
+            seen[str(where.file), name] = where
             text = part(where, name)
-            if self._known.get(question) or text.compiles or (text.watched and not compiles):
-                self._known[str(source.file), key, compiles] = True
-                return True
-            seen[question] = imports
-            waiting += [
-                (other, found, imports + (other is not where))
-                for mentioned in text.names
-                for other, found in self._named(where, mentioned, text.names, text.owner)
-                if imports < _MAX_IMPORTS or other is where
-            ]
-        self._known.update(dict.fromkeys(seen, False))
-        return False
+            leads = text.compiles or (text.watched and not compiles)
+            for mentioned in () if leads else _resolvable(outline(where), text.names, text.owner):
+                for other, found in self._named(where, mentioned, text.names, text.owner):
+                    if other is where:
+                        waiting.appendleft((other, found, imports))
+                    elif imports < _MAX_IMPORTS:
+                        waiting.append((other, found, imports + 1))
+        if self._modules is not None:
+            looked_for |= self._modules.looked_for(seen.values())
+        return Answer(leads, frozenset(looked_for))
 
     def _named(
         self, source: SourceModule, name: str, names: frozenset[str], owner: str = "", imports: int = 0
@@ -117,11 +157,14 @@ class Relevance:
                 return
         if name:
             other = self._find(source, f"{module}{'' if module.endswith('.') else '.'}{name}")
-        if other is None or other is self._main:
+        if other is None:
             return
         for each in sorted(names & outline(other).defined):
             yield from self._named(other, each, names, imports=imports)
 
 
-def _nothing(importer: SourceModule, name: str) -> SourceModule | None:  # noqa: ARG001
-    return None
+def _resolvable(known: Outline, names: frozenset[str], owner: str = "") -> frozenset[str]:
+    """Those of ``names`` that may stand for a function of this module or of another: most are local variables."""
+    if known.stars:
+        return names
+    return names & (known.defined | known.imports.keys() | set(known.methods.get(owner, ())))

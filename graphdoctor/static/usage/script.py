@@ -19,18 +19,20 @@ from graphdoctor.static.usage.events import Class, Function, TrackedObject, dott
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
 from graphdoctor.static.usage.outline import outline, part
-from graphdoctor.static.usage.relevance import Relevance
+from graphdoctor.static.usage.relevance import Answers, Relevance
 from graphdoctor.static.usage.state import State
 from graphdoctor.static.usage.statements import Statements
 from graphdoctor.syntax.module import SourceModule
 
 
-def usage_events(source: SourceModule, modules: Modules | None = None) -> Iterable[Event]:
+def usage_events(
+    source: SourceModule, modules: Modules | None = None, answers: Answers | None = None
+) -> Iterable[Event]:
     """The usage events of one file; none where nothing is compiled in it, or in what it imports from its project.
 
-    ``modules`` finds the modules of the project that it imports.
+    ``modules`` finds the modules of the project that it imports, and ``answers`` keeps what is known of them.
     """
-    relevance = Relevance(source, modules.find if modules is not None else None)
+    relevance = Relevance(source, modules, answers if answers is not None else {})
     if not relevance.uses_compiler():
         return ()
     script = Script(modules, relevance)

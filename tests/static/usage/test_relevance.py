@@ -5,21 +5,28 @@ from pathlib import Path
 
 import pytest
 
+from graphdoctor.lint.engine import module_of
 from graphdoctor.source.files import read
-from graphdoctor.static.usage.relevance import Relevance
+from graphdoctor.static.domain.program import Project
+from graphdoctor.static.interp.interpreter import EventSink, Interpreter
+from graphdoctor.static.usage.modules import Modules
+from graphdoctor.static.usage.relevance import Answers, Relevance
 from graphdoctor.syntax.module import SourceModule
 
 COMPILES = "import torch\n\n\ndef fast(net):\n    return torch.compile(net)\n"
 
 
-def relevance(folder: Path, main: str, **modules: str) -> tuple[Relevance, dict[str, SourceModule]]:
-    """What is known of ``main.py`` beside these modules, and the modules."""
-    sources: dict[str, SourceModule] = {}
-    for name, text in {"main": main, **modules}.items():
-        file = folder / f"{name}.py"
-        file.write_text(textwrap.dedent(text))
-        sources[name] = SourceModule(file.name, file, *read(file))
-    return Relevance(sources["main"], lambda _, name: sources.get(name.lstrip("."))), sources
+def relevance(project: Project, file: Path, answers: Answers) -> tuple[Relevance, Modules]:
+    """What is asked about ``file``, and what finds the modules that it imports."""
+    source = SourceModule(file.name, file, *read(file))
+    project.add(source)
+    modules = Modules(Interpreter(project, EventSink()), module_of(source))
+    return Relevance(source, modules, answers), modules
+
+
+def write(folder: Path, **modules: str) -> None:
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(textwrap.dedent(text))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +73,8 @@ class Block(torch.nn.Module):
         self.net = fast(torch.nn.Linear(2, 2))
 """
     between = "from helpers import fast\n\n\ndef faster(net):\n    return fast(net).eval()\n"
-    found, _ = relevance(tmp_path, main, helpers=helpers, between=between)
+    write(tmp_path, main=main, helpers=helpers, between=between)
+    found, _ = relevance(Project(), tmp_path / "main.py", {})
     assert found.uses_compiler() is uses
 
 
@@ -75,8 +83,32 @@ def test_which_calls_are_followed(tmp_path: Path) -> None:
     helpers = (
         "from parts import wrap\n\n\ndef build(net):\n    return wrap(net)\n\n\ndef name(net):\n    return str(net)\n"
     )
-    found, sources = relevance(tmp_path, "def f():\n    pass", helpers=helpers, parts=wrap)
-    assert found.is_followed(sources["main"], "f")
-    assert found.is_followed(sources["helpers"], "build")
-    assert found.is_followed(sources["parts"], "wrap.inner")
-    assert not found.is_followed(sources["helpers"], "name")
+    write(tmp_path, main="import helpers\n\n\ndef f():\n    pass\n", helpers=helpers, parts=wrap)
+    project = Project()
+    found, modules = relevance(project, tmp_path / "main.py", {})
+    main = project.source(tmp_path / "main.py")
+    assert main is not None
+    imported = modules.find(main, "helpers")
+    assert imported is not None
+    parts = modules.find(imported, "parts")
+    assert parts is not None
+    assert found.is_followed(main, "f")
+    assert found.is_followed(imported, "build")
+    assert found.is_followed(parts, "wrap.inner")
+    assert not found.is_followed(imported, "name")
+
+
+def test_files_share_what_is_known_of_modules_and_the_paths_on_which_it_depends(tmp_path: Path) -> None:
+    helpers = "from parts import slow\n\n\ndef build(net):\n    return slow(net)\n"
+    main = "from helpers import build\n\nmodel = build(net)\n"
+    write(tmp_path, first=main, second=main, helpers=helpers, parts="def slow(net):\n    return net\n")
+    project, answers = Project(), Answers()
+    for name in ("first", "second"):
+        file = tmp_path / f"{name}.py"
+        source = SourceModule(file.name, file, *read(file))
+        info = module_of(source)
+        project.add(source)
+        found = Relevance(source, Modules(Interpreter(project, EventSink()), info), answers)
+        assert not found.uses_compiler()
+        assert str(tmp_path / "parts.py") in info.looked_for
+    assert set(answers) == {(str(tmp_path / "helpers.py"), "build", True)}
