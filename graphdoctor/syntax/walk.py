@@ -93,4 +93,12 @@ def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
 
     ``isinstance`` of nodes, which are abstract base classes, is slow.
     """
-    return [each for each in walk(node) if type(each) is kind]
+    found: list[Any] = []
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if type(current) is kind:
+            found.append(current)
+        if _BELOW[type(current)] is not None:
+            stack += reversed(children(current))
+    return found

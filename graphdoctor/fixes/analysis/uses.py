@@ -27,9 +27,12 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
 
 def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
     """Whether ``name``, as ``statement`` binds it, is no local of its function: of the module, or of a class in it."""
+    declares = editor.has_word("global") or editor.has_word("nonlocal")
     for outer in editor.ancestors(statement):
         if isinstance(outer, cst.ClassDef):
             return True
+        if isinstance(outer, cst.FunctionDef) and not declares:
+            return False
         if isinstance(outer, cst.FunctionDef):
             declared: list[cst.Global | cst.Nonlocal] = [*find(outer, cst.Global), *find(outer, cst.Nonlocal)]
             return any(item.name.value == name for node in declared for item in node.names)

@@ -31,7 +31,7 @@ _REASON = (
 def numbers_of_buffers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``self.stride`` of a buffer that holds one whole number, in the class of the hit. Refuses where none does."""
     owner = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.ClassDef)), None)
-    if owner is None:
+    if owner is None or not (editor.has_word("register_buffer") or editor.has_word("Buffer")):
         return Refusal("The class keeps no whole number in a buffer.")
     reads = [n for n in find(owner, cst.Attribute) if _is_read(n, owner, editor)]
     names = list(dict.fromkeys(editor.code(n) for n in reads))
@@ -51,11 +51,13 @@ def _is_read(node: cst.Attribute, owner: cst.ClassDef, editor: Editor) -> bool:
     """Whether a method other than ``__init__`` reads such a buffer at ``node``."""
     if type(node.value) is not cst.Name or node.value.value != "self":
         return False
-    function = editor.function_of(node)
     known = tensor_of(editor.value(node))
-    if function is None or function.name.value == "__init__" or known is None:
+    if known is None or known.dtype != "int" or known.ndim not in (0, None):
         return False
-    return known.dtype == "int" and known.ndim in (0, None) and is_buffer(node.attr.value, owner, editor)
+    function = editor.function_of(node)
+    if function is None or function.name.value == "__init__":
+        return False
+    return is_buffer(node.attr.value, owner, editor)
 
 
 def _rounded(call: cst.Call, editor: Editor) -> Sequence[Edit]:
