@@ -1,6 +1,7 @@
-"""Ten planted miscompilations through the audit: the oracle that sees each, and a script that shows it.
+"""Ten planted miscompilations through the audit: the oracle that sees each, and a script that shows it. And twenty
+models of which eager, aot_eager and inductor change nothing.
 
-    python -m benchmarks.audit [--only NAME]
+    python -m benchmarks.audit [--only NAME] [--json FILE]
 
 Each script is run in a process of its own, in which torch finds the planted backends as those of an installed package.
 """
@@ -8,6 +9,7 @@ Each script is run in a process of its own, in which torch finds the planted bac
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -17,13 +19,14 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.audit.healthy import HEALTHY
 from benchmarks.audit.planted import PLANTED, Planted
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.layers import audit_repro, inductor
 from graphdoctor.dynamic.layers.audit import audit
 from graphdoctor.dynamic.parent.protocol import RunRequest
 from graphdoctor.dynamic.tracing.backend import CountingBackend
-from graphdoctor.dynamic.user_code.target import Sample, Target
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.worker.experiment import Experiment
 from graphdoctor.model.audit import Audit
 
@@ -31,24 +34,45 @@ _ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Print a line for each."""
+    """Print a line for each; 1 where one is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="those whose name contains this")
+    parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    missed = 0
+    found = {}
     with installed():
-        for name, planted in PLANTED.items():
-            if options.only not in name:
-                continue
-            found = audited(name, planted)
-            seen = sorted({deviation.oracle for deviation in found.backends[-1].deviations})
-            lines = len(found.repro.splitlines()) if found.repro else 0
-            right = planted.oracle in seen and lines > 0 and planted.operator in found.operator
-            missed += not right
-            shown = f"script of {lines} lines" if lines else "no script"
-            start = found.operator or "-"
-            print(f"{name:22}{', '.join(seen):24}{start:12}{shown:24}{'' if right else 'WRONG'}", flush=True)
-    return 1 if missed else 0
+        found["planted"] = {name: _planted(name, PLANTED[name]) for name in PLANTED if options.only in name}
+    found["healthy"] = {name: _healthy(name) for name in HEALTHY if options.only in name}
+    if options.json is not None:
+        options.json.write_text(json.dumps({"torch": torch.__version__, **found}, indent=2) + "\n", encoding="utf-8")
+    rows = [*found["planted"].values(), *found["healthy"].values()]
+    return 0 if all(row["right"] for row in rows) else 1
+
+
+def _planted(name: str, planted: Planted) -> dict[str, object]:
+    found = audited(name, planted)
+    seen = sorted({deviation.oracle for deviation in found.backends[-1].deviations})
+    lines = len(found.repro.splitlines()) if found.repro else 0
+    right = planted.oracle in seen and lines > 0 and planted.operator in found.operator
+    shown = f"script of {lines} lines" if lines else "no script"
+    print(f"{name:30}{', '.join(seen):24}{found.operator or '-':12}{shown}{'' if right else '  WRONG'}", flush=True)
+    return {"seen": seen, "expected": planted.oracle, "operator": found.operator, "script": lines, "right": right}
+
+
+def _healthy(name: str) -> dict[str, object]:
+    mode, made = HEALTHY[name]
+
+    def build() -> Sample:
+        function, args = made()
+        return Sample(function, args)
+
+    target = Target(name, build, torch.device("cpu"))
+    found = audit(target, mode, _experiment(target, mode).answer, ())
+    outcomes = {backend.name: backend.outcome for backend in found.backends}
+    told = [deviation.detail for backend in found.backends for deviation in backend.deviations]
+    right = list(outcomes.values()) == ["same"] * 3
+    print(f"{name:30}{mode:8}{'the same' if right else f'WRONG: {outcomes} {told}'}", flush=True)
+    return {"mode": mode, "backends": outcomes, "differences": told, "not judged": found.detail, "right": right}
 
 
 @contextmanager
@@ -75,14 +99,17 @@ def installed() -> Iterator[None]:
 def audited(name: str, planted: Planted) -> Audit:
     """The audit of the one backend, with its script."""
     target = Target("t", lambda: Sample(planted.model(), (torch.full((4, 4), 0.5),)), torch.device("cpu"))
-    places = Places(root=str(_ROOT), own=(str(_ROOT),), torch=str(Path(torch.__file__).parent))
-    request = RunRequest(Path(__file__), _ROOT)
-    experiment = Experiment(target, planted.mode, request, places, CountingBackend())
+    experiment = _experiment(target, planted.mode)
     kept = inductor.Kept(name)
     found = audit(target, planted.mode, experiment.answer, (), {name: kept})
     if found.backends[-1].outcome != "differs":
         return found
     return audit_repro.reproduced(found, kept, _source(planted), planted.mode == "train")
+
+
+def _experiment(target: Target, mode: Mode) -> Experiment:
+    places = Places(root=str(_ROOT), own=(str(_ROOT),), torch=str(Path(torch.__file__).parent))
+    return Experiment(target, mode, RunRequest(Path(__file__), _ROOT), places, CountingBackend())
 
 
 def _source(planted: Planted) -> str:
