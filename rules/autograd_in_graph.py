@@ -7,7 +7,7 @@ given twice to an `autograd.Function`; `torch.zeros(..., requires_grad=True)` an
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
 custom `autograd.Function`s and `.detach()` are traced, but where gradients flow through a `Function`, its inputs
-are told apart by their tensors.
+are distinguished by their tensors.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
 For derivatives inside the model use `torch.func.grad`.

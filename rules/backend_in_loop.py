@@ -1,11 +1,11 @@
-"""Each round of a loop compiles with a backend of its own.
+"""Each iteration of a loop compiles with a new backend.
 
 What: `torch.compile(..., backend=...)` in a loop where the backend is a `lambda`, a `functools.partial`, or a
 function that the loop defines.
 
-Why: Compiled code is kept for its function and backend. A backend that is a new object each round finds nothing that
-is kept, so each round compiles again. `torch.compile(f)` in a loop with a backend
-named by a string finds the code of the round before, and is not reported.
+Why: Compiled code is kept for its function and backend. A backend that is a new object in each iteration finds
+nothing that is kept, so each iteration compiles again. `torch.compile(f)` in a loop with a backend
+named by a string finds the code of the iteration before, and is not reported.
 
 Fix: Compile before the loop, or make the backend once.
 """
@@ -102,5 +102,5 @@ def check_use(event: Use) -> Hit | None:
     if not (made or defined):
         return None
     return Hit(
-        event, f"{code(event)} makes a new backend each round, so each round compiles again", "compile before the loop"
+        event, f"{code(event)} makes a new backend in each iteration, so each compiles again", "compile before the loop"
     )

@@ -1,4 +1,4 @@
-"""`torch._check` and its relatives are given what they cannot trace.
+"""`torch._check` and similar functions get arguments that Dynamo cannot trace.
 
 What: `torch._check_tensor_all` (and transformers' `torch_compilable_check` on tensors), `torch._check` with a
 tensor as the condition, and `torch._check` whose message is a lambda that uses a local variable.

@@ -6,7 +6,7 @@ collectives, `async_op=True`, `new_group` and the functions of `torch.distribute
 `get_world_size` are traced.
 
 Why: Dynamo rewrites the collectives it knows into functional ones, which belong to the graph. Any other
-splits it, and on several ranks a split at different places can wait forever.
+splits it, and on several ranks, graph breaks at different places can deadlock.
 
 Fix: Use the functional collectives of `torch.distributed._functional_collectives` or one of the traced ones:
 a broadcast is an `all_reduce` of a tensor that is zero on the other ranks. Put barriers and object

@@ -1,4 +1,4 @@
-"""What is compiled already is compiled again.
+"""A compiled model is compiled again.
 
 What: `torch.compile` on the result of `torch.compile`, in a loop that binds the result to the name it compiles, on
 what `accelerator.prepare` compiled, or before an `Accelerator` with a `dynamo_plugin` or `dynamo_backend` of its own.
@@ -175,7 +175,7 @@ def check_use(event: Use) -> Hit | None:
         words = f"{code(event)} compiles what `{launched.name[1:]}` of the Accelerator compiled"
         return sure and Hit(event, words, "remove it, or the Accelerator's `dynamo_plugin`", sure)
     if _rebound(event, tracked):
-        words = f"from the second round of the loop {code(event)} compiles what is compiled already"
+        words = f"from the second iteration of the loop {code(event)} compiles what is compiled already"
         return Hit(event, words, "compile once, before the loop")
     return None
 

@@ -7,8 +7,8 @@ Why: Dynamo unrolls the loop, so it has to know how many rows there are. By defa
 tensor is made, and what follows is compiled again for each new length, until the limit of recompiles is reached.
 With `fullgraph=True` compiling fails here.
 
-Fix: Loop over what is fixed, as over all experts, and let each round select its rows by a mask; or work on the whole
-tensor.
+Fix: Loop over what is fixed, as over all experts, and let each iteration select its rows by a mask; or work on the
+whole tensor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a device or of the torch build is asked in compiled code.
+"""The state of a device or of the torch build is queried in compiled code.
 
 What: `torch.cuda.device_count`, memory statistics, `is_bf16_supported`, `torch.backends.*.is_available`,
 `get_num_threads`, `get_default_device`, `get_float32_matmul_precision`, `is_inference_mode_enabled`,
@@ -7,7 +7,7 @@ What: `torch.cuda.device_count`, memory statistics, `is_bf16_supported`, `torch.
 Why: These functions return Python values that Dynamo does not trace, so each call splits the graph.
 `torch.cuda.is_available`, `x.device`, `torch.is_grad_enabled` and `torch.get_default_dtype` are traced.
 
-Fix: Ask once, in `__init__` or at module level, and keep the answer. Read memory statistics around the call
+Fix: Query it once, in `__init__` or at module level, and keep the answer. Read memory statistics around the call
 of the model.
 """
 
@@ -162,7 +162,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} is not traced: {consequence(event)}",
-        "ask once, in `__init__` or at module level, and keep the answer",
+        "query it once, in `__init__` or at module level, and keep the answer",
         certainty(event),
     )
 

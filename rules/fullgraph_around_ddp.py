@@ -1,13 +1,14 @@
-"""`fullgraph=True` around a model that is wrapped for several processes.
+"""`fullgraph=True` around a wrapper for distributed training.
 
 What: `torch.compile(DistributedDataParallel(model), fullgraph=True)`, and the same with `FullyShardedDataParallel`, or
-with a model of which `fully_shard` got the whole and parts; and `fabric.setup(torch.compile(model, fullgraph=True))` of
-a `Fabric` with DDP, which compiles once more around its wrapper.
+with a model on which, and on parts of which, `fully_shard` was called; and
+`fabric.setup(torch.compile(model, fullgraph=True))` of a `Fabric` with DDP, which compiles again around its wrapper.
 
 Why: The forward pass of the wrapper is compiled too, and it calls methods that Dynamo does not trace, so the first
 call raises. Compiled inside, `DDP(torch.compile(model, fullgraph=True))`, the model is one graph. Without `fullgraph`
 both orders of DDP and compile work in torch 2.13, and both are split at the gradient buckets; so the order alone is
-not reported. `fullgraph=True` around a model that `fully_shard` got as a whole passes; the hooks of its parts do not.
+not reported. `fullgraph=True` around a model that was sharded only as a whole passes; the hooks of its
+sharded parts do not.
 
 Fix: Compile the model first and wrap the result, or leave `fullgraph` out.
 """

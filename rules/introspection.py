@@ -1,4 +1,4 @@
-"""The program looks at itself in compiled code.
+"""Compiled code inspects the program.
 
 What: `globals()`, `exec`, `__import__`, `importlib.import_module`, `inspect.stack`, `inspect.currentframe`,
 `inspect.getsource`, `sys._getframe`, a class statement, `callable` of a tensor's method, and the import of a

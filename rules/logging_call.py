@@ -170,7 +170,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} calls a logger: {consequence(event)}",
-        "guard it with `if not torch.compiler.is_compiling():`, or log in the code that calls the model",
+        "put it under `if not torch.compiler.is_compiling():`, or log in the code that calls the model",
         certainty(event),
     )
 

@@ -2,13 +2,13 @@
 
 What: `model = torch.compile(model)`, or `prepare` of an `Accelerator` that compiles, and then `model.generate(...)`, or
 another method than `forward` of a class of the project, which calls the module itself (`self(x)` or
-`self.forward(x)`) or layers of it; of the latter a warning, for maybe only the forward pass was meant.
+`self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant.
 
 Why: `torch.compile(model)` wraps calls of the model. Another method is looked up on the model inside, whose `self` is
 the uncompiled one: 0 frames are compiled, and there is no message.
 
 Fix: Compile in place, `model.compile()` or `model.forward = torch.compile(model.forward)`; then every call of the
-model is compiled, also from its own methods. Where the method itself shall be compiled: `net.encode =
+model is compiled, also from its own methods. To compile the method itself: `net.encode =
 torch.compile(net.encode)`.
 """
 

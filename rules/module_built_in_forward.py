@@ -1,9 +1,9 @@
-"""A layer or parameter is made, or its dtype changed, in the forward pass.
+"""A layer or parameter is created, or its dtype changed, in the forward pass.
 
 What: `nn.Linear(...)` and other layers with weights, `nn.Parameter` of a new tensor, `module.half()`,
 `module.to(torch.bfloat16)` in compiled code. Layers without weights (`nn.ReLU()`, losses) are fine.
 
-Why: Dynamo does not trace the making of parameters: the graph would have to own them. Weights drawn anew in
+Why: Dynamo does not trace the creation of parameters: the graph would have to own them. Weights initialised in
 each call are also never trained, as no optimizer knows them.
 
 Fix: Build layers and parameters in `__init__`, with `nn.LazyLinear` where a size is not known yet. Convert

@@ -6,7 +6,7 @@ without another test for None.
 Why: While Dynamo traces, `is_compiling()` is true, so the default is never made. The code after it raises on None,
 but only under compile: Dynamo meets the exception in its trace, drops the function and runs it in Python.
 
-Fix: Drop `and not is_compiling()` where the default can be traced, which nearly all can; or pass the argument.
+Fix: Drop `and not is_compiling()` where the default can be traced, as nearly all can; or pass the argument.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _hit(event: GetAttr | Subscript, receiver: Value) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} uses a value that is None under compile, where its default is not made: {consequence(event)}",
-        "make the default while compiling too: drop `and not is_compiling()`",
+        f"{code(event)} uses a value that is None under compile, where its default is not set: {consequence(event)}",
+        "set the default while compiling too: drop `and not is_compiling()`",
         "likely",
     )
 

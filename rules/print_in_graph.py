@@ -6,7 +6,7 @@ Why: Printing is a side effect that cannot be put into a graph. Dynamo compiles 
 runs the call in Python, and compiles the rest as a second graph; inside a loop or a try block nothing of the
 function is compiled. Kernels cannot be fused across the call, and each graph adds launch overhead.
 
-Fix: Remove the call, guard it with `if not torch.compiler.is_compiling():`, or print outside the compiled
+Fix: Remove the call, put it under `if not torch.compiler.is_compiling():`, or print outside the compiled
 function. `torch._higher_order_ops.print("{}", t)` prints from within the graph (torch 2.10 or later).
 """
 
@@ -132,7 +132,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} in compiled code: {consequence(event)}",
-        "remove it, or guard it with `if not torch.compiler.is_compiling():`",
+        "remove it, or put it under `if not torch.compiler.is_compiling():`",
         certainty(event),
     )
 

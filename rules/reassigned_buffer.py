@@ -1,10 +1,10 @@
-"""An `nn.Buffer` is stored again after a conversion that changed nothing.
+"""An `nn.Buffer` is assigned to itself unchanged.
 
 What: `self.table = self.table.to(x.device)` in compiled code, where `self.table` was made with `nn.Buffer`; the
 same with `contiguous`, `cpu`, `cuda` and `type_as`.
 
 Why: Where there is nothing to convert, the call gives the same buffer back. To register it again, the module
-asks it whether it is persistent, which Dynamo cannot answer: the graph ends there, and `fullgraph=True` fails.
+reads whether it is persistent, which Dynamo cannot trace: the graph ends there, and `fullgraph=True` fails.
 
 Fix: Keep the result in a local variable, `table = self.table.to(x.device)`: the module itself is moved by
 `model.to(device)`, its buffers with it. Or make the buffer with `self.register_buffer("table", ...)`.
@@ -122,7 +122,7 @@ def check_setattr(event: SetAttr) -> Hit | None:
         return None
     return Hit(
         event,
-        f"{code(event)} is an `nn.Buffer` that is stored again as it was: {consequence(event)}",
+        f"{code(event)} is an `nn.Buffer` that is assigned to itself unchanged: {consequence(event)}",
         f"keep it in a local variable, or make it with `self.register_buffer({event.name!r}, ...)`",
         certainty(event),
     )

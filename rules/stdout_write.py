@@ -7,7 +7,7 @@ What: `sys.stdout.write`, `sys.stderr.flush` and other methods of the standard s
 Why: These calls act on objects that Dynamo does not trace. It compiles what stands before, runs the call in
 Python and compiles the rest as another graph; a progress bar around a loop leaves the loop uncompiled.
 
-Fix: Remove the call, guard it with `if not torch.compiler.is_compiling():`, or do it in the code that calls
+Fix: Remove the call, put it under `if not torch.compiler.is_compiling():`, or do it in the code that calls
 the model.
 """
 
@@ -125,7 +125,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} acts outside the graph: {consequence(event)}",
-        "remove it, or guard it with `if not torch.compiler.is_compiling():`",
+        "remove it, or put it under `if not torch.compiler.is_compiling():`",
         certainty(event),
     )
 

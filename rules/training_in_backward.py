@@ -1,8 +1,8 @@
-"""The backward of an `autograd.Function` asserts that the model is in training.
+"""The backward of an `autograd.Function` asserts that the model is in training mode.
 
 What: `assert self.training` in the `backward` of a `torch.autograd.Function`, or in a method that it calls.
 
-Why: Eager code runs a backward when gradients are asked for, so a model in eval mode never comes to the assertion.
+Why: Eager code runs a backward when gradients are computed, so a model in eval mode never comes to the assertion.
 Dynamo traces the backward together with the forward: there the assertion fails, and the graph ends at the call of
 `apply`. With `fullgraph=True` compiling fails.
 

@@ -6,7 +6,7 @@ Why: The warnings machinery is Python state outside the graph. Dynamo splits the
 the warning is filtered out or was already shown. Inside `with warnings.catch_warnings():` nothing of the
 function is compiled.
 
-Fix: Check and warn once in `__init__`, or guard the call with `if not torch.compiler.is_compiling():`. Set
+Fix: Check and warn once in `__init__`, or put the call under `if not torch.compiler.is_compiling():`. Set
 filters in the program that runs the model.
 """
 
@@ -140,7 +140,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} issues a warning or changes the filters: {consequence(event)}",
-        "guard it with `if not torch.compiler.is_compiling():`, or warn once in `__init__`",
+        "put it under `if not torch.compiler.is_compiling():`, or warn once in `__init__`",
         certainty(event),
     )
 

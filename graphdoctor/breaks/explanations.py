@@ -29,9 +29,9 @@ class Words:
         return self.reason.format("...", explanation="...").removesuffix(": ...")
 
 
-_GUARD = "Guard it with `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
+_GUARD = "Put it under `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
-_EAGER = "Run the same inputs in eager and mend the error that shows up there."
+_EAGER = "Run the same inputs in eager and correct the error that shows up there."
 _FAKE = (
     "Give a custom operator a fake implementation (torch.library.register_fake); call one of torch's own outside the "
     "compiled code."
@@ -121,7 +121,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "an exception is raised here while tracing and not caught in the traced code: {0}",
             "Run the model with fullgraph=True to see the exception; code that raises only under compile often reads "
-            "a default that a compile guard left unset.",
+            "a default that `if not torch.compiler.is_compiling():` left unset.",
             r"raised exception (\w+\([^)]*\))",
         ),
         Words(
@@ -136,7 +136,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Remove the decorator if the function can be traced, or call it before or after the compiled part.",
         ),
     ),
-    "GB0104": (Words("`.grad_fn` of a tensor is read", "Ask `.requires_grad` instead."),),
+    "GB0104": (Words("`.grad_fn` of a tensor is read", "Read `.requires_grad` instead."),),
     "GB0109": (
         Words(
             ".tolist() turns tensor data into Python numbers, which are not known while tracing",
@@ -181,7 +181,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
     "GB5173": (
         Words(
-            "tensors on different devices meet in one operation: {explanation}",
+            "tensors on different devices are used in one operation: {explanation}",
             "Move inputs, parameters and buffers to one device; create tensors with `device=x.device`.",
         ),
     ),

@@ -26,13 +26,13 @@ FAMILIES = (
     Family(
         r"torch\._dynamo\.(graph_break|skip_frame|step_unsupported)|torch\.compiler\.disable|ComptimeContext|"
         r"leaf function",
-        "The code says that the graph shall end here.",
-        "The source code asks for this break.",
+        "The code asks for a graph break here.",
+        "A graph break is what this call or decorator is for.",
         "Remove the call or the decorator that asks for it, or call the function outside the compiled code.",
     ),
     Family(
         r"recompile limit|RestartAnalysis",
-        "The function was traced too often.",
+        "The function reached the recompile limit.",
         "Each version of the graph holds for the inputs it was traced with. Dynamo gives up on a function that needs "
         "too many versions, and runs it uncompiled.",
         "Find what varies with TORCH_LOGS=recompiles: mark sizes with torch._dynamo.mark_dynamic, and pass numbers "
@@ -102,8 +102,8 @@ FAMILIES = (
         "An operator fails while it is traced without data.",
         "Dynamo runs every operator once on tensors that have a shape and no data. The operator failed there: it has "
         "no implementation for such tensors, or the shapes, dtypes or devices do not fit.",
-        "Run the line in eager with the same inputs and mend the error that shows up there. A custom operator needs a "
-        "fake implementation (torch.library.register_fake).",
+        "Run the line in eager with the same inputs and correct the error that shows up there. A custom operator needs "
+        "a fake implementation (torch.library.register_fake).",
     ),
     Family(
         r"[Oo]paque",
@@ -145,8 +145,8 @@ FAMILIES = (
         r"setattr|__delattr__|__setattr__|[Mm]utat|[Ss]ide effect|set_\(\)|resize|In-?place|inplace op|random_|"
         r"uniform_|__class__ assignment|attribute assignment|immutable|RNG",
         "Something is changed in a way that is not traced.",
-        "While tracing Dynamo only notes changes to objects and makes them after the graph has run. This change it "
-        "can neither note nor record.",
+        "While tracing Dynamo records changes to objects and makes them after the graph has run. This change it "
+        "cannot record.",
         "Make the change outside the compiled code, or compute a new object instead of changing this one.",
     ),
     Family(
@@ -163,8 +163,8 @@ FAMILIES = (
         "The code fails while it is traced.",
         "The line fails, or seems to fail, while it is traced: Dynamo calls it with the arguments it has, and met an "
         "exception or a value of the wrong kind.",
-        "Run the same inputs in eager and mend the error that shows up there; if there is none, move the line out of "
-        "the compiled code.",
+        "Run the same inputs in eager and correct the error that shows up there; if there is none, move the line out "
+        "of the compiled code.",
     ),
 )
 
@@ -180,12 +180,12 @@ OTHER = Family(
 
 #: Dynamo's hints on the kind of a break (``Entry.kinds``).
 KINDS = {
-    "user-error": 'Mostly an error in the code that eager shows too; try `torch.compiler.set_stance("force_eager")`.',
-    "dynamo-bug": "Mostly a bug of Dynamo and no fault of your code; a newer torch may have the fix.",
+    "user-error": 'Usually an error in the code that eager shows too; try `torch.compiler.set_stance("force_eager")`.',
+    "dynamo-bug": "Usually a bug of Dynamo and no fault of your code; a newer torch may have the fix.",
     "difficult": "Hard to debug; its developers ask for a report.",
     "fundamental": "It will not go away in a later torch: the code has to change.",
     "supportable": "A gap that a later torch may close.",
-    "earlier-break": "Often the consequence of an earlier graph break; mend that one first.",
+    "earlier-break": "Often the consequence of an earlier graph break; correct that one first.",
 }
 
 

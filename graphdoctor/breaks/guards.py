@@ -98,7 +98,7 @@ def without_symbols(words: str) -> str:
     )
 
 
-_ZERO_ONE_WORDS = "Dynamo always compiles sizes 0 and 1 by themselves, because broadcasting treats them differently"
+_ZERO_ONE_WORDS = "Dynamo always compiles sizes 0 and 1 separately, because broadcasting treats them differently"
 
 
 def _classify(text: str) -> _Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import dedent
 
 from graphdoctor.model.findings import Diagnosis, Location
 from graphdoctor.model.runs import Frame
@@ -44,7 +45,7 @@ def failure(diagnosis: Diagnosis) -> Failure | None:
 
 
 def _lines(diagnosis: Diagnosis, at: Frame) -> tuple[SourceLine, ...]:
-    """The source around the line, without empty lines at the end; nothing where the text is not known."""
+    """The source around the line, without common indentation; nothing where the text is not known."""
     source = split_lines(diagnosis.texts.get(at.path, ""))
     first = max(at.line - _CONTEXT, 1)
     snippet = source[first - 1 : at.line + _CONTEXT]
@@ -52,4 +53,6 @@ def _lines(diagnosis: Diagnosis, at: Frame) -> tuple[SourceLine, ...]:
         snippet.pop()
     if at.line >= first + len(snippet):
         return ()
-    return lines_of(snippet, first, Location(at.path, at.line, 1, at.line, len(source[at.line - 1]) + 1))
+    # A narrow screen has no room for indentation.
+    snippet = split_lines(dedent("\n".join(snippet)))
+    return lines_of(snippet, first, Location(at.path, at.line, 1, at.line, len(snippet[at.line - first]) + 1))

@@ -89,7 +89,7 @@ def status(finding: Finding) -> str:
     text = STATUSES[finding.status]
     if finding.events:
         text += f" ({', '.join(finding.gb_ids)})" if finding.gb_ids else ""
-    if finding.whole_frame:
+    if finding.whole_frame and finding.events:
         text += "; the whole function falls back to eager"
     if finding.owner != "own":
         text += f"; in {OWNERS[finding.owner]}"

@@ -13,11 +13,11 @@ def test_each_id_is_in_the_registry() -> None:
 
 def test_words_for_a_text_that_is_made_at_run_time_keep_it() -> None:
     reason, _ = in_plain_words(Message("Tensor device mismatch", "GB5173", "cpu and cuda:0 in add {x}"))
-    assert reason == "tensors on different devices meet in one operation: cpu and cuda:0 in add {x}"
+    assert reason == "tensors on different devices are used in one operation: cpu and cuda:0 in add {x}"
 
 
 def test_general_words_need_no_message() -> None:
-    assert WORDS["GB5173"][0].general == "tensors on different devices meet in one operation"
+    assert WORDS["GB5173"][0].general == "tensors on different devices are used in one operation"
     assert WORDS["GB0156"][0].general == "the method `...` cannot be traced"
     assert all("{" not in words.general for entries in WORDS.values() for words in entries)
 

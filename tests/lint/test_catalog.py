@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +19,14 @@ def test_every_check_is_named_after_the_event_it_takes(rule: Rule) -> None:
     for name, check in rule.checks.items():
         (event,) = list(inspect.signature(check).parameters)
         assert typing.get_type_hints(check)[event].__name__.lower() == name
+
+
+#: Words that readers of the reports stumbled over; docs/glossary.md has those of the field.
+UNUSUAL = re.compile(r"\b(mend(s|ed|ing)?|mostly|shall)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("folder", ["rules", "graphdoctor/breaks"])
+def test_texts_are_in_plain_words(root: Path, folder: str) -> None:
+    texts = {file.name: file.read_text() for file in (root / folder).glob("*.py")}
+    assert len(texts) > 5
+    assert {name: found[0] for name, text in texts.items() if (found := UNUSUAL.search(text))} == {}

@@ -31,7 +31,7 @@ _BY_KIND = {
 def advice(cause: Cause) -> str | None:
     """What to do about ``cause`` where nothing that was run helps."""
     if cause.guard.zero_one:
-        return "sizes 0 and 1 are always compiled by themselves: avoid them, or accept the one compilation"
+        return "sizes 0 and 1 are always compiled separately: avoid them, or accept the one compilation"
     if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     return _BY_KIND.get(cause.guard.kind)

@@ -197,6 +197,6 @@ def _unexpected(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
     if any(len(set(cause.calls) - set(cause.zero_one)) == 1 for cause in size_causes):
         parts.append("a second size is one more compilation, which makes the dimension dynamic")
     if any(cause.zero_one for cause in size_causes):
-        parts.append("sizes 0 and 1 are always compiled by themselves (0/1 specialisation)")
+        parts.append("sizes 0 and 1 are always compiled separately (0/1 specialisation)")
     parts += [f"once after the first call: {c.words}" for c in normal if c.guard.kind != "size" or not c.input]
     return f"normal: {'; '.join(parts)}" if parts else ""

@@ -88,5 +88,6 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     if (count, break_count, reasons) == (graphs, events, events):
         return None
     counts = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
-    traced = f"{events} times at {len(breaks)} places, and compiled {graphs} graphs"
+    places = f"{len(breaks)} place{'' if len(breaks) == 1 else 's'}"
+    traced = f"{events} times at {places}, and compiled {graphs} graphs"
     return f"torch._dynamo.explain counts {counts}; Dynamo broke {traced}"

@@ -58,7 +58,7 @@ def test_an_id_that_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("gb_id", "why"),
     [
-        ("GB0025", "asks for this break"),
+        ("GB0025", "what this call or decorator is for"),
         ("GB0303", "higher-order operator"),
         ("GB0125", "Autograd"),
         ("GB0036", "recorded without data"),
