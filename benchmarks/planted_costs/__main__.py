@@ -95,7 +95,7 @@ def mistake(name: str, headline: str, rows: dict[str, dict[str, str]]) -> str:
     for strategy, expected in paid_back.items():
         if not re.fullmatch(expected, rows[strategy]["paid back after"]):
             return f"{strategy}: paid back after {rows[strategy]['paid back after']!r}"
-    strategy = re.search(r"strategy (\w+)|: (\w+) is the fastest", headline)
+    strategy = re.search(r"strategy (\w+)|: (\w+) (?:is the fastest|takes) ", headline)
     assert strategy is not None
     row = rows[strategy[1] or strategy[2]]
     missing = [row["step"]] + ([row["speed-up"][:-1]] if " times as fast" in headline else [])
