@@ -131,7 +131,7 @@ def test_filters_by_keyboard_and_back_from_the_hash(opened: Callable[..., Tab], 
     tab.press("Space")
     assert tab.shown() == ["GD000", "GD201"]
     tab.press("Tab", "Tab", "Tab", "Tab")
-    assert tab.focus == "info 1"
+    assert tab.focus == "note 1"
     tab.press("Enter")
     assert tab.shown() == ["GD201"]
     assert tab.page.locator("#count").inner_text() == "1 of 6 shown"
@@ -141,7 +141,7 @@ def test_filters_by_keyboard_and_back_from_the_hash(opened: Callable[..., Tab], 
     again = opened(page, fragment)
     assert again.shown() == ["GD201"]
     assert again.page.locator("#search").input_value() == "stdout"
-    assert again.page.locator("[aria-pressed=true]").all_inner_texts() == ["new 2", "info 1"]
+    assert again.page.locator("[aria-pressed=true]").all_inner_texts() == ["new 2", "note 1"]
     again.page.locator("#clear").press("Enter")
     assert again.shown() == every
     assert again.focus == "search"
@@ -184,6 +184,9 @@ def test_a_finding_opens_by_keyboard_and_its_diff_is_copied(
     tab.page.wait_for_function("document.querySelector('#f-f0018 .copy').textContent === 'Copied'")
     assert rich.findings[0].fix is not None
     assert tab.page.evaluate("navigator.clipboard.readText()") == rich.findings[0].fix.diff
+    tab.page.locator("#f-f0018 .permalink").click()
+    tab.page.wait_for_function("document.querySelector('#f-f0018 .permalink').textContent === 'Link copied'")
+    assert tab.page.evaluate("navigator.clipboard.readText()").endswith("#f-f0018")
 
 
 def test_what_is_removed_and_what_is_added_stand_side_by_side_where_there_is_room(
