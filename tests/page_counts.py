@@ -207,7 +207,7 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
         expected = (len(after["fixes"]), after["graphs"], after["breaks"])
         yield "proof", (int(fixes), int(graphs), int(breaks)), expected
     gaps = text(_section(page, "unchecked"))
-    for status, words in (("not-reached", "(?:is|are) on lines"), ("static-only", "(?:is|are) known from the source")):
+    for status, words in (("not-reached", "(?:is|are) on lines"), ("static-only", "(?:is|are) predicted only")):
         number = sum(finding["status"] == status for finding in findings) if data["dynamic"] else 0
         yield status, sum(map(int, _all(rf"([\d,]+) findings? {words}", gaps))), number
     heads = Counter(_all(r'<dt>Same cause</dt><dd><a href="#(.*?)"', page))

@@ -97,7 +97,7 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
 def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
     failed = _failed(runs)
     if verdict == "not-run":
-        return f"Not run to the end: {'; '.join(failed)}"
+        return f"Cannot tell: {'; '.join(failed)}"
     places = [s.first for s in sites(finished)]
     own = sum(b.owner == "own" for b in places)
     other = sum(b.owner == "third-party" for b in places)

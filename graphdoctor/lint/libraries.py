@@ -83,7 +83,7 @@ class _WaysIn(Audience):
 
     def __init__(self, checks: Checks) -> None:
         super().__init__(checks, [])
-        self.lines: dict[int, int] = {}
+        self.lines: dict[int, str] = {}
 
     def receive(self, event: Event) -> bool:
         known = len(self.hits)
@@ -94,11 +94,11 @@ class _WaysIn(Audience):
                 self.lines.setdefault(id(hit.place), line)
         return ends
 
-    def _line(self) -> int | None:
+    def _line(self) -> str | None:
         main = self.interpreter.main
         for frame in reversed(self.interpreter.frames):
             if frame.module is main and main is not None:
-                return main.source.location(frame.statement).line
+                return f"line {main.source.location(frame.statement).line} of {main.source.resolved.name}"
         return None
 
 
@@ -113,7 +113,7 @@ def _findings(audience: _WaysIn, packages: Mapping[str, Path], path_of: PathOf) 
         inside = any(file.is_relative_to((folder / name).resolve()) for name, folder in packages.items())
         if shown is None or not inside or not place.rule.gb_ids:
             continue
-        worded = replace(hit, message=f"in a library, called from your line {line}: {hit.message}")
+        worded = replace(hit, message=f"in a library, called from {line}: {hit.message}")
         finding = finding_at(place, worded, replace(module.location(hit.place), path=shown), module)
         found.append((replace(finding, owner="third-party", severity="warning"), file))
     return found

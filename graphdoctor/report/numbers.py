@@ -55,7 +55,10 @@ def _fullgraph(runs: list[DynamicRun]) -> Number | None:
     if not verdicts:
         return None
     passes = all(verdicts)
+    modes = dict.fromkeys(run.mode for run in runs)
     detail = f"in {verdicts.count(passes)} of {plural(len(verdicts), 'run')}"
+    if verdicts.count(passes) == len(runs) == len(modes) and "unknown" not in modes:
+        detail = f"in {' and '.join(modes)}"
     return Number("fullgraph=True", "passes" if passes else "fails", detail, "good" if passes else "bad")
 
 

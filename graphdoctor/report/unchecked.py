@@ -11,7 +11,7 @@ from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.wording import OUTCOMES, plural, run_title
 
 #: Why a run does not judge a finding that the source shows.
-_WHY_UNTRACED = "no run compiled the line, or it takes more than one run to show it"
+_WHY_UNTRACED = "no run of this scan could show whether"
 
 
 #: What a run measures that came to its end.
@@ -52,7 +52,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         for text in run.device_checks.unchecked if run.device_checks else ():
             on_device.setdefault(run.device, {})[text] = None
     for device, texts in on_device.items():
-        yield f"On {device}: {', '.join(texts)}."
+        yield f"Not measured on {device}: {', '.join(texts)}."
     if runs:
         yield from _kinds(runs, {*on_device})
 
@@ -94,8 +94,8 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
     if missed:
         yield f"{plural(missed, 'finding')} {'is' if missed == 1 else 'are'} on lines that the run did not reach."
     if untraced:
-        are = "is" if untraced == 1 else "are"
-        yield f"{plural(untraced, 'finding')} {are} known from the source only: {_WHY_UNTRACED}."
+        are, it = ("is", "it happens") if untraced == 1 else ("are", "they happen")
+        yield f"{plural(untraced, 'finding')} {are} predicted only: {_WHY_UNTRACED} {it}."
 
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:

@@ -34,7 +34,7 @@ STATUS_LABELS = {
     "dynamic-only": "seen in the run",
     "refuted": "did not break",
     "not-reached": "line did not run",
-    "static-only": "read from the source",
+    "static-only": "predicted",
 }
 #: What reports call the severities; the JSON, options and settings say "info".
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
@@ -164,9 +164,9 @@ def run_titles(runs: Iterable[DynamicRun]) -> str:
 
 
 def inputs(runs: Iterable[DynamicRun]) -> list[str]:
-    """``Run with x float32[8, 16], from graphdoctor_target()``; one line for each way in which the code was called."""
+    """``Input: x float32[8, 16], from graphdoctor_target()``; one line for each way in which the code was called."""
     texts = list(dict.fromkeys(run.inputs for run in runs if run.inputs))
-    return [f"Run with {text}" for text in texts]
+    return [f"Input: {text}" for text in texts]
 
 
 def compile_time(runs: Iterable[DynamicRun]) -> str:

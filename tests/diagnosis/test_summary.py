@@ -69,10 +69,10 @@ def test_failed_runs_are_named(build: Any) -> None:
     failed = build.run(outcome="timeout", detail="120 s", mode="train")
     summary = summarise(FILES, [], [failed])
     assert (summary.verdict, summary.breaks) == ("not-run", None)
-    assert summary.headline == "Not run to the end: the train run ran out of time (120 s)"
+    assert summary.headline == "Cannot tell: the train run ran out of time (120 s)"
     both = [replace(failed, mode=mode, outcome="raised", detail="ValueError: no") for mode in ("eval", "train")]
     summary = summarise(FILES, [], both)
-    assert summary.headline == "Not run to the end: the eval and train runs raised an exception (ValueError: no)"
+    assert summary.headline == "Cannot tell: the eval and train runs raised an exception (ValueError: no)"
     summary = summarise(FILES, [], [build.run(), failed])
     assert summary.verdict == "not-ready" and "the train run ran out of time" in summary.headline
 

@@ -45,7 +45,7 @@ def failed(rich: Diagnosis) -> Diagnosis:
 
 
 def test_the_headline_has_the_place_and_not_the_message(failed: Diagnosis) -> None:
-    headline = "Not run to the end: the eval and train runs raised RuntimeError in eager at model.py:5"
+    headline = "Cannot tell: the eval and train runs raised RuntimeError in eager at model.py:5"
     assert failed.summary.headline == headline
 
 
@@ -68,7 +68,7 @@ def test_the_error_is_the_first_thing_to_do_and_fixes_are_not_offered_for_it(fai
 def test_the_page_and_the_text_say_what_failed_and_how_to_scan_again(failed: Diagnosis) -> None:
     top = text(page.render(failed).partition('<ul class="numbers"')[0])
     assert "their fixes do not correct this error" in top and "graphdoctor scan model.py" in top
-    assert "Run with x, from f()" in top and "--fix" not in top
+    assert "Input: x, from f()" in top and "--fix" not in top
     assert terminal.render(failed).split("\n\n")[1].splitlines() == [
         "model.py:5: RuntimeError in eager: shapes 8x16 and 32x4",
         "5 |     return x @ x",

@@ -25,10 +25,10 @@ def test_effects_are_counted(rich: Diagnosis) -> None:
     assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
     # A finding in a file of the library says which line calls it.
     place = replace(rich.findings[4].location, path="venv/lib/python3.11/site-packages/lib/core.py")
-    inside = replace(rich.findings[4], location=place, message="in a library, called from your line 9: print()")
+    inside = replace(rich.findings[4], location=place, message="in a library, called from line 9 of model.py: print()")
     (action,) = first_actions(replace(rich, findings=(inside,), dynamic=()))
     assert (action.place, action.effect.partition("; ")[2]) == (
-        "lib/core.py:40", "in a library, called from your line 9",
+        "lib/core.py:40", "in a library, called from line 9 of model.py",
     )  # fmt: skip
     assert rich.dynamic is not None
     cause = rich.dynamic[0].recompiles[0].cause

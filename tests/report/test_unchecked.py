@@ -17,7 +17,7 @@ def test_every_gap_of_a_run(compared: Diagnosis) -> None:
         "time limit.",
         "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
         "1 finding is on lines that the run did not reach.",
-        "1 finding is known from the source only: no run compiled the line, or it takes more than one run to show it.",
+        "1 finding is predicted only: no run of this scan could show whether it happens.",
         "2 findings not compared with main: one side was not run or not read.",
     )
 
@@ -47,7 +47,7 @@ def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosi
     run = replace(rich.dynamic[0], device_checks=DeviceChecks(unchecked=("CUDA graphs: they need a GPU",)))
     found = unchecked(replace(rich, dynamic=(run, replace(run, mode="train"))))
     # One sentence on the device, not two.
-    assert [text for text in found if "CUDA" in text] == ["On cpu: CUDA graphs: they need a GPU."]
+    assert [text for text in found if "CUDA" in text] == ["Not measured on cpu: CUDA graphs: they need a GPU."]
 
 
 def test_a_run_of_an_unknown_mode_says_nothing_of_modes(rich: Diagnosis) -> None:

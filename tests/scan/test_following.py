@@ -81,7 +81,7 @@ def test_of_one_file_that_compiles_something_they_are(project: Path) -> None:
     model.write_text(MODEL.format(block="Block") + "\n\nnet = torch.compile(Net())\n")
     first, again = (scan("src/model.py", cache=project / "cache") for _ in range(2))
     assert places(first) == [("layers.py", 7, "warning", "third-party"), ("ops.py", 8, "warning", "third-party")]
-    assert {f.message.partition(":")[0] for f in first.findings} == {"in a library, called from your line 12"}
+    assert {f.message.partition(":")[0] for f in first.findings} == {"in a library, called from line 12 of model.py"}
     assert first.findings == again.findings and exit_code(first) == 0
     ops.write_text("def act(x):\n    return x\n")
     assert places(scan("src/model.py", cache=project / "cache")) == [("layers.py", 7, "warning", "third-party")]

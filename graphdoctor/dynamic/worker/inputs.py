@@ -14,11 +14,16 @@ from graphdoctor.dynamic.user_code.fresh import Sample
 _NAMED, _LONGEST = 6, 40
 
 
-def described(sample: Sample, made_for: str = "") -> str:
-    """``x float32[8, 16], from graphdoctor_target()``; ``made_for`` names the model whose inputs are made up."""
+def described(sample: Sample, made_for: str = "", file: str = "") -> str:
+    """``x float32[8, 16], from graphdoctor_target() in model.py``, the function of ``file`` that gives them.
+
+    ``made_for`` names the model whose inputs are made up.
+    """
     parts = [f"{name} {_shown(value)}" for name, value in leaves(sample.function, (sample.args, sample.kwargs)).items()]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     origin = f"made up by graphdoctor for {made_for}" if made_for else f"from {sample.origin}"
+    if file and not made_for and sample.origin.endswith("()"):
+        origin += f" in {file}"
     return f"{', '.join([*parts[:_NAMED], *more]) or 'no arguments'}, {origin}"
 
 

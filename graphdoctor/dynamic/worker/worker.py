@@ -123,7 +123,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         target = find(module, request.target, request.inputs, device, request.shrink)
         sweep.check(target, parse_variations(request.vary))
         sample = target.sample("eval")
-        target = replace(target, inputs=described(sample, request.sample_of))
+        target = replace(target, inputs=described(sample, request.sample_of, request.file.name))
         modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, sample.module)
         # Its memory is needed for the runs.
         del sample

@@ -162,9 +162,8 @@ def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
     without = trials.attempt(rest)
     if without.problem or len(without.breaks) > len(trial.breaks) or without.fullgraph is not trial.fullgraph:
         return trial
-    reasons.update(
-        dict.fromkeys(settings, "the other fixes suffice without this setting, which would hold for the whole process")
-    )
+    less = "the other fixes suffice without it" if without.fullgraph else "it removes no graph break"
+    reasons.update(dict.fromkeys(settings, f"{less}, and the setting would hold for the whole process"))
     return without
 
 

@@ -27,3 +27,4 @@ def _called(x: object, scale: float = 1.0) -> None: ...
 )
 def test_names_shapes_and_origin(sample: Sample, made_for: str, text: str) -> None:
     assert described(sample, made_for) == text
+    assert described(sample, made_for, "m.py") == (text if made_for else f"{text} in m.py")

@@ -327,7 +327,7 @@ def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_
     result = verify([finding(1, "A"), finding(2, "B"), finding(3, "C"), setting], {"m.py": TEXT}, BEFORE, Copies())
     assert result is not None and result.verification.grade == "general"
     (dropped,) = result.verification.dropped
-    assert dropped.reason == "the other fixes suffice without this setting, which would hold for the whole process"
+    assert dropped.reason == "the other fixes suffice without it, and the setting would hold for the whole process"
     needed = finding(1, "torch._dynamo.config.capture = True", "unsafe")
     result = verify([needed, finding(2, "B"), finding(3, "C")], {"m.py": TEXT}, BEFORE, Copies())
     assert result is not None and result.verification.grade == "setup-required"
