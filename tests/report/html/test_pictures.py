@@ -85,6 +85,8 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
         "call 3 compiles 1 function; x: 4 -> 5 in dimension 0",
         "the function that is compiled most often has 2 compilations in 3 calls",
     )
+    shared = replace(run, sweeps=(replace(run.sweeps[0], steps=steps[:2]),))
+    assert timelines((shared,))[0].changes == ("only the first call compiles, with 2 compilations of one function",)
 
 
 def test_two_breaks_at_one_place_are_two_cuts(rich: Diagnosis) -> None:

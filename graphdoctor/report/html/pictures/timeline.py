@@ -55,12 +55,13 @@ def _timeline(sweep: Sweep) -> Timeline:
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
     most = plural(sweep.compilations, "compilation")
     counts = f"the function that is compiled most often has {most} in {plural(sweep.calls, 'call')}"
+    within = f", with {most} of one function" if sweep.compilations > 1 else ""
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
         f"Called with {sweep.varied}",
         min(len(calls), _IN_A_ROW) * CELL,
         rows * ROW,
         tuple(calls),
-        (*again, counts) if again else ("only the first call compiles",),
+        (*again, counts) if again else (f"only the first call compiles{within}",),
         sweep.detail,
     )
