@@ -84,6 +84,20 @@ def f(x):
         return x
     return x[found[:, 0]]
 """,
+    """\
+import torch
+
+
+def chosen(x):
+    return x[x > 0.5]  # GB0036
+
+
+def f(x):
+    found = chosen(x)
+    if len(found) == 0:  # flagged
+        return found
+    return torch.sin(found)
+""",
 )
 
 CLEAN = (
@@ -132,6 +146,16 @@ def f(x):
 def f(x):
     chosen = x * (x > 0.5)
     return x if chosen.size(0) == 0 else x[:, 0]
+""",
+    """\
+import torch
+
+
+def f(x):
+    chosen = torch.where(x > 0.5, x, 0)
+    if len(chosen) == 0:
+        return chosen
+    return torch.sin(chosen)
 """,
 )
 
