@@ -39,7 +39,14 @@ _LOOPS = (
     ["for i in range(3):", "    x += 1", "    if x.sum() > {k}:", "        break", "y = x"],
     ["i = 0", "while True:", "    x = x * 0.5", "    i += 1", "    if x.sum() < 1 or i > 5:", "        break", "y = x"],
     ["i = 0", "while x.sum() > 1 and i < 4:", "    x = x - 1", "    i += 1", "y = (x, i)"],
-    ["while True:", "    x = x - 9", "    {COUNTS}.append(1)", "    if x.sum() < 1:", "        break", "y = x"],
+    [
+        "while True:",
+        "    x = x - 9",
+        "    {COUNTS}.append(1)",
+        "    if not x.sum() > 1 or len({COUNTS}) > 9:",
+        "        break",
+        "y = x",
+    ],
 )
 _NUMBERS = (
     ["k = int((x.sum() > {k}).item())", "match k:", "    case 0:", "        y = x", "    case _:", "        y = x + 1"],
