@@ -35,7 +35,7 @@ _LOOPS = (
     ],
     ["n = 0", "for i in range(3):", "    n += 1", "    if x.sum() > {k}:", "        break", "y = (x, n)"],
     ["for i in range(3):", "    z = x * i", "    if z.sum() > {k}:", "        return z", "return x"],
-    ["for i in range({n}):", "    if x.sum() > {k}:", "        return x * i", "return x"],
+    ["for i in range(min({n}, 9)):", "    if x.sum() > {k}:", "        return x * i", "return x"],
     ["for i in range(3):", "    x += 1", "    if x.sum() > {k}:", "        break", "y = x"],
     ["i = 0", "while True:", "    x = x * 0.5", "    i += 1", "    if x.sum() < 1 or i > 5:", "        break", "y = x"],
     ["i = 0", "while x.sum() > 1 and i < 4:", "    x = x - 1", "    i += 1", "y = (x, i)"],
