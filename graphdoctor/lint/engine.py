@@ -98,6 +98,7 @@ class Analysis:
         self._target = target
         self._project = Project(unsaved, followed)
 
+    @deep_recursion
     def file(self, file: Path, path: str) -> FileResult:
         """Analyse one of the files."""
         # When the collector is back, the trees are gone, which it would have to go through.
@@ -140,16 +141,15 @@ class Analysis:
         def elsewhere() -> Recorder:
             return self._record(source)
 
-        with deep_recursion():
-            places, statements, compiles = self._hits(module, recorder, trouble)
-            complete = not trouble
-            for place in places:
-                with contained(trouble):
-                    here = place.hits[0].event.site.module is source
-                    recorded = (lambda: recorder) if here else elsewhere
-                    finding = _finding(place, path_of, editors, recorded, trouble)
-                    if finding is not None:
-                        found.append(finding)
+        places, statements, compiles = self._hits(module, recorder, trouble)
+        complete = not trouble
+        for place in places:
+            with contained(trouble):
+                here = place.hits[0].event.site.module is source
+                recorded = (lambda: recorder) if here else elsewhere
+                finding = _finding(place, path_of, editors, recorded, trouble)
+                if finding is not None:
+                    found.append(finding)
         judged = None
         if complete and may_silence(text):
             judged = frozenset(source.location(node).line for node in statements)

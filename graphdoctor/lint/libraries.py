@@ -30,6 +30,7 @@ MOST_STEPS = 60_000
 MOST_TEXT = 600_000
 
 
+@deep_recursion
 def called_libraries(
     file: Path, path: str, rules: tuple[Rule, ...], packages: Mapping[str, Path], path_of: PathOf
 ) -> FileResult:
@@ -51,7 +52,7 @@ def called_libraries(
         interpreter = Interpreter(project, audience, OUTSIDE)
         interpreter.most_steps = MOST_STEPS
         audience.interpreter = interpreter
-        with deep_recursion(), contained([]):
+        with contained([]):
             interpret(interpreter, module, audience.compiles)
         found = () if interpreter.assumed else tuple(_findings(audience, packages, path_of))
         helpers = {finding.location.path: finding_file for finding, finding_file in found}

@@ -38,18 +38,18 @@ class SourceModule:
         parsed = parse_check.check(text) if tree is None else tree
         self._builder = Builder(self.lines)
         try:
-            with collector_paused(), deep_recursion():
-                self.top = cst.Module(self._builder.statements(parsed.body))
+            with collector_paused():
+                self.top = cst.Module(deep_recursion(self._builder.statements)(parsed.body))
         except RecursionError:
             raise SourceError("too deeply nested to parse") from None
 
     @cached_property
+    @deep_recursion
     def tree(self) -> cst.Module:
         """The whole file; the nodes of ``top``, with the bodies of functions."""
-        with deep_recursion():
-            for node in walk(self.top, stop=(cst.FunctionDef,)):
-                if type(node) is cst.FunctionDef:
-                    fill(node, self.body(node))
+        for node in walk(self.top, stop=(cst.FunctionDef,)):
+            if type(node) is cst.FunctionDef:
+                fill(node, self.body(node))
         return self.top
 
     @cached_property

@@ -63,7 +63,8 @@ def join(*values: Value) -> Value:
         constants = [o for o in seen if isinstance(o, Const) and o.value is not None]
         if len(constants) > 3:
             names = {type(o.value).__name__ for o in constants}
-            seen = [o for o in seen if o not in constants] + [PythonValue(names.pop() if len(names) == 1 else "object")]
+            others = [o for o in seen if not isinstance(o, Const) or o.value is None]
+            seen = [*others, PythonValue(names.pop() if len(names) == 1 else "object")]
     if len(seen) == 1:
         return seen[0]
     if len(seen) > _MOST_OPTIONS:
