@@ -113,14 +113,17 @@ class Deeper:
         # One mode is enough for what was not requested.
         if not self.experiment.is_main or run.outcome != "ok" or not run.operators:
             return run
-        # A compile with sizes that vary takes longer than one without.
-        return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=4)
+        # A compile with sizes that vary takes as long as two without.
+        return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=3 if self._is_brief(run) else 4)
+
+    def _is_brief(self, run: DynamicRun) -> bool:
+        """Whether the sizes of a large model vary together, which takes the fewest compiles."""
+        return run.operators > _FEW_OPERATORS and not self.experiment.request.deep
 
     def _swept(self, run: DynamicRun) -> DynamicRun:
         target, mode = self.experiment.target, self.experiment.mode
         try:
-            brief = run.operators > _FEW_OPERATORS and not self.experiment.request.deep
-            if brief and (plan := sweep.together(target, mode)):
+            if self._is_brief(run) and (plan := sweep.together(target, mode)):
                 looked = self._probed(run, [plan])
                 if not looked.recompiles and looked.sweeps[-1].calls:
                     return looked
