@@ -69,10 +69,10 @@ def _healthy(name: str) -> dict[str, object]:
     target = Target(name, build, torch.device("cpu"))
     found = audit(target, mode, _experiment(target, mode).answer, ())
     outcomes = {backend.name: backend.outcome for backend in found.backends}
-    told = [deviation.detail for backend in found.backends for deviation in backend.deviations]
+    details = [deviation.detail for backend in found.backends for deviation in backend.deviations]
     right = list(outcomes.values()) == ["same"] * 3
-    print(f"{name:30}{mode:8}{'the same' if right else f'WRONG: {outcomes} {told}'}", flush=True)
-    return {"mode": mode, "backends": outcomes, "differences": told, "not judged": found.detail, "right": right}
+    print(f"{name:30}{mode:8}{'the same' if right else f'WRONG: {outcomes} {details}'}", flush=True)
+    return {"mode": mode, "backends": outcomes, "differences": details, "not judged": found.detail, "right": right}
 
 
 @contextmanager

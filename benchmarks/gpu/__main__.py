@@ -3,7 +3,7 @@
     python -m benchmarks.gpu [--json FILE] [--parts scans,planted,timing] [--docs docs/benchmarks.md]
 
 The demo and four models of transformers are scanned on the GPU and on the CPU, whose breaks have to agree; planted
-cases have to be told by the checks of the device; modes, backends, AMP, a compiled optimizer and the caches are timed.
+cases have to be found by the checks of the device; modes, backends, AMP, a compiled optimizer and the caches are timed.
 Each result is written at once. Without a GPU it ends with one line.
 """
 
@@ -50,7 +50,7 @@ def main() -> int:
         options.docs.write_text(text, encoding="utf-8")
     wrong = [name for name, result in found.get("scans", {}).items() if not result.get("breaks_agree")]
     wrong += [name for name, result in found.get("planted", {}).items() if not result["found"]]
-    print(f"not as on the CPU, or not told: {', '.join(wrong)}" if wrong else "breaks agree, and each case is told")
+    print(f"not as on the CPU, or not found: {', '.join(wrong)}" if wrong else "breaks agree, and each case is found")
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Scans on the GPU and on the CPU: do the breaks agree, and is each planted case told?"""
+"""Scans on the GPU and on the CPU: do the breaks agree, and is each planted case found?"""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def compared() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def planted() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each planted case: whether what was planted is told, and with what action."""
+    """Each planted case: whether what was planted is found, and with what action."""
     for name, wanted in PLANTED.items():
         # CUDA graphs are looked at by the backend that records them, which the ladder reaches.
         found = _scan(str(_PLANTED / name), "cuda", "--ladder", "--deep")
-        told = found.get("device", {}).get(wanted, [])
-        yield name, {"wanted": wanted, "found": bool(told), "told": told, "failure": found.get("failure")}
+        actions = found.get("device", {}).get(wanted, [])
+        yield name, {"wanted": wanted, "found": bool(actions), "actions": actions, "failure": found.get("failure")}
 
 
 def _scan(target: str, device: str, *options: str) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def backend(costs: Costs) -> Callable[..., Any]:
     def compiled(graph: fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
         time.sleep(costs.compiling)
         waits = [node for node in graph.graph.nodes if node.target is torch.ops.graphdoctor_benchmark.wait.default]
-        any_size = any(isinstance(given, torch.SymInt) for given in inputs)
+        any_size = any(isinstance(one, torch.SymInt) for one in inputs)
         whole = costs.dynamic if any_size else costs.whole
         for node in waits:
             node.args = (node.args[0], (whole if len(waits) == BLOCKS else costs.regional) / BLOCKS)

@@ -30,10 +30,10 @@ def behind(message: str, line: int) -> str:
 
 def reason_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     """``findings`` of which only the first of a function says why nothing of it is compiled."""
-    said: set[tuple[str, str]] = set()
+    explained: set[tuple[str, str]] = set()
     for finding in findings:
         whole = _WHOLE.search(finding.message)
         frame = finding.location.path, whole[1] if whole else ""
-        repeats = whole is not None and finding.message.endswith(_REASON) and frame in said
+        repeats = whole is not None and finding.message.endswith(_REASON) and frame in explained
         yield replace(finding, message=finding.message.removesuffix(_REASON)) if repeats else finding
-        said |= {frame} if whole else set()
+        explained |= {frame} if whole else set()

@@ -119,7 +119,7 @@ def power(draft: Draft) -> tuple[list[str], str]:
     return lines, "y"
 
 
-def ask_callable(draft: Draft) -> tuple[list[str], str]:
+def draw_callable(draft: Draft) -> tuple[list[str], str]:
     """callable of an attribute."""
     draft.features.add("callable")
     condition = draft.fill(draft.pick(_CALLABLE))

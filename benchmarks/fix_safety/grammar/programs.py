@@ -51,7 +51,7 @@ _PARTS: dict[Callable[[Draft], tuple[list[str], str]], int] = {
     names.look_up: 5,
     names.frame: 3,
     names.power: 3,
-    names.ask_callable: 2,
+    names.draw_callable: 2,
     names.copied: 3,
     forms.form: 14,
     late_forms.late_form: 14,

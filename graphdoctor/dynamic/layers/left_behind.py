@@ -27,7 +27,7 @@ def left_behind(made: Any, backend: Any, backward: bool) -> dict[str, Any]:
     torch.manual_seed(0)
     function, args, kwargs = copy.deepcopy(made)
     called = function if backend is None else torch.compile(function, backend=backend)
-    given = tensors_in([args, kwargs])
+    inputs = tensors_in([args, kwargs])
     try:
         outputs = called(*args, **kwargs)
         outs = tensors_in(outputs)
@@ -42,9 +42,9 @@ def left_behind(made: Any, backend: Any, backward: bool) -> dict[str, Any]:
         found[f"outputs: output {number}"] = out.detach()
         found[f"metadata: output {number}"] = (out.dtype, tuple(out.shape), strides, out.requires_grad)
         found[f"aliasing: output {number}"] = [
-            other for other, value in enumerate(given) if value.untyped_storage()._cdata == out.untyped_storage()._cdata
+            i for i, value in enumerate(inputs) if value.untyped_storage()._cdata == out.untyped_storage()._cdata
         ]
-    held = {f"input {number}": value for number, value in enumerate(given)}
+    held = {f"input {number}": value for number, value in enumerate(inputs)}
     if isinstance(function, torch.nn.Module):
         held.update({**dict(function.named_parameters()), **dict(function.named_buffers())})
     for name, value in held.items():

@@ -29,10 +29,10 @@ from {module} import {top} as _found
 
 
 def graphdoctor_target():
-    given = {called}()
-    if not isinstance(given, tuple):
+    made = {called}()
+    if not isinstance(made, tuple):
         raise NoTarget("{shown} must return (model_or_function, args), as a graphdoctor_target() does")
-    return given
+    return made
 """
 
 

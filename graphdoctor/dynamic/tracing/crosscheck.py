@@ -16,10 +16,10 @@ from graphdoctor.dynamic.tracing.capture import raised
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
 
-#: What ``fullgraph=True`` says where the trace needs the value of an unbacked symbol.
 #: How sympy writes a comparison.
 _EQUALITY = re.compile(r"\b(Eq|Ne)\(([^(),]+), ([^(),]+)\)")
 _SIGNS = {"Eq": "==", "Ne": "!="}
+#: What ``fullgraph=True`` says where the trace needs the value of an unbacked symbol.
 _UNKNOWN = re.compile(r"Could not guard on data-dependent expression (.+?)(?: \(unhinted|\n|$)")
 
 

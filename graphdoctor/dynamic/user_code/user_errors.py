@@ -72,10 +72,10 @@ def _wanted(text: str) -> str:
     return f"{mebibytes / 1024:,.1f} GiB" if mebibytes >= 1024 else f"{mebibytes:,.1f} MiB"
 
 
-def _harmless(ask: Callable[[], T | None]) -> T | None:
-    """The result of ``ask``; None where the user's exception itself raises (in ``__str__``, for example)."""
+def _harmless(read: Callable[[], T | None]) -> T | None:
+    """The result of ``read``; None where the user's exception itself raises (in ``__str__``, for example)."""
     try:
-        return ask()
+        return read()
     except BaseException:
         return None
 

@@ -98,6 +98,7 @@ class Experiment:
         if self.request.only_fullgraph:
             return replace(run, fullgraph=self.fullgraph())
         progress(f"{stages.EAGER} ({self.mode})")
+        # What is said of a fault may run the model again: outside ``except``, whose exception keeps frames and tensors.
         fault: Fault | None = None
         try:
             eager = self.eager()
@@ -106,7 +107,7 @@ class Experiment:
         if fault is not None:
             with force_eager():
                 return replace(
-                    run, outcome=fault.outcome, detail=self._told(fault, self.call), raised_at=fault.raised_at
+                    run, outcome=fault.outcome, detail=self._detail(fault, self.call), raised_at=fault.raised_at
                 )
         run = replace(run, executed=eager.lines)
         update(run, False)
@@ -211,7 +212,7 @@ class Experiment:
             operators=self.backend.operators,
         )
         if fault is not None:
-            detail = self._told(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
+            detail = self._detail(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
             return replace(run, outcome=fault.outcome, detail=detail, raised_at=fault.raised_at), None
         self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
@@ -225,8 +226,8 @@ class Experiment:
         function: Callable[..., Any] = torch.compile(sample.function, backend=self.backend)
         return function
 
-    def _told(self, fault: Fault, call: Callable[[Sample], object]) -> str:
-        """What there is to say of ``fault``: where memory was short, also what fits."""
+    def _detail(self, fault: Fault, call: Callable[[Sample], object]) -> str:
+        """The text of ``fault``: where memory was short, also what fits."""
         if not fault.memory or self.request.compare:
             return fault.detail
         return f"{fault.detail}; {out_of_memory.advice(self.target, self.mode, call, self.request.shrink is not None)}"

@@ -31,9 +31,9 @@ def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
     for outer in editor.ancestors(statement):
         if isinstance(outer, cst.ClassDef):
             return True
-        if isinstance(outer, cst.FunctionDef) and not declares:
-            return False
         if isinstance(outer, cst.FunctionDef):
-            declared: list[cst.Global | cst.Nonlocal] = [*find(outer, cst.Global), *find(outer, cst.Nonlocal)]
+            declared: list[cst.Global | cst.Nonlocal] = []
+            if declares:
+                declared = [*find(outer, cst.Global), *find(outer, cst.Nonlocal)]
             return any(item.name.value == name for node in declared for item in node.names)
     return True

@@ -23,8 +23,8 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = next((n for n in editor.ancestors(hit.place) if isinstance(n, cst.If)), None)
     if branch is None or hit.place not in set(walk(branch.test)):
         return Refusal("No branch asks how much is selected.")
-    asked = _counted(branch.test)
-    mask = asked or _mask(branch.test)
+    counted = _counted(branch.test)
+    mask = counted or _mask(branch.test)
     if mask is None or branch.orelse is not None or editor.code(branch).startswith("elif"):
         return Refusal("This is no early return for an empty selection.")
     if not _only_returns(branch.body):
@@ -34,9 +34,9 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     behind = [use for use in uses if editor.location(use).line > end]
     if editor.following(branch) is None or not behind:
         raise Refuse(f"the code behind the branch does not read `{mask.value}`")
-    if asked is None and not any(_is_index(use, editor) for use in behind):
+    if counted is None and not any(_is_index(use, editor) for use in behind):
         raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
-    case = f"`{mask.value}` is empty" if asked is not None else f"`{mask.value}` is the same everywhere"
+    case = f"`{mask.value}` is empty" if counted is not None else f"`{mask.value}` is the same everywhere"
     reason = f"The code behind it has to give the same where {case}."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
 
@@ -63,11 +63,9 @@ def _counted(test: cst.BaseExpression) -> cst.Name | None:
         return None
     if called(count) == "len" and len(count.args) == 1:
         return _name(count.args[0].value)
-    return (
-        _name(count.func.value)
-        if called(count) in ("numel", "size") and isinstance(count.func, cst.Attribute)
-        else None
-    )
+    if called(count) in ("numel", "size") and isinstance(count.func, cst.Attribute):
+        return _name(count.func.value)
+    return None
 
 
 def _mask(test: cst.BaseExpression) -> cst.Name | None:

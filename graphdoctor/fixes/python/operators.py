@@ -66,7 +66,7 @@ def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     operator = editor.fresh(f"{called(call)}_operator")
     flow = Flow(hit, editor)
     replacement = f"{operator}({', '.join(a.code for a in arguments)})"
-    if _is_asked_in_training(call, editor):
+    if _decides_in_training(call, editor):
         flow.edits.append(editor.replace(call, replacement))
     else:
         flow.follow(call, replacement)
@@ -75,20 +75,20 @@ def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan(edits, "unsafe", _REASON)
 
 
-def _is_asked_in_training(call: cst.Call, editor: Editor) -> bool:
+def _decides_in_training(call: cst.Call, editor: Editor) -> bool:
     """Whether the number only decides branches of training: ``skip = self.training and drawn < self.layerdrop``.
 
-    A comparison of a 0-d tensor decides them alike, and in eval mode nothing asks for it.
+    A comparison of a 0-d tensor decides them alike, and in eval mode nothing reads it.
     """
     assign = editor.parent(call)
     if not isinstance(assign, cst.Assign):
         return False
     try:
         flags = [_training_flag(use, editor) for use in uses(assign, editor)]
-        asked = [use for flag in flags if flag is not None for use in uses(flag, editor)]
+        read = [use for flag in flags if flag is not None for use in uses(flag, editor)]
     except Refuse:
         return False
-    return bool(asked) and None not in flags and all(branch_of(use, editor) is not None for use in asked)
+    return bool(read) and None not in flags and all(branch_of(use, editor) is not None for use in read)
 
 
 def _training_flag(use: cst.Name, editor: Editor) -> cst.Assign | None:
