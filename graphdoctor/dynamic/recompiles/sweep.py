@@ -131,7 +131,8 @@ def _resolved(variation: Variation, inputs: _Inputs) -> tuple[str, list[Group]]:
 def together(target: Target, mode: Mode) -> Plan | None:
     """The sample twice, then batch and sequence of one more, and of two more: few calls that show whether all is well.
 
-    None where no size is recognised. Whether eager takes the sizes is not asked: a call that raises says less.
+    None where no size is recognised. Whether eager takes the sizes is not asked: a call that raises says less. In eval
+    mode the calls are made without gradients: what a backward of the larger batches needs would be most of the memory.
     """
     leaves = _inputs(target, mode).leaves
     groups = {axis: found[0] for axis in ("batch", "sequence") if (found := axes.of(axis, leaves))}
@@ -141,7 +142,8 @@ def together(target: Target, mode: Mode) -> Plan | None:
 
     def steps(mores: Sequence[int]) -> list[Step]:
         sizes = [{place: starts[axis] + m for axis in groups for place in groups[axis]} for m in mores]
-        return [_resized(target, mode, wanted) for wanted in sizes]
+        grad = False if mode == "eval" else None
+        return [replace(_resized(target, mode, wanted), grad=grad) for wanted in sizes]
 
     varied = [f"{axis} {', '.join(str(start + more) for more in range(3))}" for axis, start in starts.items()]
     sizes = tuple(next(iter(starts.values())) + more for more in (0, 0, 1, 2))

@@ -8,7 +8,7 @@ from torch import nn
 from graphdoctor.dynamic.parent.input_specs import InputSpecError
 from graphdoctor.dynamic.parent.vary_specs import parse_variations
 from graphdoctor.dynamic.recompiles import sweep
-from graphdoctor.dynamic.user_code.target import Sample, Target
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 
 
 def target(
@@ -106,3 +106,11 @@ def test_an_automatic_sweep_leaves_out_what_eager_refuses() -> None:
     *_, batch = sweep.automatic(target(norm, torch.ones(4, 3)), "train")
     assert batch.sizes == (4, 4, 5, 6)
     assert batch.detail == "size 1 raises ValueError in eager"
+
+
+@pytest.mark.parametrize(("mode", "grad"), [("eval", False), ("train", None)])
+def test_sizes_that_vary_together_need_no_gradients_in_eval_mode(mode: Mode, grad: bool | None) -> None:
+    plan = sweep.together(target(scaled, torch.ones(2, 6, dtype=torch.int64)), mode)
+    assert plan is not None
+    assert shapes(plan) == [(2, 6), (2, 6), (3, 7), (4, 8)]
+    assert [step.grad for step in plan.steps()] == [grad] * 4
