@@ -32,6 +32,9 @@ SEVERITY = "warning"
 GB_IDS = ()
 TORCH = ">=2.6"
 
+#: ``torch._dynamo.config.recompile_limit`` as it is by default.
+_RECOMPILE_LIMIT = 8
+
 BREAKS = (
     """\
 import torch.nn as nn
@@ -58,6 +61,19 @@ class Net(nn.Module):
     def forward(self, x):
         self.position = self.position + x.shape[1]  # flagged
         return x * self.position
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def forward(self, x):
+        self.step = (self.step + 1) % 100  # flagged
+        return x * self.step
 """,
     """\
 # torch >=2.13
@@ -170,6 +186,21 @@ class Net(nn.Module):
         return x * 2
 """,
     """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, layers=1):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(layers))
+        self.turn = 0
+
+    def forward(self, x):
+        x = self.layers[self.turn](x)
+        self.turn = (self.turn + 1) % len(self.layers)
+        return x
+""",
+    """\
 import torch
 import torch.nn as nn
 
@@ -206,7 +237,7 @@ def f(x):
 def check_setattr(event: SetAttr) -> Hit | None:
     if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event) or stays_eager(event):
         return None
-    if _grows_until_enough(event):
+    if _grows_until_enough(event) or _goes_round(event):
         return None
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
@@ -257,6 +288,19 @@ def _grows_until_enough(event: SetAttr) -> bool:
         any(node is event.site.statement for node in walk(loop.body))
         and any(node.deep_equals(event.node) for node in walk(loop.test))
         for loop in loops
+    )
+
+
+def _goes_round(event: SetAttr) -> bool:
+    """Whether the value is a remainder, and so one of few: ``self.turn = (self.turn + 1) % len(self.layers)``."""
+    statement = event.site.statement
+    body = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    assigned = [s.value for s in body if isinstance(s, cst.Assign)]
+    return any(
+        isinstance(value, cst.BinaryOperation)
+        and isinstance(value.operator, cst.Modulo)
+        and not (isinstance(value.right, cst.Integer) and int(value.right.value, 0) > _RECOMPILE_LIMIT)
+        for value in assigned
     )
 
 

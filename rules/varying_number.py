@@ -140,6 +140,19 @@ for step in range(4):
     net.epoch = step + 1
     net(torch.rand(4, 8))
 """,
+    """\
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x, dim):
+    return x.sum(dim)
+
+
+for x in (torch.rand(4, 8), torch.rand(4, 8)):
+    dim = -1 if x.shape[0] < x.shape[1] else -2
+    f(x, dim)
+""",
 )
 
 
@@ -148,7 +161,7 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         return None
     changed = set().union(*(assigned_names(loop) for loop in event.loops))
     for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
-        if _is_number(value) and _names(arg.value) & changed:
+        if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
             return _hit(event, arg.value, "pass it as a 0-d tensor")
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
@@ -196,6 +209,12 @@ def _is_number(value: Value) -> bool:
         return isinstance(option, PythonValue) and option.kind in ("int", "float") and not option.shape
 
     return all(numeric(option) for option in options(value))
+
+
+def _is_choice(value: Value) -> bool:
+    """Whether it is one of two constants, ``-1 if wide else -2``: that is one compilation more, and no further one."""
+    found = list(options(value))
+    return len(found) == 2 and all(isinstance(option, Const) for option in found)
 
 
 def _names(node: cst.CSTNode) -> set[str]:
