@@ -386,15 +386,21 @@ _NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple",
 
 
 def _held(instance: Instance) -> list[Instance]:
+    """The objects that ``instance`` holds, and those in them, which may hold ``instance`` again."""
     from graphdoctor.static.domain.value_functions import walk
     from graphdoctor.static.domain.values import TorchModule
 
     found: list[Instance] = []
+    seen: set[int] = set()
     stack: list[Value] = list(instance.attrs.values())
     while stack:
-        for value in walk(stack.pop(), 4):
-            if isinstance(value, Instance) and value not in found:
-                found.append(value)
-            elif isinstance(value, TorchModule) and value.children is not None:
-                stack.append(value.children)
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Instance):
+            found.append(value)
+        elif isinstance(value, TorchModule) and value.children is not None:
+            stack.append(value.children)
+        stack += [part for part in walk(value, 1) if part is not value]
     return found

@@ -46,6 +46,33 @@ def test_an_explicit_region_leaves_other_forwards_alone(events):
     assert [e.site.function for e in calls(found, "builtins.print")] == ["step"]
 
 
+def test_layers_may_hold_the_module_that_holds_them(events):
+    found = events("""
+        import torch.nn as nn
+
+        class Layer(nn.Module):
+            def __init__(self, parent):
+                super().__init__()
+                self.parent = parent
+                self.steps = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+            def forward(self, x):
+                print(x.shape)
+                return x
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([Layer(self) for _ in range(4)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+    """)
+    assert {e.site.function for e in calls(found, "builtins.print")} == {"Layer.forward"}
+
+
 def test_compile_inside_main_is_found(events):
     found = events("""
         import torch
