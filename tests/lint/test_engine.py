@@ -165,3 +165,23 @@ def test_code_that_fails_or_is_rare_is_no_internal_error(tmp_path: Path, line: s
     result = analyse([(file, "net.py")])
     assert [f.rule for f in result.findings] == ["GD211"]
     assert result.files[0].reason is None
+
+
+def test_a_module_beside_the_file_is_found_without_a_package(tmp_path):
+    texts = {
+        "b": "def show(x):\n    print(x)\n    return x\n",
+        "a": "import torch\nfrom . import b\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return b.show(x)\n",
+    }
+    result = analyse(write(tmp_path, **texts))
+    assert [(f.location.path, f.location.line) for f in result.findings] == [("b.py", 2)]
+    assert {file.reason for file in result.files} == {None}
+
+
+def test_a_module_may_be_made_of_another_call_and_dropped(tmp_path):
+    dropped = "Net(); Net(len(x)); Net(print(x))"
+    text = (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self, size=1):\n        super().__init__()\n\n"
+    )
+    result = analyse(write(tmp_path, model=f"{text}    def forward(self, x):\n        {dropped}\n        return x\n"))
+    assert result.files[0].reason is None
+    assert {f.rule for f in result.findings} >= {"GD101"}

@@ -139,7 +139,7 @@ def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path
 def _found_around(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
     """The file of ``dotted`` in a package around ``here``, whose own folder lacks an ``__init__.py``."""
     top = dotted.partition(".")[0]
-    around = [folder for folder in here.root.parents if folder.name == top] if not here.package else []
+    around = [folder for folder in here.root.parents if folder.name == top] if top and not here.package else []
     return next((file for folder in around if (file := _found(interpreter, here, dotted, folder.parent))), None)
 
 

@@ -247,7 +247,7 @@ class Interpreter:
             return
         if not self.sink.subscribes(kind, fields.get("qualname", "")):
             return
-        if kind is Call and frame.inner and not fields["used"]:
+        if kind is Call and frame.inner and not fields.get("used", True):
             fields["inner"] = tuple(frame.inner)
         if self.sink.receive(kind(node=node, site=self.site(), **fields)):
             self.start_new_graph()
