@@ -21,7 +21,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.definitions import hoist_definition
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.python.idioms import always_callable, own_name, read_global
+from graphdoctor.fixes.python.idioms import always_callable, known_parameter, own_name, read_global
 from graphdoctor.static.domain.events import Call, Define, Import
 from graphdoctor.static.domain.values import Function, Method, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -219,4 +219,5 @@ def _is_nested(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, guard_host, hoist_constant, read_global, own_name, always_callable, hoist_definition)
+    rewrites = (known_parameter, hoist_constant, read_global, own_name, always_callable, hoist_definition)
+    return first_fit(hit, editor, guard_host, *rewrites)

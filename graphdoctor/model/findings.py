@@ -49,16 +49,18 @@ class Edit:
 
 #: A way in which a fix is known to differ from the original, as its reason says: "anew": what was kept in an attribute
 #: is computed again; "compile": under compile more than output is left out; "eager": eager code compiles too; "early":
-#: what the first call made is there before, so random numbers are drawn in another order; "gradients": gradients may be
-#: others; "once": what each call made is made once; "requires_grad": results may need no gradient; "rows": a function
-#: gets other rows too; "unsaved": there are more buffers, which no state_dict has; "zero_gradients": where results
-#: needed no gradient, they may need one that is zero; "zeros": numbers that are zero are treated in another way.
+#: what the first call made is there before, so random numbers are drawn in another order; "gradients": gradients may
+#: be others; "not_finite": what NaN, infinity and overflow give may be others; "once": what each call made is made
+#: once; "requires_grad": results may need no gradient; "rows": a function gets other rows too; "unsaved": there are
+#: more buffers, which no state_dict has; "zero_gradients": where results needed no gradient, they may need one that is
+#: zero; "zeros": numbers that are zero are treated in another way.
 Known = Literal[
     "anew",
     "compile",
     "eager",
     "early",
     "gradients",
+    "not_finite",
     "once",
     "requires_grad",
     "rows",

@@ -165,6 +165,14 @@ REWRITTEN = {
     "own_name": ("import sys\n" + HEAD + F + "    return x * len(sys._getframe(0).f_code.co_name)\n", 'x * len("f")'),
     "own_name_of_stack": ("import inspect\n" + HEAD + F + "    return x * len(inspect.stack()[0].function)\n", 'x * len("f")'),
     "callable": (HEAD + F + "    if callable(x.relu):\n        return x.relu()\n    return x\n", "if True:"),
+    "signature": ("import inspect\n" + HEAD + F + "    def scale(t, factor=2, **others):\n        return t * factor\n\n"
+                  "    if 'factor' not in inspect.signature(scale).parameters:\n        return x\n    return scale(x)\n",
+                  "    if False:\n"),
+    "bool": (HEAD + F + "    positive = bool((x > 0).any())\n    if positive:\n        x = x * 2\n    return x + 1\n",
+             "    positive = (x > 0).any()\n    x = torch.where(positive, x * 2, x)\n"),
+    "reduced_by_numpy": ("import numpy as np\n" + HEAD + F + "    return x - np.mean(x.numpy()).item()\n",
+                         "return x - x.mean().detach()"),
+    "shape_alone": (HEAD + F + "    a = x.numpy().astype(object)\n    return x * a.shape[0]\n", "    a = x\n"),
     "pow": (HEAD + F + "    return pow(x + 1, 2)\n", "return ((x + 1) ** 2)"),
     "optional_import": (HEAD + F + "    try:\n        import missing_module\n\n        found = True\n    except ImportError:\n"
                         "        found = False\n    return x if found else x * 2\n", "\n\ntry:\n    import missing_module\n"),

@@ -257,6 +257,10 @@ ANNOUNCED = {
         "zeros", FUNCTION.format("y = torch.where(x == 0, 1.0, x)", ""), "torch.where(x == 0, 1.0, x)", "x + 0",
         "with inputs of zeros output: values differ by up to 1",
     ),
+    "what is not finite goes on": (
+        "not_finite", FUNCTION.format("y = torch.nan_to_num(x)", ""), "torch.nan_to_num(x)", "x + 0",
+        "with one NaN in each input output: values differ: NaN in one and not in the other",
+    ),
     "gradients are others": (
         "gradients", FUNCTION.format("y = x * x", ""), "x * x", "x * x.detach()", "gradient of input[0]: values differ",
     ),

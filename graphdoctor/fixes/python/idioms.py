@@ -9,6 +9,7 @@ from graphdoctor.fixes.analysis.purity import PURE, called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.values import Method, Tensor, Value
@@ -67,6 +68,44 @@ def own_name(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     quote = "'" if '"' in quotes else '"'
     text = f"{quote}{normalised(function.name.value)}{quote}"
     return FixPlan((editor.replace(reads, text),), "safe", "The name is the same.")
+
+
+def known_parameter(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``"b" in inspect.signature(f).parameters`` of a function that is defined beside it becomes True or False.
+
+    Raises Refuse where it does not fit.
+    """
+    call, outer = hit.place, list(editor.ancestors(hit.place))[:3]
+    asks = outer[-1] if len(outer) == 3 else None
+    name = asks.left if isinstance(asks, cst.Comparison) and len(asks.comparisons) == 1 else None
+    operator = asks.comparisons[0].operator if isinstance(asks, cst.Comparison) else None
+    argument = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 else None
+    is_asked = isinstance(operator, (cst.In, cst.NotIn)) and editor.code(outer[0]) == f"{editor.code(call)}.parameters"
+    if asks is None or not is_asked or not isinstance(name, cst.SimpleString) or not isinstance(argument, cst.Name):
+        return Refusal("This does not ask whether a function has a parameter of one name.")
+    function = editor.function_of(call)
+    found = [
+        node
+        for node in (walk(function) if function is not None else ())
+        if isinstance(node, cst.FunctionDef) and node is not function and node.name.value == argument.value
+    ]
+    if function is None or len(found) != 1 or editor.assignments(function, argument.value):
+        raise Refuse(f"`{argument.value}` is not shown to be one function that is defined here")
+    if editor.parent(found[0]) is not function.body or found[0].decorators or not _is_before(found[0], call, editor):
+        raise Refuse(f"`{argument.value}` may be another function where it is asked for its parameters")
+    is_there = name.evaluated_value in _every_parameter(found[0])
+    text = str(is_there == isinstance(operator, cst.In))
+    return FixPlan((editor.replace(asks, text),), "unsafe", f"`{argument.value}` is defined in this function.")
+
+
+def _is_before(node: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:
+    return editor.location(node) < editor.location(other)
+
+
+def _every_parameter(function: cst.FunctionDef) -> set[str]:
+    """The names of all parameters, ``*args`` and ``**kwargs`` included."""
+    collecting = (function.params.star_arg, function.params.star_kwarg)
+    return {*parameters(function), *(p.name.value for p in collecting if isinstance(p, cst.Param))}
 
 
 def power(hit: Hit, editor: Editor) -> FixPlan | Refusal:

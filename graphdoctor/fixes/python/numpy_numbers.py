@@ -8,7 +8,8 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name, is_builtin
 from graphdoctor.fixes.analysis.purity import called, words
-from graphdoctor.fixes.analysis.types import assigned, is_number
+from graphdoctor.fixes.analysis.types import assigned, is_number, is_tensor_like
+from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
@@ -27,6 +28,8 @@ _OF_LIST = {"amax": "max", "amin": "min", "max": "max", "min": "min", "prod": "m
 _ALONE = {"abs": "abs", "absolute": "abs", "int32": "int", "int64": "int"}
 _NAMES = {*_SAME, *_WHOLE, *_OF_TWO, *_EXTREME, *_OF_LIST, *_ALONE, "cumsum"}
 _DEPTH = 6
+#: What gives an array or a tensor of the same shape.
+_SAME_SHAPE = words("astype cpu detach numpy")
 
 
 def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -41,6 +44,25 @@ def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         for module in ("math", "itertools"):
             edits += [e for e in (import_edit(module, editor) if f"{module}." in text else ()) if e not in edits]
     return FixPlan(tuple(edits), "unsafe", "A Python number takes the place of a numpy one.")
+
+
+def shape_alone(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``a = x.numpy().astype(object)`` becomes ``a = x`` where only the shape of ``a`` is read."""
+    call = hit.place
+    tensor: cst.CSTNode = call
+    while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute) and called(tensor) in _SAME_SHAPE:
+        tensor = tensor.func.value
+    assign = editor.parent(call)
+    if not isinstance(assign, cst.Assign) or not isinstance(tensor, cst.BaseExpression) or tensor is call:
+        return Refusal("This keeps no array of a tensor in a name.")
+    if not is_tensor_like(tensor, editor):
+        return Refusal(f"`{editor.code(tensor)}` is not known to be a tensor.")
+    for use in uses(assign, editor):
+        outer = editor.parent(use)
+        if not isinstance(outer, cst.Attribute) or outer.value is not use or outer.attr.value not in ("ndim", "shape"):
+            raise Refuse(f"line {editor.location(use).line} reads more of the array than its shape")
+    reason = "The tensor has the same shape; no array is made, which would fail for one that needs a gradient."
+    return FixPlan((editor.replace(call, editor.code(tensor)),), "unsafe", reason)
 
 
 def _calls(node: cst.CSTNode, editor: Editor, depth: int) -> Iterator[cst.Call]:

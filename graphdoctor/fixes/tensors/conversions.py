@@ -35,6 +35,8 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return rewrite_any(hit, editor)
     if not isinstance(call, cst.Call):
         return Refusal("The conversion is implicit, so there is no call to drop.")
+    if isinstance(call.func, cst.Name) and called(call) == "bool" and len(call.args) == 1:
+        return keep_truth(hit, editor)
     receiver = _receiver(call)
     if receiver is None:
         return Refusal(f"`{editor.code(call)}` does more than read one number, so it cannot be dropped.")
@@ -128,15 +130,26 @@ def torch_reduction(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     if not isinstance(call, cst.Call) or called(call) not in ("item", "float"):
         return Refusal("The array is not read as one number.")
-    reduction = _receiver(call)
-    is_plain = isinstance(reduction, cst.Call) and called(reduction) in _SAME_IN_NUMPY and not reduction.args
-    array = reduction.func.value if is_plain and isinstance(reduction.func, cst.Attribute) else None  # type: ignore[union-attr]
-    if not isinstance(array, cst.Call) or called(array) != "numpy" or not isinstance(array.func, cst.Attribute):
+    tensor, name = _reduced(_receiver(call), editor)
+    if tensor is None:
         return Refusal("The number is not a reduction that numpy and torch compute alike.")
-    assert isinstance(reduction, cst.Call)
     flow = Flow(hit, editor)
-    flow.follow(call, f"{editor.operand(array.func.value)}.{called(reduction)}().detach()")
+    flow.follow(call, f"{editor.operand(tensor)}.{name}().detach()")
     return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", _KEPT)
+
+
+def _reduced(node: cst.BaseExpression | None, editor: Editor) -> tuple[cst.BaseExpression | None, str]:
+    """The tensor and the reduction in ``x.numpy().mean()`` and ``np.mean(x.numpy())``; no tensor in other code."""
+    name = called(node) if isinstance(node, cst.Call) else ""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or name not in _SAME_IN_NUMPY:
+        return None, ""
+    array = node.func.value
+    if dotted_name(node.func, editor) == f"numpy.{name}" and len(node.args) == 1 and not node.args[0].keyword:
+        array = node.args[0].value
+    elif node.args:
+        return None, ""
+    is_array = isinstance(array, cst.Call) and called(array) == "numpy" and isinstance(array.func, cst.Attribute)
+    return (array.func.value, name) if is_array else (None, "")  # type: ignore[attr-defined]
 
 
 def _tensor_text(receiver: cst.BaseExpression, editor: Editor) -> str:

@@ -12,7 +12,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
 _PSEUDO_INVERSE = (
-    "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices."
+    "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices. "
+    "What NaN and infinity give may be other numbers."
 )
 
 
@@ -51,4 +52,5 @@ def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if len(call.args) != 2 or any(a.keyword is not None or a.star for a in call.args):
         return Refusal("The call says how the system is solved.")
     text = f"(torch.linalg.pinv({editor.code(call.args[0].value)}) @ {editor.operand(call.args[1].value)})"
-    return FixPlan((*editor.torch_import(call), editor.replace(read, text)), "unsafe", _PSEUDO_INVERSE)
+    edits = (*editor.torch_import(call), editor.replace(read, text))
+    return FixPlan(edits, "unsafe", _PSEUDO_INVERSE, known=("not_finite",))

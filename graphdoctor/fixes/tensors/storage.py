@@ -68,9 +68,12 @@ def stay_dense(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             edits.append(editor.replace(product.func, "torch.mm"))
         elif not (isinstance(outer, cst.BinaryOperation) and isinstance(outer.operator, cst.MatrixMultiply)):
             raise Refuse(f"line {editor.location(read).line} does more with the sparse tensor than make it dense")
-    reason = "The zeros are stored and computed with, and get gradients; the values are the same."
+    reason = (
+        "The zeros are stored and computed with, and get gradients; the values are the same, but for products with NaN "
+        "and infinity."
+    )
     edits = edits[1:] if reads == [conversion] and len(edits) > 1 else edits
-    return FixPlan(tuple(edits), "unsafe", reason, known=("gradients",))
+    return FixPlan(tuple(edits), "unsafe", reason, known=("gradients", "not_finite"))
 
 
 def _conversion(hit: Hit, editor: Editor) -> cst.Call | None:

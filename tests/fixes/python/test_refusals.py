@@ -17,10 +17,10 @@ from graphdoctor.fixes.python.definitions import hoist_definition
 from graphdoctor.fixes.python.eager_only import guard_host, guard_shown
 from graphdoctor.fixes.python.exit_stacks import plain_with
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.python.idioms import always_callable, own_name, power, read_global
+from graphdoctor.fixes.python.idioms import always_callable, known_parameter, own_name, power, read_global
 from graphdoctor.fixes.python.layers import build_in_init, compile_too, layer_in_init, plain_module, plain_property
 from graphdoctor.fixes.python.model_settings import causal_loss
-from graphdoctor.fixes.python.numpy_numbers import python_math
+from graphdoctor.fixes.python.numpy_numbers import python_math, shape_alone
 from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
@@ -177,6 +177,15 @@ TABLE: list[Row] = [
     (power, "return pow(x, 2, 3)", CALL, UNKNOWN, "This is no call of pow with two arguments."),
     (always_callable, "return callable(next(x).relu)", CALL, UNKNOWN,
      "What is asked is computed here, which must still be done."),
+    (known_parameter, "return inspect.signature(f)", CALL, UNKNOWN,
+     "This does not ask whether a function has a parameter of one name."),
+    (known_parameter, "return 'n' in inspect.signature(f).parameters", CALL, UNKNOWN,
+     "`f` is not shown to be one function that is defined here."),
+    (known_parameter, "if n:\n    def g(n):\n        return n\nreturn 'n' in inspect.signature(g).parameters", (cst.Call, "inspect"), UNKNOWN,
+     "`g` may be another function where it is asked for its parameters."),
+    (shape_alone, "return x.numpy().shape", CALL, UNKNOWN, "This keeps no array of a tensor in a name."),
+    (shape_alone, "a = y.numpy()\nreturn a.shape", CALL, UNKNOWN, "`y` is not known to be a tensor."),
+    (shape_alone, "a = x.numpy()\nreturn a.shape, a", CALL, UNKNOWN, "Line 6 reads more of the array than its shape."),
     (always_callable, "return x()", CALL, UNKNOWN, "This does not ask whether a method can be called."),
     # Functions of what a mask selects.
     (plain_iterable, "for k in tenumerate(x):\n    pass", CALL, UNKNOWN, "This does more than show how far a loop is."),
