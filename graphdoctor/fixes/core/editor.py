@@ -327,6 +327,9 @@ class Editor(Lookup):
             if isinstance(outer, (cst.FunctionDef, cst.Lambda)):
                 in_function = True
                 if self.has_own_torch(outer):
+                    line = torch_name.import_in(outer)
+                    if line is not None and near is not None and self.location(line) < self.location(near):
+                        return ()
                     raise Refuse("the name torch is bound to something local in this function")
             elif torch_name.is_clause(outer) and not (in_function and isinstance(outer, cst.ClassDef)):
                 raise Refuse("the name torch is bound to something local in this function")

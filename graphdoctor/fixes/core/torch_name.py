@@ -30,7 +30,18 @@ def at_module_level(module: Written) -> Binding:
 
 def import_of(tree: cst.Module) -> cst.CSTNode | None:
     """The first statement at module level that imports torch whenever the file is imported."""
-    for line in tree.body:
+    return _first_import(tree.body)
+
+
+def import_in(function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode | None:
+    """The statement of ``function`` from which on ``torch`` is the real module, where the function binds it."""
+    if isinstance(function, cst.Lambda) or False in set(_bindings(function.body.body)):
+        return None
+    return _first_import(function.body.body) if not _has_parameter(function) else None
+
+
+def _first_import(body: Sequence[cst.CSTNode]) -> cst.CSTNode | None:
+    for line in body:
         first = line.body.body[0] if isinstance(line, cst.Try) and line.body.body else line
         if isinstance(first, cst.SimpleStatementLine) and True in set(_bindings(first.body)):
             return first
@@ -39,13 +50,15 @@ def import_of(tree: cst.Module) -> cst.CSTNode | None:
 
 def is_local(function: cst.FunctionDef | cst.Lambda) -> bool:
     """True when ``torch`` is a parameter or a local name of ``function``."""
+    if _has_parameter(function) or isinstance(function, cst.Lambda):
+        return _has_parameter(function)
+    return bool(set(_bindings(function.body.body)))
+
+
+def _has_parameter(function: cst.FunctionDef | cst.Lambda) -> bool:
     params = function.params
     every = [*params.params, *params.kwonly_params, *params.posonly_params, params.star_arg, params.star_kwarg]
-    if any(isinstance(p, cst.Param) and p.name.value == "torch" for p in every):
-        return True
-    if isinstance(function, cst.Lambda):
-        return False
-    return bool(set(_bindings(function.body.body)))
+    return any(isinstance(p, cst.Param) and p.name.value == "torch" for p in every)
 
 
 def is_clause(node: cst.CSTNode) -> bool:

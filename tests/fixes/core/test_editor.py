@@ -175,11 +175,21 @@ def test_import_goes_behind_a_last_line_without_end() -> None:
             "local in this function",
         ),
         ("import torch\ndef f(x):\n    class A:\n        torch = 1\n        print(x)\n", "local in this function"),
+        ("def f(x):\n    print(x)\n    import torch\n", "local in this function"),
+        ("def f(x):\n    import torch\n    print(x)\n    torch = 1\n", "local in this function"),
+        ("def f(x):\n    if x:\n        import torch\n    print(x)\n", "local in this function"),
     ],
 )
 def test_shadowed_torch_is_refused(text: str, reason: str) -> None:
     with pytest.raises(Refuse, match=reason):
         guarded(text)
+
+
+def test_an_import_in_the_function_is_enough() -> None:
+    text = "def f(x):\n    if x:\n        return\n\n    import torch\n    print(x)\n"
+    assert guarded(text).count("import torch") == 1
+    inner = "def f(x):\n    import torch\n    def g(y):\n        print(x)\n"
+    assert guarded(inner).count("import torch") == 1
 
 
 def test_nested_function_names_do_not_shadow() -> None:
