@@ -35,6 +35,7 @@ from graphdoctor.static.interp import arguments, calls, definitions, imports, ob
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.syntax.walk import walk
@@ -236,7 +237,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
     for info in reversed(classes):
         if id(info) not in held:
             instances[id(info)] = made = default_module(interpreter, info)
-            held |= {id(part.info) for part in _held(made) if part is not made}
+            held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
     for info in sorted(classes, key=lambda one: id(one) in held):
         again = (info.name in public and _may_get_other_kinds(interpreter, info)) or _got_unknowns_only(
@@ -383,24 +384,3 @@ def _is_region_class(info: ClassInfo) -> bool:
 
 
 _NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
-
-
-def _held(instance: Instance) -> list[Instance]:
-    """The objects that ``instance`` holds, and those in them, which may hold ``instance`` again."""
-    from graphdoctor.static.domain.value_functions import walk
-    from graphdoctor.static.domain.values import TorchModule
-
-    found: list[Instance] = []
-    seen: set[int] = set()
-    stack: list[Value] = list(instance.attrs.values())
-    while stack:
-        value = stack.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, Instance):
-            found.append(value)
-        elif isinstance(value, TorchModule) and value.children is not None:
-            stack.append(value.children)
-        stack += [part for part in walk(value, 1) if part is not value]
-    return found

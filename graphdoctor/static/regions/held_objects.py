@@ -1,0 +1,24 @@
+"""What an object holds in its attributes, at any depth."""
+
+from __future__ import annotations
+
+from graphdoctor.static.domain.value_functions import walk
+from graphdoctor.static.domain.values import Instance, TorchModule, Value
+
+
+def held_objects(instance: Instance) -> list[Instance]:
+    """The objects that ``instance`` holds, and those in them, which may hold ``instance`` again."""
+    found: list[Instance] = []
+    seen: set[int] = set()
+    stack: list[Value] = list(instance.attrs.values())
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Instance):
+            found.append(value)
+        elif isinstance(value, TorchModule) and value.children is not None:
+            stack.append(value.children)
+        stack += [part for part in walk(value, 1) if part is not value]
+    return found
