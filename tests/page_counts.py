@@ -202,12 +202,14 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
     top = text(_all(r'<div class="verdict">(.*?)<ul class="numbers"', page)[0])
     yield "headline", summary["headline"] in top, True
     yield "files", f"{plural(summary['files'], 'file')}" in top, True
-    for fixes, graphs, breaks in _all(r"(\d+) fix(?:es)? applied to a copy\D*(\d+) graphs?, (\d+) graph breaks?", top):
+    for fixes, graphs, breaks in _all(
+        r"(\d+) fix(?:es)?(?: in \d+ changes?)? applied to a copy\D*(\d+) graphs?, (\d+) graph breaks?", top
+    ):
         after = data["verification"]
         expected = (len(after["fixes"]), after["graphs"], after["breaks"])
         yield "proof", (int(fixes), int(graphs), int(breaks)), expected
     gaps = text(_section(page, "unchecked"))
-    for status, words in (("not-reached", "(?:is|are) on lines"), ("static-only", "(?:is|are) predicted only")):
+    for status, words in (("not-reached", "(?:is|are) on lines"), ("static-only", "(?:is|are) predicted, not")):
         number = sum(finding["status"] == status for finding in findings) if data["dynamic"] else 0
         yield status, sum(map(int, _all(rf"([\d,]+) findings? {words}", gaps))), number
     heads = Counter(_all(r'<dt>Same cause</dt><dd><a href="#(.*?)"', page))

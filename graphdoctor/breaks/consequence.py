@@ -28,6 +28,11 @@ def behind(message: str, line: int) -> str:
     return head if found else f"{message} ({then})"
 
 
+def unmeasured(message: str) -> str:
+    """``message`` of a prediction where no run compiled anything: nothing was split, and nothing ran uncompiled."""
+    return _END.sub(": would break the graph", message)
+
+
 def reason_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     """``findings`` of which only the first of a function says why nothing of it is compiled."""
     explained: set[tuple[str, str]] = set()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import behind
+from graphdoctor.breaks.consequence import behind, unmeasured
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.sites import sites
@@ -202,6 +202,7 @@ class _Traced:
         self.verdicts = [run.fullgraph for run in runs]
         self.all_ok = all(run.outcome == "ok" for run in runs)
         self.all_compiled = all(run.graphs > 0 for run in runs)
+        self.none_compiled = not any(run.graphs > 0 for run in runs)
         self.executed = [run.executed for run in runs]
         self.places = [s.first for s in found]
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
@@ -212,6 +213,12 @@ class _Traced:
 
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
+        judged = self._judged(finding)
+        if judged.status == "confirmed" or not self.none_compiled:
+            return judged
+        return replace(judged, message=unmeasured(judged.message))
+
+    def _judged(self, finding: Finding) -> Finding:
         place = finding.location
         lines = {(place.path, line) for line in range(place.line, place.end_line + 1)}
         if is_about_recompiles(finding) and lines & self.recompiled:
@@ -228,7 +235,7 @@ class _Traced:
         if not any(ran):
             return replace(self._behind(finding), status="not-reached")
         if finding.rule in self.fullgraph:
-            if any(v.path == place.path and v.line and _contains(place, v.line, None) for v in self.verdicts):
+            if self._fails_at(place):
                 return replace(finding, status="confirmed", confidence="certain")
             if not all(v.passes for v in self.verdicts):
                 # Compiling ended before, or was not tried.
@@ -242,7 +249,14 @@ class _Traced:
         place = finding.location
         before = [b.line for b in self.ended if b.path == place.path and b.function == finding.function]
         first = min(before, default=place.line)
-        return replace(finding, message=behind(finding.message, first)) if first < place.line else finding
+        if first >= place.line or self._fails_at(place):
+            # With fullgraph=True compiling gets as far as the line where it fails.
+            return finding
+        return replace(finding, message=behind(finding.message, first))
+
+    def _fails_at(self, place: Location) -> bool:
+        """Whether fullgraph=True fails at ``place``."""
+        return any(v.path == place.path and v.line and _contains(place, v.line, None) for v in self.verdicts)
 
     def _is_doubtful(self, finding: Finding) -> bool:
         """Never traced, or next to a break whose column is not known."""

@@ -12,7 +12,7 @@ from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.failure import Failure, failure
-from graphdoctor.report.proof import mends
+from graphdoctor.report.proof import idle, mends
 from graphdoctor.report.wording import (
     advice,
     named,
@@ -22,7 +22,11 @@ from graphdoctor.report.wording import (
     recompile_place,
     recompiles,
     remedy,
+    whose,
 )
+
+#: What a run has shown.
+_SEEN = frozenset({"confirmed", "dynamic-only"})
 
 
 @dataclass(frozen=True)
@@ -39,22 +43,25 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
     Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that have
-    the cause of another, or that the fixes of the report mend: one command applies them. Of a scan without a run with
-    more actions than ``limit``, those of one rule are one.
+    the cause of another, or that the fixes of the report mend: one command applies them. No fix that was tried and
+    removes no graph break is offered: a finding that a run saw has what its rule suggests, any other is left out. Of a
+    scan without a run with more actions than ``limit``, those of one rule are one.
     """
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
     mended = mends(diagnosis)
+    vain = idle(diagnosis)
     failed = failure(diagnosis)
     left = [
         (finding, shared[number] - 1)
         for number, finding in enumerate(diagnosis.findings)
         if _counts(finding) and heads[number] == number and finding.fingerprint not in mended
+        if finding.status in _SEEN or finding.fingerprint not in vain
     ]
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
     ran = diagnosis.dynamic is not None
-    actions = [_repair(finding, others, ran) for finding, others in left]
+    actions = [_repair(finding, others, ran, finding.fingerprint in vain) for finding, others in left]
     places = {action.place for action in actions}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
     found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
@@ -92,14 +99,17 @@ def _of_rule(same: Sequence[Finding]) -> Action:
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
-def _repair(finding: Finding, others: int, ran: bool) -> Action:
-    """``others`` counts the findings that have the same cause; ``ran`` says whether there was a run."""
+def _repair(finding: Finding, others: int, ran: bool, in_vain: bool) -> Action:
+    """``others`` counts the findings that have the same cause; ``ran`` says whether there was a run.
+
+    ``in_vain``: the fix of the finding was tried, and improves nothing.
+    """
     subject = named(finding)
-    what = advice(finding)
+    what = finding.suggestion if in_vain else advice(finding)
     title = f"{subject}: {what}" if subject and what else what or finding.message
     effect = _effect(finding, ran)
     if finding.owner != "own":
-        title = f"for the authors of the library: {title}"
+        title = f"for {whose(finding)}: {title}"
         # What lies in a file of the library says so itself, and which line calls it.
         inside, _, _ = finding.message.partition(": ")
         calls = "the code is a library's, and this line of yours calls it"
@@ -110,8 +120,8 @@ def _repair(finding: Finding, others: int, ran: bool) -> Action:
 
 
 def _effect(finding: Finding, ran: bool) -> str:
-    if finding.status not in ("confirmed", "dynamic-only"):
-        return "effect unknown: the run did not compile this line" if ran else "effect unknown: only a run shows it"
+    if finding.status not in _SEEN:
+        return "effect unknown: not checked by a run" if ran else "effect unknown: only a run shows it"
     if is_about_recompiles(finding):
         return "saves recompiles"
     if not finding.events:

@@ -64,7 +64,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     }
     equal = result.numerics.equal if result.numerics else None
     after["outputs"] = {True: "equal", False: "differ", None: "not compared"}[equal]
-    fixes = f"{plural(len(result.fixes), 'fix', 'fixes')} applied to a copy"
+    fixes = f"{wording.fixes(result.fixes, diagnosis.findings)} applied to a copy"
     counts = f"{plural(result.graphs, 'graph')}, {plural(result.breaks, 'graph break')}"
     counts += f", fullgraph=True {after['fullgraph=True']}"
     if not helps(diagnosis):
@@ -132,6 +132,12 @@ def mends(diagnosis: Diagnosis) -> frozenset[str]:
         return frozenset()
     good = {f.fingerprint for f in diagnosis.findings if f.fix is not None and f.fix.grade != "none"}
     return frozenset(good.intersection(result.fixes))
+
+
+def idle(diagnosis: Diagnosis) -> frozenset[str]:
+    """The fingerprints of the findings whose fixes were tried and improve nothing."""
+    result = diagnosis.verification
+    return frozenset(result.fixes) if result is not None and not helps(diagnosis) else frozenset()
 
 
 def command(diagnosis: Diagnosis) -> str:

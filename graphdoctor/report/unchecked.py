@@ -10,10 +10,6 @@ from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.wording import OUTCOMES, plural, run_title
 
-#: Why a run does not judge a finding that the source shows.
-_WHY_UNTRACED = "no run of this scan could show whether"
-
-
 #: What a run measures that came to its end.
 _NOTHING = "graph breaks, fullgraph=True, recompiles and outputs"
 
@@ -94,8 +90,7 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
     if missed:
         yield f"{plural(missed, 'finding')} {'is' if missed == 1 else 'are'} on lines that the run did not reach."
     if untraced:
-        are, it = ("is", "it happens") if untraced == 1 else ("are", "they happen")
-        yield f"{plural(untraced, 'finding')} {are} predicted only: {_WHY_UNTRACED} {it}."
+        yield f"{plural(untraced, 'finding')} {'is' if untraced == 1 else 'are'} predicted, not checked by a run."
 
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
@@ -38,7 +38,7 @@ STATUS_LABELS = {
 }
 #: What reports call the severities; the JSON, options and settings say "info".
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
-OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch itself"}
+OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch, a library"}
 LABELS: dict[Label, str] = {
     "safe": "safe",
     "verified": "verified",
@@ -52,6 +52,7 @@ GRADES = {
     "none": "does not make the code compile",
     "not-verified": "not verified",
 }
+_SETTING = "torch._dynamo.config."
 _SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
 
 
@@ -108,6 +109,16 @@ def advice(finding: Finding) -> str:
     return finding.suggestion
 
 
+def whose(finding: Finding, authors: str = "the authors of the library") -> str:
+    """Who can do what the rule suggests: the user, or the authors of the library that the finding lies in.
+
+    A setting of torch holds for the whole process, so the user can make it too.
+    """
+    if finding.owner == "own":
+        return ""
+    return authors + (", or you" if _SETTING in finding.suggestion else "")
+
+
 def _lowered(sentence: str) -> str:
     """``sentence`` as a clause: a first word that is a name keeps its capital."""
     return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() or sentence[1:2] == " " else sentence
@@ -116,10 +127,10 @@ def _lowered(sentence: str) -> str:
 def not_judged(finding: Finding, ran: bool) -> str:
     """Why no run shows whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
     if finding.status == "not-reached":
-        return " (did not run)"
+        return " (the line did not run)"
     # Usage and recompiles are not what a run judges by breaks.
     untraced = ran and finding.status == "static-only" and bool(finding.gb_ids)
-    return " (not compiled in the run)" if untraced else ""
+    return " (not checked by a run)" if untraced else ""
 
 
 def fix_kind(fix: Fix) -> str:
@@ -268,7 +279,14 @@ def break_title(entry: Break) -> str:
     return " ".join(part for part in (entry.gb_id, entry.gb_type) if part) or entry.reason
 
 
-def verification(result: Verification, short: bool = False) -> str:
+def fixes(marks: Collection[str], findings: Iterable[Finding]) -> str:
+    """``2 fixes``, or where findings share what is changed, ``2 fixes in 1 change``; ``marks`` are fingerprints."""
+    changes = {f.fix.edits for f in findings if f.fix is not None and f.fix.edits and f.fingerprint in marks}
+    counted = plural(len(marks), "fix", "fixes")
+    return f"{counted} in {plural(len(changes), 'change')}" if 0 < len(changes) < len(marks) else counted
+
+
+def verification(result: Verification, findings: Iterable[Finding], short: bool = False) -> str:
     """``with 5 fixes applied to a copy: 1 graph, 0 graph breaks, fullgraph=True passes, outputs ...: equal``.
 
     ``short``: how near the outputs are is left out where they are equal.
@@ -280,7 +298,7 @@ def verification(result: Verification, short: bool = False) -> str:
         return f"with the change: {counts}, outputs against the original's eager ones: {numerics(result.numerics)}"
     if not result.fixes:
         return f"no fix is left, all were dropped; the code as it is: {counts}"
-    lead = f"with {plural(len(result.fixes), 'fix', 'fixes')} applied to a copy: {counts}, "
+    lead = f"with {fixes(result.fixes, findings)} applied to a copy: {counts}, "
     if short and result.numerics is not None and result.numerics.equal:
         return f"{lead}outputs equal to the original's"
     return f"{lead}outputs against the original's eager ones: {numerics(result.numerics)}"
@@ -293,7 +311,7 @@ def verification_detail(result: Verification) -> str:
 
 def offered(findings: Iterable[Finding]) -> str:
     """``4 automatic fixes (1 only with --unsafe-fixes)``; empty where none is offered."""
-    fixes = [finding for finding in findings if is_offered(finding)]
-    unsafe = sum(not may_be_written(finding, unsafe=False) for finding in fixes)
+    automatic = [finding for finding in findings if is_offered(finding)]
+    unsafe = sum(not may_be_written(finding, unsafe=False) for finding in automatic)
     only = f" ({unsafe} only with --unsafe-fixes)" if unsafe else ""
-    return f"{plural(len(fixes), 'automatic fix', 'automatic fixes')}{only}" if fixes else ""
+    return f"{plural(len(automatic), 'automatic fix', 'automatic fixes')}{only}" if automatic else ""

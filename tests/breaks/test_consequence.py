@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.breaks.consequence import behind, consequence, reason_once
+from graphdoctor.breaks.consequence import behind, consequence, reason_once, unmeasured
 from graphdoctor.model.findings import Finding, Location
 
 
@@ -14,6 +14,7 @@ from graphdoctor.model.findings import Finding, Location
 def test_behind_a_break_the_consequence_is_a_condition(whole: str) -> None:
     predicted = f"`print(x)` in compiled code: {consequence(whole)}"
     assert behind(predicted, 7) == "`print(x)` in compiled code: a graph break once compiling gets past line 7"
+    assert unmeasured(predicted) == "`print(x)` in compiled code: would break the graph"
 
 
 def test_without_a_consequence_the_condition_is_added() -> None:

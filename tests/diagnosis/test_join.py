@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphdoctor.breaks.consequence import consequence
 from graphdoctor.diagnosis.join import RuleText, join
 from graphdoctor.model.runs import FullGraph, Recompile
 
@@ -119,6 +120,17 @@ def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     assert [f.status for f in joined] == ["static-only", "dynamic-only"]
     # What was predicted behind the break is a condition now.
     assert joined[0].message.endswith("(once compiling gets past line 3)")
+    # With fullgraph=True compiling got that far.
+    failed = replace(build.run(loop), fullgraph=FullGraph(False, "why", "m.py", joined[0].location.line))
+    assert join([build.finding()], [failed], RULES)[0].message == build.finding().message
+
+
+def test_where_nothing_was_compiled_nothing_was_split(build: Any) -> None:
+    finding = replace(build.finding(), message=f"print(): {consequence('')}")
+    messages = [
+        join([finding], [run], RULES)[0].message for run in (build.run(outcome="raised", graphs=0), build.run())
+    ]
+    assert messages == ["print(): would break the graph", finding.message]
     elsewhere = build.brk(3, 1, "GB7000", whole_frame=True, function="Other.call")
     joined = join([build.finding()], [build.run(elsewhere)], RULES)
     assert [f.status for f in joined] == ["refuted", "dynamic-only"]

@@ -16,6 +16,17 @@ def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
     assert [action.place for action in first_actions(rich)] == places[1:]
 
 
+def test_fixes_that_were_tried_and_remove_nothing_are_not_offered(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    printed, branch = rich.findings[:2]
+    vain = replace(rich.verification, breaks=9, fullgraph_passes=False, grade="none")
+    vain = replace(vain, fixes=(printed.fingerprint, branch.fingerprint))
+    left = first_actions(replace(rich, findings=(printed, replace(branch, status="static-only")), verification=vain))
+    assert [(action.place, action.title) for action in left[:-1]] == [
+        ("model.py:18", "Print only when the code is not being compiled.")
+    ]
+
+
 def test_effects_are_counted(rich: Diagnosis) -> None:
     printed, branch, library, recompile = first_actions(replace(rich, verification=None))
     assert branch.effect == "removes a graph break and lets Net.forward be compiled"

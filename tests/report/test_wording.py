@@ -66,7 +66,7 @@ def test_what_is_offered_is_counted(rich: Diagnosis) -> None:
 def test_without_any_fix_the_numbers_are_those_of_the_code_as_it_is() -> None:
     dropped = Verification((), 4, 3, False, Numerics(True, 0.0, ""), "none", "No fix is offered: 1 fix was tried.")
     dropped = replace(dropped, dropped=(Dropped("f", "it is wrong"),))
-    assert wording.verification(dropped) == (
+    assert wording.verification(dropped, ()) == (
         "no fix is left, all were dropped; the code as it is: 4 graphs, 3 graph breaks, fullgraph=True fails"
     )
     assert wording.verification_detail(dropped) == "No fix is offered: 1 fix was tried."

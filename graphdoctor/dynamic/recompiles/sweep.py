@@ -145,7 +145,7 @@ def together(target: Target, mode: Mode) -> Plan | None:
         grad = False if mode == "eval" else None
         return [replace(_resized(target, mode, wanted), grad=grad) for wanted in sizes]
 
-    varied = [f"{axis} {', '.join(str(start + more) for more in range(3))}" for axis, start in starts.items()]
+    varied = [f"{axis} {', '.join(str(start + more) for more in (0, 0, 1, 2))}" for axis, start in starts.items()]
     sizes = tuple(next(iter(starts.values())) + more for more in (0, 0, 1, 2))
     return Plan(" and ".join(varied), lambda: steps((0, 0, 1, 2)), sizes, automatic=True)
 
@@ -185,9 +185,8 @@ def automatic(target: Target, mode: Mode) -> list[Plan]:
         n = leaves[name].shape[dimension]
         wanted = [n, n + 1, n + 2, 1] if axis == "batch" else [n, n + 1, n + 2]
         sizes, steps, detail = _resizing(target, mode, groups, [n, *dict.fromkeys(wanted)])
-        distinct = list(dict.fromkeys(sizes))
-        if len(distinct) >= 3:
-            found.append(Plan(f"{axis} {', '.join(map(str, distinct))}", steps, sizes, detail, automatic=True))
+        if len(set(sizes)) >= 3:
+            found.append(Plan(f"{axis} {', '.join(map(str, sizes))}", steps, sizes, detail, automatic=True))
     return found
 
 

@@ -205,7 +205,9 @@ def _details(
     applied = {f.fingerprint for f in trial.applied}
     unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
     after, earlier = len(trial.breaks), len(break_places(before))
-    fixes = _plural(len(trial.applied), "fix", "fixes") + (f" ({unsafe} of them unsafe)" if unsafe else "")
+    changes = len({f.fix.edits for f in trial.applied if f.fix is not None})
+    shared = f" in {_plural(changes, 'change')}" if changes < len(trial.applied) else ""
+    fixes = _plural(len(trial.applied), "fix", "fixes") + shared + (f" ({unsafe} of them unsafe)" if unsafe else "")
     if trial.applied:
         yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
     else:

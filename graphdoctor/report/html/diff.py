@@ -25,6 +25,14 @@ class Piece:
     changed: bool
     rows: tuple[Row, ...]
 
+    @property
+    def sides(self) -> tuple[tuple[Row, ...], ...]:
+        """What is removed and what takes its place, of which one may be empty; all rows where nothing is changed."""
+        if not self.changed:
+            return (self.rows,)
+        kinds = ("remove", "add")
+        return tuple(tuple(row for row in self.rows if row.kind == kind) for kind in kinds)
+
 
 def pieces(diff: str) -> tuple[Piece, ...]:
     """``diff`` from its first to its last line; one of several files, too."""

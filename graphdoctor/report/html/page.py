@@ -242,8 +242,8 @@ def _parts(same: Sequence[DynamicRun]) -> list[str]:
 
 
 def _number(drawn: Strip, finding: Finding | None) -> str:
-    """The number of the break in the picture that ``finding`` is about; a dot where there is none."""
-    return next((str(cut.number) for cut in drawn.cuts if finding is not None and cut.finding is finding), "•")
+    """The number of the break in the picture that ``finding`` is about; empty where there is none."""
+    return next((str(cut.number) for cut in drawn.cuts if finding is not None and cut.finding is finding), "")
 
 
 def _tone(diagnosis: Diagnosis) -> Tone:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from graphdoctor.model.findings import Finding
 from graphdoctor.model.runs import DynamicRun, Verification
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line
@@ -45,11 +46,11 @@ def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:
     return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Suggested fix"), rows))
 
 
-def verification(result: Verification | None) -> str:
+def verification(result: Verification | None, findings: Iterable[Finding]) -> str:
     """What became of the fixes; nothing where none was tried."""
     if result is None:
         return ""
-    lines = [escape(wording.verification(result)), escape(wording.verification_detail(result))]
+    lines = [escape(wording.verification(result, findings)), escape(wording.verification_detail(result))]
     return titled("Verification", "  \n".join(line for line in lines if line))
 
 

@@ -76,7 +76,7 @@ class Findings:
             text = fix.reason if self._is_new(finding, fix.reason) else f"as for {finding.rule} above"
             yield from self._remark(f"{label(fix)} fix", text, gutter)
         elif self._is_new(finding, finding.suggestion):
-            whose = "help" if finding.owner == "own" else "help for its authors"
+            whose = f"help for {for_whom}" if (for_whom := wording.whose(finding, "its authors")) else "help"
             yield from self._remark(whose, finding.suggestion, gutter)
         if fix is None or not self._look.verbose:
             return

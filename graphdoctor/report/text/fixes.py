@@ -42,7 +42,7 @@ def render(diagnosis: Diagnosis) -> str:
     blocks = ["\n".join([title, *_lines(group)]) for title, group in groups.items() if group]
     if shown.verification is not None:
         result = shown.verification
-        proof = [wording.verification(result), wording.verification_detail(result)]
+        proof = [wording.verification(result, shown.findings), wording.verification_detail(result)]
         blocks.append("\n".join(["Verification:", *(line for text in proof for line in _wrapped(text, 2))]))
     troubled = [one_line(f"{p.title}: {p.path + ': ' if p.path else ''}{p.text}") for p in problems(shown)]
     if troubled:

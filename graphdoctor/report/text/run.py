@@ -149,7 +149,9 @@ def _verification(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
     shown = proof(diagnosis) if good else None
     verified = shown is not None and not shown.caution
     title = "Verified" if verified else "Tried" if good else "Tried, without effect" if result.fixes else "Verification"
-    first, *rest = item(f"{title}: {wording.verification(result, short=not look.verbose)}", 0, look.width)
+    first, *rest = item(
+        f"{title}: {wording.verification(result, diagnosis.findings, short=not look.verbose)}", 0, look.width
+    )
     yield first.replace(title, paint(title, "bold", *(["green"] if good else [])), 1)
     yield from rest
     if look.verbose or result.grade != "general" or not result.fixes:

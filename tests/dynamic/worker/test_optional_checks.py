@@ -36,7 +36,7 @@ def fixed(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("function", "varied", "eager"),
-    [(long, ["batch 4, 5, 6"], [4]), (fixed, ["the same inputs, 4 calls"], [4, 4, 4, 5, 6, 1])],
+    [(long, ["batch 4, 4, 5, 6"], [4]), (fixed, ["the same inputs, 4 calls"], [4, 4, 4, 5, 6, 1])],
 )
 def test_sizes_that_eager_takes_are_compiled_at_once(
     function: Callable[[torch.Tensor], torch.Tensor], varied: list[str], eager: list[int]

@@ -11,7 +11,7 @@ from typing import Literal
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
 from graphdoctor.report.proof import helps
-from graphdoctor.report.wording import alike, named, place, plural, run_title, share
+from graphdoctor.report.wording import alike, fixes, named, place, plural, run_title, share
 
 #: Widths of the drawing, for wide and for narrow screens, in CSS pixels.
 WIDTHS = (1000, 340)
@@ -91,7 +91,7 @@ def strip(diagnosis: Diagnosis, most: int = 12) -> Strip | None:
     lanes = [_lane(same, numbers) for same in alike(ran, _drawn)]
     after = diagnosis.verification
     if after is not None and helps(diagnosis):
-        lanes.append(_fixed(len(after.fixes), after.graphs, after.breaks, after.fullgraph_passes))
+        lanes.append(_fixed(fixes(after.fixes, diagnosis.findings), after.graphs, after.breaks, after.fullgraph_passes))
     cuts = tuple(_cut(number, entry, diagnosis.findings) for number, entry in enumerate(sites[:most], 1))
     beside = any(one.break_at is None and other.break_at is None for run in ran for one, other in pairwise(run.pieces))
     ordered = all(run.pieces or not run.graphs or not run.breaks for run in ran)
@@ -174,10 +174,10 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
             yield ("graph", str(graph), piece.operators or 0)
 
 
-def _fixed(fixes: int, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
+def _fixed(applied: str, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
     passes = {True: ", fullgraph=True passes", False: ", fullgraph=True fails", None: ""}[fullgraph]
     counts = f"{plural(graphs, 'graph')}, {plural(breaks, 'graph break')}{passes}"
-    title = f"With {plural(fixes, 'fix', 'fixes')} applied to a copy: {counts}"
+    title = f"With {applied} applied to a copy: {counts}"
     items: list[_Item] = [("graph", str(number), 0) for number in range(1, min(graphs, _MOST) + 1)]
     if not graphs:
         items = [("eager", "nothing is compiled: all of it runs in eager", 0)]
