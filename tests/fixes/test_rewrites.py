@@ -170,6 +170,9 @@ REWRITTEN = {
                   "    if False:\n"),
     "bool": (HEAD + F + "    positive = bool((x > 0).any())\n    if positive:\n        x = x * 2\n    return x + 1\n",
              "    positive = (x > 0).any()\n    x = torch.where(positive, x * 2, x)\n"),
+    "bools_added": (HEAD + F + "    a = bool((x > 0).any())\n    b = (x.max().item() > -9) + (x.min().item() < 9)\n"
+                    "    return x * (a + b) - (a - -bool((x < 0).any()))\n",
+                    "    return x * (a.long() + b) - (a.long() - -(x < 0).any().long())\n"),
     "reduced_by_numpy": ("import numpy as np\n" + HEAD + F + "    return x - np.mean(x.numpy()).item()\n",
                          "return x - x.mean().detach()"),
     "shape_alone": (HEAD + F + "    a = x.numpy().astype(object)\n    return x * a.shape[0]\n", "    a = x\n"),

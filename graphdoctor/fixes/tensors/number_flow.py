@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Conditions, negate
+from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
@@ -78,7 +78,7 @@ class Flow:
             return
         user = self.editor.parent(node)
         if isinstance(user, cst.BinaryOperation):
-            self._operand(user, node, text)
+            self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
             self._unary(user, text, kind)
         elif isinstance(user, cst.AugAssign) and user.value is node and is_tensor_like(user.target, self.editor):
@@ -208,13 +208,15 @@ class Flow:
             self.branch(branch)
         return branch is not None
 
-    def _operand(self, user: cst.BinaryOperation, node: cst.BaseExpression, text: str) -> None:
+    def _operand(self, user: cst.BinaryOperation, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         other = user.right if user.left is node else user.left
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
         if is_tensor_like(other, self.editor):
             self._replace(node, text)
             return
+        if kind == "bool" and not isinstance(user.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
+            text = _counted(text)
         left, right = (text, self.editor.code(other)) if user.left is node else (self.editor.code(other), text)
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
@@ -224,7 +226,8 @@ class Flow:
         if isinstance(user.operator, cst.Not):
             self.follow(user, negate(text) if kind == "bool" else f"({text} == 0)", "bool")
         else:
-            self.follow(user, self.editor.module.tree.code_for_node(user.operator) + text)
+            number = _counted(text) if kind == "bool" else text
+            self.follow(user, self.editor.module.tree.code_for_node(user.operator) + number)
 
     def _comparison(self, user: cst.Comparison, node: cst.BaseExpression, text: str) -> None:
         """``ok = t.item() > 3``: the bool that Python had is a tensor of bools."""
@@ -328,7 +331,14 @@ class Flow:
 
     def _replace(self, node: cst.BaseExpression, text: str) -> None:
         if text != self.editor.code(node):
+            if node.lpar and cst.parse_expression(text).lpar:
+                text = text[1:-1]  # The parentheses of the source stay.
             self.edits.append(self.editor.narrowed(node, text))
+
+
+def _counted(text: str) -> str:
+    """A tensor of bools as the number that Python counts with: two of them added are a bool in torch."""
+    return f"{tight(text)}.long()"
 
 
 def _is_constant_index(node: cst.Subscript) -> bool:
