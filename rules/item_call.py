@@ -5,7 +5,7 @@ What: A call of `Tensor.item()` in compiled code.
 Why: The graph ends here, because by default Dynamo does not record numbers that depend on data; on a GPU the
 call also waits for the device. With `torch.compile(fullgraph=True)` (torch 2.10 or later) or
 `torch._dynamo.config.capture_scalar_outputs = True` the number is kept as a symbol, and the same call is no
-break until something asks for its value.
+break until something reads its value.
 
 Fix: Leave the value a 0-d tensor: `x * t.max()` needs no `.item()`. Convert in the code that calls the model.
 If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_outputs = True`.

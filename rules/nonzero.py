@@ -5,7 +5,7 @@ arrays.
 
 Why: The shape of the result depends on the data. By default Dynamo ends the graph here; `fullgraph=True`
 (torch 2.10 or later) and `torch._dynamo.config.capture_dynamic_output_shape_ops = True` keep the size as a
-symbol, as long as nothing asks for it.
+symbol, as long as nothing reads it.
 
 Fix: Work with the mask: `torch.where(mask, a, b)`, `masked_fill`, sums weighted by the mask.
 `torch.nonzero_static(x, size=n)` has a fixed shape. For mixtures of experts loop over all experts.

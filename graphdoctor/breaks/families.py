@@ -26,7 +26,7 @@ FAMILIES = (
     Family(
         r"torch\._dynamo\.(graph_break|skip_frame|step_unsupported)|torch\.compiler\.disable|ComptimeContext|"
         r"leaf function",
-        "The code asks for a graph break here.",
+        "The code has a deliberate graph break here.",
         "A graph break is what this call or decorator is for.",
         "Remove the call or the decorator that asks for it, or call the function outside the compiled code.",
     ),

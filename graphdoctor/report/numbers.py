@@ -55,10 +55,10 @@ def _fullgraph(runs: list[DynamicRun]) -> Number | None:
     if not verdicts:
         return None
     passes = all(verdicts)
-    modes = dict.fromkeys(run.mode for run in runs)
+    modes = {run.mode: run.fullgraph.passes for run in runs}
     detail = f"in {verdicts.count(passes)} of {plural(len(verdicts), 'run')}"
-    if verdicts.count(passes) == len(runs) == len(modes) and "unknown" not in modes:
-        detail = f"in {' and '.join(modes)}"
+    if len(verdicts) == len(runs) == len(modes) and "unknown" not in modes:
+        detail = f"in {' and '.join(mode for mode, verdict in modes.items() if verdict is passes)}"
     return Number("fullgraph=True", "passes" if passes else "fails", detail, "good" if passes else "bad")
 
 
