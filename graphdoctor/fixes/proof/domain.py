@@ -22,9 +22,10 @@ _FLOATING = frozenset({"float", "complex"})
 _COMPLEX = re.compile("complex|cfloat|cdouble")
 #: Layers that take no other inputs than floating ones: others raise, and results are floating.
 _WITH_WEIGHTS = layers("""
-    BatchNorm1d BatchNorm2d BatchNorm3d Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
-    GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm Linear
+    Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d GroupNorm LayerNorm Linear
 """)
+#: These too, but for a batch of no rows: of any dtype it is given back as it is, or multiplied by the weights.
+_BUT_FOR_NO_ROWS = layers("BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d")
 #: Layers whose result has the dtype of what they are given.
 _KEEP_DTYPE = layers("Dropout Dropout1d Dropout2d Dropout3d ELU Flatten GELU Identity LeakyReLU ReLU SiLU Sigmoid Tanh")
 #: Functions that make floating tensors where no dtype is named.
@@ -96,7 +97,7 @@ def _source(node: cst.BaseExpression, editor: Editor) -> str:
         return known.base
     if isinstance(node, cst.Call) and node.args and isinstance(node.args[0].value, cst.Name):
         callee = editor.value(node.func)
-        is_layer = isinstance(callee, TorchModule) and callee.qualname in _WITH_WEIGHTS | _KEEP_DTYPE
+        is_layer = isinstance(callee, TorchModule) and callee.qualname in _WITH_WEIGHTS | _BUT_FOR_NO_ROWS | _KEEP_DTYPE
         return node.args[0].value.value if is_layer else ""
     return ""
 
@@ -172,6 +173,8 @@ def _through(layer: TorchModule, kinds: frozenset[str], editor: Editor) -> froze
         return _ALL
     if layer.qualname in _WITH_WEIGHTS:
         return _floating(editor)
+    if layer.qualname in _BUT_FOR_NO_ROWS:
+        return kinds | _floating(editor)
     if layer.qualname in _KEEP_DTYPE:
         return kinds
     children = layer.children

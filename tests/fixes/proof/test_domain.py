@@ -20,6 +20,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4, affine=False)
         self.net = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
 
     def forward(self, x: torch.Tensor, y: torch.Tensor, flag: bool):
@@ -29,6 +30,10 @@ KNOWN = {
     "the result of a layer": ("x = self.linear(y)", {"float"}),
     "the result of layers": ("x = self.net(y)", {"float"}),
     "the input of a layer": ("z = self.linear(x)", {"float"}),
+    # Of no rows, it gives back what it is given: a bool, too.
+    "normed": ("x = self.norm(y)", ALL),
+    "normed behind a layer": ("y = self.linear(y)\nx = self.norm(y)", {"float"}),
+    "the input of a norm": ("z = self.norm(x)", ALL),
     "with a residual": ("x = self.linear(y) + y", {"float", "complex"}),
     "no bool is subtracted from": ("z = x - 1", ALL - {"bool"}),
     "a mean was computed": ("z = x.mean()", {"float", "complex"}),
