@@ -117,13 +117,13 @@ def unused_comments(
     return unused(findings, silenced, Scope(rules.known(), enabled, static.judged, unrun))
 
 
-def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleSet) -> tuple[str, ...]:
+def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleSet, was_run: bool) -> tuple[str, ...]:
     """A note where a scan without findings does not mean that the code is clean."""
     if not any(file.status == "scanned" for file in static.files):
         return ()
     if selection.is_narrowed and not any(selection.enables(rule.code, rule.name) for rule in rules.known()):
         return ("nothing checked: the selected and ignored codes leave no rule",)
-    if not static.compiles and not static.findings:
+    if not static.compiles and not static.findings and not was_run:
         return ("nothing to check: no module with a forward is defined there, and nothing is compiled",)
     return ()
 

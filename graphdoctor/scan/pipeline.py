@@ -123,7 +123,7 @@ def _notes(plan: Plan, results: Results) -> tuple[str, ...]:
         *((beside,) if beside is not None else ()),
         *plan.static.rules.notes,
         *results.ran.notes,
-        *nothing_checked(results.analysed.static, plan.selection, plan.static.rules),
+        *nothing_checked(results.analysed.static, plan.selection, plan.static.rules, bool(results.ran.runs)),
         *results.verified.notes,
         *results.completed.notes,
         *dict.fromkeys(line for run in results.completed.runs or () for line in run.left_out),
