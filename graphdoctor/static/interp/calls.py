@@ -35,7 +35,6 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
-from graphdoctor.static.interp.builders import builds_module
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions, wrappers
 from graphdoctor.static.memo.summaries import call_key
@@ -344,7 +343,7 @@ def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Val
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo) -> bool:
     """Outside regions calls are followed for what they build: in the scanned file, and what makes modules anywhere."""
-    return info.module is interpreter.main or info.name in CONSTRUCTORS or builds_module(interpreter, info)
+    return info.module is interpreter.main or info.name in CONSTRUCTORS or objects.builds_module(interpreter, info)
 
 
 #: Methods that initialise an object.
