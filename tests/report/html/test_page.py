@@ -232,7 +232,7 @@ def test_a_static_scan_has_no_section_about_runs(clean: Diagnosis) -> None:
 
 def test_a_clean_model_is_to_be_measured_next_where_it_lies_in_a_file_of_its_own(clean: Diagnosis) -> None:
     ready = replace(clean, summary=replace(clean.summary, verdict="ready"), command="graphdoctor scan a.py")
-    assert "<code>graphdoctor bench a.py</code>" in html.render(ready)
+    assert 'bench</span> <span class="word">a.py</span></code>' in html.render(ready)
     named = html.render(replace(ready, command="graphdoctor scan hf:BertModel --quick"))
     assert "Nothing is in the way of torch.compile." in named
     assert "graphdoctor bench" not in named
