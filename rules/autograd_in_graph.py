@@ -456,6 +456,7 @@ def _same_twice(event: Call) -> Hit | None:
         f"{code(event)} is given `{twice}` twice, which is not traced when gradients flow: {consequence(event)}",
         f"give it once, or `{twice}.clone()` the second time",
         "likely",
+        torch=">=2.13",
     )
 
 

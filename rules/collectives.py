@@ -152,4 +152,5 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} is a collective that Dynamo does not trace: {consequence(event)}",
         "use a traced collective (`all_reduce`, `all_gather_into_tensor`) without `async_op`, or call it outside",
         certainty(event),
+        torch="" if untraced or asynchronous else ">=2.13",
     )

@@ -164,6 +164,7 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} is not traced: {consequence(event)}",
         "query it once, in `__init__` or at module level, and keep the answer",
         certainty(event),
+        torch="<2.15" if event.qualname == "torch.backends.mps.is_available" else "",
     )
 
 

@@ -15,6 +15,7 @@ classes at module level, names of functions as constants.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
@@ -191,7 +192,8 @@ def check_call(event: Call) -> Hit | None:
     of_closure = event.qualname == "inspect.signature" and any(_is_nested(arg) for arg in event.args)
     if not of_method and not of_closure and event.qualname not in LOOKS:
         return None
-    return _hit(event, code(event), "do it at import time and keep the result")
+    hit = _hit(event, code(event), "do it at import time and keep the result")
+    return replace(hit, torch="<2.15") if of_method else hit
 
 
 def check_define(event: Define) -> Hit:

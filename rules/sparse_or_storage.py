@@ -270,7 +270,8 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) -> Hit:
-    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
+    torch = "<2.15" if event.qualname == "torch.Tensor.to_mkldnn" else ""
+    return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value), torch=torch)
 
 
 def _grows(out: Value, operands: tuple[Value, ...]) -> bool:

@@ -14,6 +14,8 @@ assertion raises RuntimeError under compile.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from graphdoctor.fixes.branches.branch import rewrite_branch
@@ -169,7 +171,8 @@ def check_call(event: Call) -> Hit | None:
     if event.qualname == "torch.testing.assert_close":
         return _hit(event, "compares tensors in Python", None, 'use `assert torch.isclose(a, b).all(), "message"`')
     if event.args and may_be_tensor(event.args[0]):
-        return _hit(event, "asks tensor data in Python", event.args[0], "use `torch._assert_async(condition, message)`")
+        hit = _hit(event, "asks tensor data in Python", event.args[0], "use `torch._assert_async(condition, message)`")
+        return replace(hit, torch="<2.15")
     return None
 
 

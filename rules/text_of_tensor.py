@@ -205,6 +205,7 @@ def check_convert(event: Convert) -> Hit | None:
             f"{code(event)} needs text or a hash of tensor data while tracing: {consequence(event)}",
             "make it outside the compiled function",
             certainty(event),
+            torch=">=2.13" if event.how == "==" else "",
         )
     if event.to not in ("str", "repr", "format") or not holds_tensor(event.value):
         return None

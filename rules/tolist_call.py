@@ -103,6 +103,7 @@ def check_call(event: Call) -> Hit | None:
         "index or iterate over the tensor itself, or pass the numbers to the model as a Python list"
         + ("; `fullgraph=True` accepts integers" if passes else ""),
         certainty(event, event.receiver),
+        torch=">=2.13" if passes else "",
     )
 
 

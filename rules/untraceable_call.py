@@ -54,13 +54,17 @@ UNTRACED = frozenset((
     "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
     "sys.gettrace", "builtins.object", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
     "numpy.isscalar", "numpy.vectorize", "numpy.interp", "numpy.datetime64", "numpy.testing", "numpy.allclose",
+    "numpy.polynomial",
     "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "numpy.set_printoptions", "numpy.frombuffer",
     "numpy.fromiter", "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
     "torch.jit.isinstance", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
-    "torch.nn.init.trunc_normal_", "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
+    "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
 ))  # fmt: skip
+
+#: Those that break on some versions of torch only.
+ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15"}
 
 #: Methods of a module that put a hook on it.
 HOOKS = (
@@ -399,18 +403,21 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return name == "builtins.pow" or within(name, UNTRACED) or name.rpartition(".")[2] in HOOKS
+    return name in ON_SOME or within(name, UNTRACED) or name.rpartition(".")[2] in HOOKS
 
 
 def check_call(event: Call) -> Hit | None:
-    power = event.qualname == "builtins.pow" and any(may_be_tensor(arg) for arg in event.args)
-    if not power and not within(event.qualname, UNTRACED) and not _registers_hook(event):
+    power = event.qualname == "builtins.pow"
+    if power and not any(may_be_tensor(arg) for arg in event.args):
+        return None
+    if event.qualname not in ON_SOME and not within(event.qualname, UNTRACED) and not _registers_hook(event):
         return None
     return Hit(
         event,
         f"{code(event)} is not traced by Dynamo: {consequence(event)}",
         "write it with the operator `**`" if power else "call it in `__init__` or at module level and keep the result",
         certainty(event),
+        torch=ON_SOME.get(event.qualname, ""),
     )
 
 

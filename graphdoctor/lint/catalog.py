@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from graphdoctor.static.rule import Rule, load
@@ -22,5 +23,5 @@ def rules() -> tuple[Rule, ...]:
 
 
 def holding(among: Iterable[Rule], torch: str) -> tuple[Rule, ...]:
-    """The rules that hold in the version ``torch``."""
-    return tuple(rule for rule in among if specifiers.allows(rule.torch, torch))
+    """The rules that hold in the version ``torch``, asked about it."""
+    return tuple(replace(rule, target=torch) for rule in among if specifiers.allows(rule.torch, torch))

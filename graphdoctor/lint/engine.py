@@ -267,6 +267,8 @@ class Audience(EventSink):
                 if hit is None or rule.code in self._broken:
                     continue
                 _check(hit)
+                if not rule.holds(hit):
+                    continue
             # A project's own rule may even end the process.
             except (Exception, SystemExit) as error:
                 self.others += 1

@@ -26,6 +26,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from graphdoctor.model.findings import Confidence, Edit, Known, Safety, Severity
+from graphdoctor.target_torch.specifiers import allows
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hit:
-    """A rule's word on one event. ``node`` defaults to the event's node; ``data`` is for the rule's own ``fix``."""
+    """A rule's word on one event. ``node`` defaults to the event's node; ``data`` is for the rule's own ``fix``.
+
+    ``torch``: the versions in which it holds, a specifier as in ``TORCH``, where they are fewer than the rule's.
+    """
 
     event: Event
     message: str
@@ -45,6 +49,7 @@ class Hit:
     gb_ids: tuple[str, ...] = ()
     severity: Severity | None = None
     data: Any = None
+    torch: str = ""
 
     @property
     def place(self) -> cst.CSTNode:
@@ -76,7 +81,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Rule:
-    """A loaded rule module."""
+    """A loaded rule module. ``target``: the version of torch that a scan asks it about; any where empty."""
 
     code: str
     name: str
@@ -94,6 +99,11 @@ class Rule:
     watches: Callable[[str], bool] | None = None
     fullgraph: bool = False
     setup: bool = False
+    target: str = ""
+
+    def holds(self, hit: Hit) -> bool:
+        """Whether ``hit`` holds in the version that the rule is asked about."""
+        return not hit.torch or not self.target or allows(hit.torch, self.target)
 
 
 def load(module: ModuleType) -> Rule:

@@ -270,12 +270,21 @@ def _next(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], 
 
 
 def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
-    if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
-        found = attributes.read_attribute(interpreter, node, args[0], args[1].value)
-        known = isinstance(args[0], Instance) and args[1].value in args[0].attrs
-        known = known or (isinstance(found, External) and found.qualname in torch_tables.COMPILE_TIME)
-        return found if len(args) == 2 or known else join(found, args[2])
-    return UNKNOWN
+    if len(args) < 2:
+        return UNKNOWN
+    return join(*(_named(interpreter, node, args[0], name, args[2:]) for name in options(args[1])))
+
+
+def _named(
+    interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]
+) -> Value:
+    """``getattr`` of one of the names that it may be called with."""
+    if not isinstance(name, Const) or not isinstance(name.value, str):
+        return UNKNOWN
+    found = attributes.read_attribute(interpreter, node, owner, name.value)
+    known = isinstance(owner, Instance) and name.value in owner.attrs
+    known = known or (isinstance(found, External) and found.qualname in torch_tables.COMPILE_TIME)
+    return join(found, *default) if not known else found
 
 
 def _hasattr(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:

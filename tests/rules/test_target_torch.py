@@ -1,0 +1,41 @@
+"""Findings follow the version of torch that is scanned for: what does not break there is not reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.rule_versions.examples import examples, holds_on, rules
+from graphdoctor.lint import catalog
+from graphdoctor.lint.engine import analyse
+from graphdoctor.target_torch.specifiers import allows
+
+#: Examples that are one graph with ``fullgraph=True`` on a version, by ``benchmarks.rule_versions``.
+WHOLE = {
+    "2.9.0": {
+        "autograd_in_graph_breaks_13", "collectives_breaks_3", "reassigned_buffer_breaks_0",
+        "reassigned_buffer_breaks_1", "text_of_tensor_breaks_12", "tolist_call_breaks_1", "tolist_call_breaks_2",
+        "untraceable_call_breaks_15",
+    },
+    "2.13.0": set[str](),
+    "2.15.0": {
+        "device_query_breaks_2", "introspection_breaks_5", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
+        "untraceable_call_breaks_9",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", WHOLE)
+def test_what_does_not_break_on_a_version_is_not_reported_for_it(tmp_path: Path, version: str) -> None:
+    active = catalog.holding(catalog.rules(), version)
+    silent = set()
+    for rule in rules():
+        for name, source in examples(rule).items():
+            if "_breaks_" in name and "# torch " in source:
+                file = tmp_path / f"{name}.py"
+                file.write_text(source)
+                if not analyse([(file, file.name)], active).findings:
+                    silent.add(name)
+                    assert not allows(holds_on(rule, source), version)
+    assert silent == WHOLE[version]
