@@ -21,5 +21,5 @@ def beside_tested(version: str | None) -> str | None:
             f"torch {version} is newer than {newest}, the newest that the rules were tested on: some may be out of date"
         )
     if numbers < WRITTEN_FOR:
-        return f"the rules describe torch {described}: torch {version} breaks at some places more, and not at others"
+        return f"the rules describe torch {described}: torch {version} breaks at some places more"
     return None

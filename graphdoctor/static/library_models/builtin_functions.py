@@ -275,9 +275,7 @@ def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
     return join(*(_named(interpreter, node, args[0], name, args[2:]) for name in options(args[1])))
 
 
-def _named(
-    interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]
-) -> Value:
+def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]) -> Value:
     """``getattr`` of one of the names that it may be called with."""
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import product
+from math import prod
 
+from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import Const, Mapping, NameOf, PythonValue, Seq, Value
+
+#: How many texts one expression is followed as.
+_MOST = 16
 
 _SOME = Seq("list", None, PythonValue("str"))
 #: One of some words: to search for it takes no longer than the texts are long, whoever wrote them.
@@ -18,10 +24,12 @@ def text(value: Value) -> str | None:
 
 
 def joined(separator: Value, parts: Iterable[Value]) -> Value:
-    """``separator.join(parts)``."""
-    between, texts = text(separator), [text(part) for part in parts]
-    known = [part for part in texts if part is not None]
-    return PythonValue("str") if between is None or len(known) < len(texts) else Const(between.join(known))
+    """``separator.join(parts)``; a part may be one of several texts."""
+    between = text(separator)
+    rows = [[text(option) for option in options(part)] for part in parts]
+    if between is None or prod(map(len, rows)) > _MOST or any(None in row for row in rows):
+        return PythonValue("str")
+    return join(*(Const(between.join(map(str, row))) for row in product(*rows)))
 
 
 def parts(value: Value) -> Iterable[Value]:

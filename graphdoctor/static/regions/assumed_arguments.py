@@ -85,4 +85,4 @@ _NOT_TENSORS = words(
 
 
 def _is_number(name: str) -> bool:
-    return name in _NOT_TENSORS or name.endswith(("_size", "_shape"))
+    return name in _NOT_TENSORS or name.startswith("num_") or name.endswith(("_size", "_shape"))

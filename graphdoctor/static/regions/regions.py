@@ -7,12 +7,10 @@ In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` 
 from __future__ import annotations
 
 from contextlib import suppress
-
-import libcst as cst
+from itertools import chain
 
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
     NONE,
@@ -33,12 +31,17 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter
-from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names
+from graphdoctor.static.regions.offered import (
+    NO_METHODS,
+    distribution_methods,
+    may_give_tensors,
+    public_functions,
+    takes_tensors,
+)
 from graphdoctor.static.regions.public_names import public_names
-from graphdoctor.syntax.walk import walk
 
 
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
@@ -263,16 +266,12 @@ def _counterparts(
         value = info.lookup(name)
         if name.startswith("_") or name == "forward" or not isinstance(value, Function):
             continue
-        if value.info.markers & _NO_METHODS or _parameter_names(value) != _parameter_names(forward):
+        if value.info.markers & NO_METHODS or _parameter_names(value) != _parameter_names(forward):
             continue
         made = instances.setdefault(id(info), default_module(interpreter, info))
         if not _was_called(interpreter, value.to(made)):
             with interpreter.sink.only_offered():
                 _enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
-
-
-#: Decorators whose functions are not called with an object.
-_NO_METHODS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
 
 
 def _parameter_names(function: Function) -> list[str]:
@@ -282,56 +281,23 @@ def _parameter_names(function: Function) -> list[str]:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
+    So with the methods of its distributions, which users call on what a model gives back.
+
     Users do not compile one that saves a file, builds a model, draws a picture or checks its arguments.
     """
     most = interpreter.most_steps
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
     # What was found until the steps are used up stands.
     with suppress(Budget):
-        for option in _public_functions(module, public):
-            if _may_give_tensors(interpreter, option) and _takes_tensors(interpreter, option):
+        for option in chain(public_functions(module, public), distribution_methods(interpreter, module, public)):
+            if may_give_tensors(interpreter, option) and takes_tensors(interpreter, option):
                 with interpreter.sink.only_offered():
                     _enter(interpreter, module, option)
     interpreter.most_steps = most
 
 
-def _public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
-    named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
-    return [option for option in named if isinstance(option, Function) and option.info.module is module]
-
-
 #: What the public functions of a file may cost, which nothing in it calls: some seconds.
 _MOST_STEPS = 250_000
-
-
-def _may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` returns anything, and its annotation does not exclude tensors."""
-    node = function.info.node
-    if isinstance(node, cst.Lambda):
-        return True
-    returned = [n.value for n in walk(function.info.body, stop=_INNER) if type(n) is cst.Return and n.value is not None]
-    if not returned and not function.info.generator:
-        return False
-    if node.returns is None:
-        return True
-    declared = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
-    return any(not isinstance(part, (Const, PythonValue)) for part in options(declared))
-
-
-#: What is inside another function or class is not its own.
-_INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
-
-
-def _takes_tensors(interpreter: Interpreter, function: Function) -> bool:
-    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are.
-
-    A ``device`` alone makes no tensor: models, loaders and trainers have one, too.
-    """
-    assumed = assumed_arguments(interpreter, function)
-    found = {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}
-    body = function.info.body
-    annotated = {p.name.value for p in definitions.parameters(function.info.node.params) if p.annotation is not None}
-    return bool(found - (uses(body)[0] - uses(body, TENSOR_EVIDENCE - OF_MODULES)[0] - annotated))
 
 
 def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import join
 from graphdoctor.static.domain.values import Const, Mapping, PythonValue, Seq
 from graphdoctor.static.library_models.strings import found, joined, parts
 
@@ -16,6 +17,29 @@ def test_known_texts_are_joined_and_others_are_some_text():
     assert joined(Const("|"), (Const("a"), UNKNOWN_TEXT)) == UNKNOWN_TEXT
     assert joined(UNKNOWN_TEXT, (Const("a"),)) == UNKNOWN_TEXT
     assert joined(Const(""), (Const(1),)) == UNKNOWN_TEXT
+    either = join(Const("a"), Const("b"))
+    assert joined(Const(""), (Const("h_"), either)) == join(Const("h_a"), Const("h_b"))
+    assert joined(Const(""), (either,) * 5) == UNKNOWN_TEXT
+
+
+@pytest.mark.parametrize("name", ["'h_' + kind", "f'h_{kind}'"])
+def test_a_method_chosen_by_one_of_several_names_may_be_each(events, name):
+    called = events(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def h_mean(self, x):
+                return x.mean().item()
+
+            def h_sum(self, x):
+                return x.sum().item()
+
+            def forward(self, x, first: bool):
+                kind = "mean" if first else "sum"
+                return getattr(self, {name})(x)
+    """)
+    read = [e.site.function for e in called if isinstance(e, Call) and e.qualname.endswith(".item")]
+    assert read == ["Net.h_mean", "Net.h_sum"]
 
 
 def test_the_keys_of_a_table_are_joined_where_all_are_known():

@@ -223,13 +223,13 @@ def test_a_named_target_is_the_region(tmp_path):
     assert lines("Net") == lines(None) == lines("nothing") == [9]
 
 
-def test_arguments_called_a_size_or_shape_are_no_tensors(events):
+def test_arguments_called_a_size_a_shape_or_a_number_are_no_tensors(events):
     found = events("""
         import torch
 
         class Net(torch.nn.Module):
-            def forward(self, table, window_size, old_shape):
-                if window_size[0] > old_shape[0]:
+            def forward(self, table, window_size, old_shape, *, num_tokens):
+                if window_size[0] > old_shape[0] or table.shape[0] <= num_tokens:
                     return table
                 if table[0] > 1:
                     return -table
@@ -376,3 +376,36 @@ def test_a_part_that_gets_what_is_not_known_is_entered_with_a_tensor(events):
                 return x if x.sum() > 0 else -x
     """)
     assert [e.site.function for e in found if isinstance(e, Truth) and may_be_tensor(e.value)] == ["Part.forward"]
+
+
+def test_methods_of_distributions_and_transforms_that_take_tensors_are_regions(events):
+    found = events("""
+        import torch
+        from torch import Tensor
+        from torch.distributions import Transform
+
+        __all__ = ["Slope", "Table"]
+
+        class Slope(Transform):
+            def __init__(self, f):
+                super().__init__()
+                self.f = f
+
+            def _call(self, x: Tensor):
+                print("call")
+                return self.f(x)
+
+            def ladj(self, x: Tensor):
+                print("slope")
+                return torch.autograd.grad(self.f(x), x)[0]
+
+            def describe(self, name):
+                print(name)
+                return name
+
+        class Table:
+            def lookup(self, x: Tensor):
+                print("no distribution")
+                return x
+    """)
+    assert [e.site.function for e in calls(found, "builtins.print")] == ["Slope._call", "Slope.ladj"]

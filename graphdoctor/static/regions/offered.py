@@ -1,0 +1,77 @@
+"""What a library offers besides modules: functions, and methods of distributions, that work on tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE
+from graphdoctor.static.domain.value_functions import options, tensor_of
+from graphdoctor.static.domain.values import Class, Const, Function, PythonValue
+from graphdoctor.static.interp import arguments, definitions, objects
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
+from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.syntax.walk import walk
+
+
+def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
+    named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
+    return [option for option in named if isinstance(option, Function) and option.info.module is module]
+
+
+#: What torch calls under another name: ``transform(x)`` is ``_call``.
+_CALLED_BY_TORCH = ("_call", "_inverse")
+
+
+def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> Iterator[Function]:
+    """The methods of the public classes that are distributions or transforms of torch, each of an object."""
+    for name, value in module.scope.names.items():
+        if name not in public or not isinstance(value, Class) or value.info.module is not module:
+            continue
+        info = value.info
+        if not info.is_module and any(base.startswith("torch.distributions.") for base in info.externals):
+            made = objects.instantiate(interpreter, info.node, Class(info), (), {})
+            for method in _methods(info):
+                yield method.to(made)
+
+
+def _methods(info: ClassInfo) -> list[Function]:
+    named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in _CALLED_BY_TORCH]
+    return [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
+
+
+#: Decorators whose functions are not called with an object.
+NO_METHODS = frozenset({"staticmethod", "classmethod", "property", "cached_property"})
+
+
+def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` returns anything, and its annotation does not exclude tensors."""
+    node = function.info.node
+    if isinstance(node, cst.Lambda):
+        return True
+    returned = [n.value for n in walk(function.info.body, stop=_INNER) if type(n) is cst.Return and n.value is not None]
+    if not returned and not function.info.generator:
+        return False
+    if node.returns is None:
+        return True
+    declared = arguments.annotated_value(interpreter, function.info, node.returns.annotation)
+    return any(not isinstance(part, (Const, PythonValue)) for part in options(declared))
+
+
+#: What is inside another function or class is not its own.
+_INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+
+
+def takes_tensors(interpreter: Interpreter, function: Function) -> bool:
+    """Whether a parameter of ``function`` is a tensor: annotated so, or used as only tensors are.
+
+    A ``device`` alone makes no tensor: models, loaders and trainers have one, too.
+    """
+    assumed = assumed_arguments(interpreter, function)
+    found = {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}
+    body = function.info.body
+    annotated = {p.name.value for p in definitions.parameters(function.info.node.params) if p.annotation is not None}
+    return bool(found - (uses(body)[0] - uses(body, TENSOR_EVIDENCE - OF_MODULES)[0] - annotated))
