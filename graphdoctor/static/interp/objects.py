@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.static.domain.events import Call
@@ -21,7 +23,6 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.memo.summaries import object_key
-from graphdoctor.syntax.walk import find
 
 
 def instantiate(
@@ -76,27 +77,26 @@ def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> N
 
 #: Functions that call each other until one makes a module.
 _DEEPEST = 3
+_CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
 
 
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
-    """Whether the body of ``info`` makes an ``nn.Module``, or calls a function of its file that does."""
+    """Whether the text of ``info`` makes an ``nn.Module``, or calls a function of its file that does."""
     known = interpreter.builders.get(info)
     if known is None:
         # What calls itself makes nothing by that.
         interpreter.builders[info] = False
-        calls = find(info.body, cst.Call)
-        known = interpreter.builders[info] = any(_makes_module(interpreter, info, call, depth) for call in calls)
+        called = set(_CALL.findall(info.module.source.code(info.node)))
+        known = interpreter.builders[info] = any(_makes_module(interpreter, info, *names, depth) for names in called)
     return known
 
 
-def _makes_module(interpreter: Interpreter, info: FunctionInfo, call: cst.Call, depth: int) -> bool:
-    if isinstance(call.func, cst.Attribute):
-        owner = info.module.scope.names.get(call.func.value.value) if isinstance(call.func.value, cst.Name) else None
-        return owner == External("torch.nn") and call.func.attr.value[:1].isupper()
-    if not isinstance(call.func, cst.Name):
-        return False
-    named: Value | None = info.module.scope.names.get(call.func.value)
-    if isinstance(named, Imported) and call.func.value[:1].isupper():
+def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name: str, depth: int) -> bool:
+    names = info.module.scope.names
+    if owner:
+        return names.get(owner) == External("torch.nn") and name[:1].isupper()
+    named: Value | None = names.get(name)
+    if isinstance(named, Imported) and name[:1].isupper():
         named = imports.resolve(interpreter, named)
     if isinstance(named, Class):
         return named.info.is_module
