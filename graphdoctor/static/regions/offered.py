@@ -18,6 +18,7 @@ from graphdoctor.syntax.walk import walk
 
 
 def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
+    """The functions that ``module`` defines under one of the names in ``public``."""
     named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
     return [option for option in named if isinstance(option, Function) and option.info.module is module]
 
