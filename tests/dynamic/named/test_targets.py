@@ -38,7 +38,7 @@ def test_file_with_a_colon_is_a_file(here: Path) -> None:
 def test_function_of_a_module_is_called_in_the_worker(here: Path) -> None:
     found = named_target("shop.nets:Net.small")
     assert found.file == here / "shop" / "nets.py"
-    assert "from shop.nets import Net as _found" in found.sample and "given = _found.small()" in found.sample
+    assert "from shop.nets import Net as _found" in found.sample and "made = _found.small()" in found.sample
 
 
 def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> None:
