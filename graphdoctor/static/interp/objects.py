@@ -87,7 +87,8 @@ def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) 
         # What calls itself makes nothing by that.
         interpreter.builders[info] = False
         called = set(_CALL.findall(info.module.source.code(info.node)))
-        known = interpreter.builders[info] = any(_makes_module(interpreter, info, *names, depth) for names in called)
+        made = (_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
+        known = interpreter.builders[info] = any(made)
     return known
 
 
