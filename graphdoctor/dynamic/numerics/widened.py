@@ -20,6 +20,7 @@ from graphdoctor.dynamic.user_code import pytree
 
 #: What is about the parameter, and not about its values.
 _OF_LEAVES = {
+    torch.Tensor.numel,
     torch.Tensor.register_post_accumulate_grad_hook,
     *(getattr(torch.Tensor, name).__get__ for name in ("grad", "is_leaf", "requires_grad")),
 }

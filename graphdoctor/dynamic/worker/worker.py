@@ -6,6 +6,7 @@ Started by ``runner`` as ``main(request_file, descriptor)``. Standard output and
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import platform
 import socket
@@ -136,6 +137,10 @@ def _work(request: RunRequest, channel: Channel) -> None:
         raised_at = fault.raised_at and asdict(fault.raised_at)
         channel.send("failed", outcome=fault.outcome, detail=f"{fault.detail}{more}", raised_at=raised_at)
         return
+
+    # Compiling makes many objects, and the collector would look at all of the model and its libraries again and again.
+    gc.collect()
+    gc.freeze()
 
     def send_varied(varied: Varied) -> None:
         channel.send("varied", varied=asdict(varied))

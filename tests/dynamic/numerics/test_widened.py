@@ -6,6 +6,7 @@ import gc
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from graphdoctor.dynamic.numerics import comparison, gradients, reference
 from graphdoctor.dynamic.numerics.widened import widened
@@ -73,3 +74,18 @@ def test_the_weights_are_never_all_wide_at_once() -> None:
     # The gradient itself is one of them.
     assert max(alive) <= 2
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_what_is_asked_about_a_weight_converts_nothing() -> None:
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            called.append(func)
+            return func(*args, **(kwargs or {}))
+
+    called: list[object] = []
+    model = nn.Linear(3, 2, dtype=torch.bfloat16)
+    with widened(model, torch.float32, lambda _name, _gradient: None), Operators():
+        assert gradients.step_of(model) == 1
+        assert called == []
+        model(torch.ones(1, 3))
+        assert called
