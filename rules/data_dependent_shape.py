@@ -40,7 +40,8 @@ SUGGESTIONS = {
     "unique": "compute it outside the compiled function, or mark duplicates with a comparison matrix",
     "unique_consecutive": "compute it outside the compiled function",
     "masked_select": "keep the full shape: `torch.where(mask, x, 0)` or `masked_fill`",
-    "bincount": "use `torch.zeros(n).scatter_add_(0, index, ones)` with a fixed `n`",
+    "bincount": "use `torch.zeros(n, dtype=torch.long, device=index.device).scatter_add_(0, index, "
+    "torch.ones_like(index))` with a fixed `n`",
     "repeat_interleave": "pass `output_size=`",
     "one_hot": "pass `num_classes=`",
     "combinations": "compute the index pairs once, in `__init__`",

@@ -65,13 +65,15 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     severities = Counter(finding["severity"] for finding in data["findings"])
     names = {"error": "error", "warning": "warning", "info": "note"}
     parts = [plural(severities[key], noun) for key, noun in names.items() if severities[key]]
-    parts += [f"{summary['fixable']:,} fixable"] if summary["fixable"] else []
+    parts += [f"{summary['fixable']:,} with a fix"] if summary["fixable"] else []
     yield "findings", tiles["findings"], (f"{len(data['findings']):,}", ", ".join(parts))
     if not runs:
         yield "files", tiles["files"][0], f"{summary['files']:,}"
         return
     own = summary["breaks_own"]
     libraries = f"{own} in your code, {summary['breaks'] - own} in libraries"
+    met = max(sum(entry["events"] for entry in run["breaks"]) for run in runs)
+    libraries += f"; met {met:,} times" if met > summary["breaks"] else ""
     yield "graph breaks", tiles["graph breaks"], (f"{summary['breaks']:,}", libraries)
     shares = [run["compiled_share"] for run in runs if run["compiled_share"] is not None]
     yield "graphs", tiles["graphs"][0], f"{summary['graphs']:,}"

@@ -83,7 +83,7 @@ def test_scan_help_has_examples_and_exit_codes() -> None:
 def test_findings_are_exit_1_and_the_first_line_is_the_headline(folder: Path) -> None:
     result = invoke("scan", "breaks.py", "--no-run")
     assert result.exit_code == 1
-    assert result.output.startswith("1 graph break found (static analysis)")
+    assert result.output.startswith("1 predicted graph break found (static analysis)")
     assert "breaks.py:7:9: error GD101 [print-in-graph]" in result.output
     assert '7 |         print("called")\n  = why: ' in result.output
 
@@ -156,7 +156,9 @@ def test_output_to_a_file_leaves_stdout_empty(folder: Path, output_format: str) 
     elif output_format == "text":
         assert written == to_stdout.stdout
     else:
-        assert written.startswith("<!-- graphdoctor -->\n\n## graphdoctor: 1 graph break found (static analysis)")
+        assert written.startswith(
+            "<!-- graphdoctor -->\n\n## graphdoctor: 1 predicted graph break found (static analysis)"
+        )
 
 
 def test_html_is_written_beside_the_report(folder: Path) -> None:

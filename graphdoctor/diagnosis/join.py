@@ -236,7 +236,7 @@ class _Traced:
             return replace(self._behind(finding), status="not-reached")
         if finding.rule in self.fullgraph:
             if self._fails_at(place):
-                return replace(finding, status="confirmed", confidence="certain")
+                return replace(finding, status="confirmed", confidence="certain", severity="error")
             if not all(v.passes for v in self.verdicts):
                 # Compiling ended before, or was not tried.
                 return finding

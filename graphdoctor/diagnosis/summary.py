@@ -59,9 +59,13 @@ def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
         return "not-run"
     if any(run.graphs == 0 for run in finished):
         return "nothing-compiled"
-    breaks = any(b.owner != "torch" for run in finished for b in run.breaks)
-    fails = any(run.fullgraph.passes is False or _is_cut_short(run) or failures(run) for run in finished)
-    return "not-ready" if breaks or fails or len(finished) < len(runs) else "ready"
+    return "ready" if all(map(_is_ready, runs)) else "not-ready"
+
+
+def _is_ready(run: DynamicRun) -> bool:
+    breaks = any(entry.owner != "torch" for entry in run.breaks)
+    fails = run.fullgraph.passes is False or _is_cut_short(run) or failures(run)
+    return run.outcome == "ok" and not breaks and not fails
 
 
 def _is_cut_short(run: DynamicRun) -> bool:
@@ -121,16 +125,26 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
         modes = " and ".join(run.mode for run in finished if run.graphs == 0 and run.mode != "unknown")
         where = f" in {modes} mode" if modes else ""
         return f"Nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
-    start = "Ready" if verdict == "ready" else "Not ready"
+    start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
     return f"{start}: " + ", ".join([*parts, *failed])
 
 
+def _in_one_mode(runs: Sequence[DynamicRun]) -> str:
+    """`` in train mode`` where all that is in the way was seen there, and another mode is ready."""
+    if any(run.outcome != "ok" or failures(run) for run in runs):
+        # These say for themselves where they failed, or were tried in one mode only.
+        return ""
+    ready = {run.mode for run in runs if _is_ready(run)}
+    others = {run.mode for run in runs if not _is_ready(run)}
+    return f" in {min(others)} mode" if ready and len(others) == 1 and not ready & others else ""
+
+
 def _static_headline(findings: Sequence[Finding], failed: int) -> str:
-    """``2 graph breaks and 1 other error found (static analysis)``."""
+    """``2 predicted graph breaks and 1 other error found (static analysis)``."""
     errors = [finding for finding in findings if finding.severity == "error"]
     breaks = sum(bool(finding.gb_ids) for finding in errors)
     others, warnings = len(errors) - breaks, sum(finding.severity == "warning" for finding in findings)
-    parts = [_count(breaks, "graph break")] if breaks else []
+    parts = [_count(breaks, "predicted graph break")] if breaks else []
     parts += [_count(others, "other error" if breaks else "error")] if others else []
     parts += [_count(warnings, "warning")] if warnings else []
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "No graph breaks"

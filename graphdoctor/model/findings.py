@@ -22,7 +22,7 @@ Confidence = Literal["certain", "likely", "possible"]
 Status = Literal["confirmed", "dynamic-only", "refuted", "not-reached", "static-only"]
 Owner = Literal["own", "third-party", "torch"]
 Safety = Literal["safe", "unsafe", "manual"]
-Grade = Literal["general", "setup-required", "none", "not-verified"]
+Grade = Literal["general", "setup-required", "none", "no-effect", "not-verified"]
 Verdict = Literal["ready", "not-ready", "nothing-compiled", "not-run", "static-only"]
 
 

@@ -31,7 +31,10 @@ _SEEN = frozenset({"confirmed", "dynamic-only"})
 
 @dataclass(frozen=True)
 class Action:
-    """One change: what to do, where, and what it removes. ``finding`` is None for a recompile and for an exception."""
+    """One change: what to do, where, and what it would remove, for no run has tried it.
+
+    ``finding`` is None for a recompile and for an exception.
+    """
 
     title: str
     place: str
@@ -123,12 +126,12 @@ def _effect(finding: Finding, ran: bool) -> str:
     if finding.status not in _SEEN:
         return "effect unknown: not checked by a run" if ran else "effect unknown: only a run shows it"
     if is_about_recompiles(finding):
-        return "saves recompiles"
+        return "would save recompiles"
     if not finding.events:
         # Nothing broke there by default.
-        return "lets fullgraph=True get past it"
-    breaks = "removes a graph break"
-    return f"{breaks} and lets {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
+        return "would let fullgraph=True get past it"
+    breaks = "would remove a graph break"
+    return f"{breaks} and let {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
 
 
 def _remedy(recompile: Recompile) -> Action:

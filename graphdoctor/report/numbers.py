@@ -31,14 +31,17 @@ def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
 
 
 def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
-    found = (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
+    found = (_breaks(summary, runs), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
     # What was not tried or compared is listed with all else that was not checked.
     return tuple(number for number in found if number is not None)
 
 
-def _breaks(summary: Summary) -> Number:
+def _breaks(summary: Summary, runs: list[DynamicRun]) -> Number:
     breaks, own = summary.breaks or 0, summary.breaks_own or 0
     detail = f"{own} in your code, {breaks - own} in libraries"
+    # The same line breaks in each layer that calls it, and each time the graph is cut.
+    met = max(sum(entry.events for entry in run.breaks) for run in runs)
+    detail += f"; met {met:,} times" if met > breaks else ""
     return Number("graph breaks", f"{breaks:,}", detail, "bad" if breaks else "good")
 
 
@@ -74,7 +77,10 @@ def _outputs(runs: list[DynamicRun]) -> Number | None:
     if not compared:
         return None
     equal = all(result.equal for result in compared)
-    return Number("outputs", "equal" if equal else "differ", "compiled against eager", "good" if equal else "bad")
+    exact = all(result.max_abs_diff == 0 for result in compared)
+    within = "; no difference" if exact else "; within the tolerance" if equal else ""
+    detail = f"compiled against eager{within}"
+    return Number("outputs", "equal" if equal else "differ", detail, "good" if equal else "bad")
 
 
 def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
@@ -82,7 +88,7 @@ def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
     counts: Counter[str] = Counter(finding.severity for finding in diagnosis.findings)
     parts = [plural(counts[severity], noun) for severity, noun in SEVERITIES.items() if counts[severity]]
     if summary.fixable:
-        parts.append(f"{summary.fixable:,} fixable")
+        parts.append(f"{summary.fixable:,} with a fix")
     tone: Tone = "bad" if counts["error"] else "neutral" if diagnosis.findings else "good"
     found = Number("findings", f"{len(diagnosis.findings):,}", ", ".join(parts), tone)
     if summary.breaks is not None:

@@ -48,7 +48,8 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         for text in run.device_checks.unchecked if run.device_checks else ():
             on_device.setdefault(run.device, {})[text] = None
     for device, texts in on_device.items():
-        yield f"Not measured on {device}: {', '.join(texts)}."
+        nothing = "Nothing ran on a GPU. " if device == "cpu" else ""
+        yield f"{nothing}Not measured on {device}: {', '.join(texts)}."
     if runs:
         yield from _kinds(runs, {*on_device})
 

@@ -36,6 +36,7 @@ STATUS_LABELS = {
     "not-reached": "line did not run",
     "static-only": "predicted",
 }
+_FULLGRAPH = "predicted, and fullgraph=True failed here in the run; by default nothing broke"
 #: What reports call the severities; the JSON, options and settings say "info".
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch, a library"}
@@ -50,6 +51,7 @@ GRADES = {
     "general": "compiles with the default settings",
     "setup-required": "compiles, but not with the default settings",
     "none": "does not make the code compile",
+    "no-effect": "tried in a run, which shows no effect",
     "not-verified": "not verified",
 }
 _SETTING = "torch._dynamo.config."
@@ -85,9 +87,19 @@ def gb_link(gb_id: str) -> str:
     return f"{_SITE}{gb_id.lower()}.html"
 
 
+def fails_fullgraph(finding: Finding) -> bool:
+    """Whether the run confirmed the finding by ``fullgraph=True`` alone: by default nothing broke there."""
+    return finding.status == "confirmed" and bool(finding.gb_ids) and not finding.events
+
+
+def status_label(finding: Finding) -> str:
+    """The status in two or three words."""
+    return "fullgraph fails here" if fails_fullgraph(finding) else STATUS_LABELS[finding.status]
+
+
 def status(finding: Finding) -> str:
     """``predicted, and seen in the run (GB0059)``, and where the code is not the user's, whose it is."""
-    text = STATUSES[finding.status]
+    text = _FULLGRAPH if fails_fullgraph(finding) else STATUSES[finding.status]
     if finding.events:
         text += f" ({', '.join(finding.gb_ids)})" if finding.gb_ids else ""
     if finding.whole_frame and finding.events:
@@ -116,7 +128,7 @@ def whose(finding: Finding, authors: str = "the authors of the library") -> str:
     """
     if finding.owner == "own":
         return ""
-    return authors + (", or you" if _SETTING in finding.suggestion else "")
+    return authors + (" (you can make the setting)" if _SETTING in finding.suggestion else "")
 
 
 def _lowered(sentence: str) -> str:
@@ -137,6 +149,11 @@ def fix_kind(fix: Fix) -> str:
     """``safe; not verified``, ``verified; compiles with the default settings``."""
     kind = label(fix)
     return LABELS[kind] if kind in ("manual", "refused") else f"{LABELS[kind]}; {GRADES[fix.grade]}"
+
+
+def fix_label(fix: Fix) -> str:
+    """``safe fix``; of one that was tried in vain it says so."""
+    return f"{label(fix)} fix" + (", no effect seen" if fix.grade == "no-effect" else "")
 
 
 def fix_text(fix: Fix) -> str:

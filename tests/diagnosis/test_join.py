@@ -50,9 +50,11 @@ def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> Non
     ],
 )
 def test_what_breaks_with_fullgraph_only_is_judged_by_it(build: Any, verdict: FullGraph, status: str) -> None:
-    finding = build.finding(rule="GD217", gb_ids=("GB0124",))
+    finding = build.finding(rule="GD217", severity="warning", gb_ids=("GB0124",))
     (found,) = join([finding], [build.run(fullgraph=verdict)], RULES, frozenset({"GD217"}))
     assert found.status == status
+    # What makes the verdict is no mere warning.
+    assert (found.severity == "error") is (status == "confirmed")
 
 
 def test_multi_line_ranges_and_inner_columns(build: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.findings import Edit, Fix, ScannedFile
@@ -19,14 +21,14 @@ def test_static_only(build: Any) -> None:
     summary = summarise(FILES, findings, None)
     assert (summary.verdict, summary.errors, summary.warnings, summary.fixable) == ("static-only", 1, 1, 1)
     assert (summary.files, summary.failed, summary.breaks, summary.graphs) == (2, 1, None, None)
-    assert summary.headline == "1 graph break and 1 warning found (static analysis), 1 file could not be read"
+    assert summary.headline == "1 predicted graph break and 1 warning found (static analysis), 1 file could not be read"
 
 
 def test_errors_that_are_no_graph_breaks_are_not_called_so(build: Any) -> None:
     usage = build.finding(gb_ids=())
     assert summarise(FILES[:1], [usage], None).headline == "1 error found (static analysis)"
     assert summarise(FILES[:1], [usage, build.finding(), usage], None).headline == (
-        "1 graph break and 2 other errors found (static analysis)"
+        "1 predicted graph break and 2 other errors found (static analysis)"
     )
     assert summarise(FILES[:1], [], None).headline == "No graph breaks found (static analysis)"
 
@@ -56,6 +58,15 @@ def test_torch_breaks_alone_do_not_make_it_unready(build: Any) -> None:
 def test_fullgraph_failure_alone_is_not_ready(build: Any) -> None:
     summary = summarise(FILES, [], [build.run(fullgraph=FullGraph(False, "generator"))])
     assert summary.verdict == "not-ready" and "fullgraph=True fails" in summary.headline
+
+
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_a_mode_that_alone_is_not_ready_is_named(build: Any, mode: str) -> None:
+    fails = build.run(build.brk(), mode=mode, fullgraph=FullGraph(False))
+    other = build.run(mode="eval" if mode == "train" else "train")
+    headline = "1 graph break in your code, fullgraph=True fails"
+    assert summarise(FILES, [], [fails, other]).headline == f"Not ready in {mode} mode: {headline}"
+    assert summarise(FILES, [], [fails]).headline == f"Not ready: {headline}"
 
 
 def test_nothing_compiled_comes_first(build: Any) -> None:

@@ -29,8 +29,8 @@ def test_fixes_that_were_tried_and_remove_nothing_are_not_offered(rich: Diagnosi
 
 def test_effects_are_counted(rich: Diagnosis) -> None:
     printed, branch, library, recompile = first_actions(replace(rich, verification=None))
-    assert branch.effect == "removes a graph break and lets Net.forward be compiled"
-    assert printed.effect == "removes a graph break"
+    assert branch.effect == "would remove a graph break and let Net.forward be compiled"
+    assert printed.effect == "would remove a graph break"
     assert printed.title == "apply the safe fix: the call only writes to stdout"
     assert library.title.startswith("for the authors of the library: ")
     assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
@@ -66,7 +66,7 @@ def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> No
     confirmed = next(f for f in rich.findings if f.status == "confirmed")
     found = replace(rich, findings=(replace(confirmed, events=0),), dynamic=None, verification=None)
     (action,) = first_actions(found)
-    assert action.effect == "lets fullgraph=True get past it"
+    assert action.effect == "would let fullgraph=True get past it"
 
 
 def test_at_most_five(many: Callable[[int], Diagnosis]) -> None:

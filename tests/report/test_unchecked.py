@@ -47,7 +47,9 @@ def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosi
     run = replace(rich.dynamic[0], device_checks=DeviceChecks(unchecked=("CUDA graphs: they need a GPU",)))
     found = unchecked(replace(rich, dynamic=(run, replace(run, mode="train"))))
     # One sentence on the device, not two.
-    assert [text for text in found if "CUDA" in text] == ["Not measured on cpu: CUDA graphs: they need a GPU."]
+    assert [text for text in found if "CUDA" in text] == [
+        "Nothing ran on a GPU. Not measured on cpu: CUDA graphs: they need a GPU."
+    ]
 
 
 def test_a_run_of_an_unknown_mode_says_nothing_of_modes(rich: Diagnosis) -> None:

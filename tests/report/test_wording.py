@@ -40,11 +40,23 @@ def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
     assert wording.status(library) == "seen in the run, not predicted (GB0007); in libraries"
 
 
+def test_what_only_fullgraph_shows_is_called_so(rich: Diagnosis) -> None:
+    fails = replace(rich.findings[0], events=0)
+    assert wording.status(fails) == "predicted, and fullgraph=True failed here in the run; by default nothing broke"
+    assert [wording.status_label(f) for f in (rich.findings[0], fails)] == [
+        "predicted and seen",
+        "fullgraph fails here",
+    ]
+
+
 def test_only_a_graded_fix_is_called_verified() -> None:
     assert wording.fix_kind(Fix("safe", "", EDITS)) == "safe; not verified"
     assert wording.fix_kind(Fix("unsafe", "", EDITS, grade="general")).startswith(
         "unsafe: may change behaviour; compiles"
     )
+    in_vain = Fix("safe", "", EDITS, grade="no-effect")
+    assert wording.fix_kind(in_vain) == "safe; tried in a run, which shows no effect"
+    assert wording.fix_label(in_vain) == "safe fix, no effect seen"
     verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
     assert wording.fix_kind(verified) == "verified; compiles with the default settings"
     assert "verified" not in wording.fix_kind(Fix("manual", "")) and "verified" not in wording.fix_kind(REFUSED)

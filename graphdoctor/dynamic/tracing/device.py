@@ -103,7 +103,7 @@ def check(
     messages: LoggedMessages | None,
 ) -> DeviceChecks:
     """Run ``eager`` and ``compiled`` on ``device`` and look; ``messages`` is what Inductor said, where it was run."""
-    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed, which need `--ladder`",)
+    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed (for these: `--ladder`)",)
     caught = messages or LoggedMessages()
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)

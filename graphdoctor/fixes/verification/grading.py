@@ -122,7 +122,8 @@ def _grade(found: Finding, fix: Fix, trial: Trial, texts: Mapping[str, str]) -> 
     if sets_for_process(fix):
         return "setup-required"
     if found.status != "confirmed":
-        return "general" if trial.fullgraph and not trial.breaks and found.status == "static-only" else fix.grade
+        works = trial.fullgraph and not trial.breaks
+        return "general" if works and found.status == "static-only" else fix.grade if works else "no-effect"
     return "setup-required" if still_breaks(found, trial, texts) else "general"
 
 

@@ -26,6 +26,7 @@ from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
 from graphdoctor.report.html.diff import pieces
 from graphdoctor.report.html.filters import change, groups
+from graphdoctor.report.html.overlaps import overlaps
 from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
 from graphdoctor.report.html.pictures.strip import Strip, strip
@@ -53,11 +54,12 @@ def render(diagnosis: Diagnosis) -> str:
     shown = printable(diagnosis)
     order = _by_importance(shown)[:_FINDINGS]
     heads = roots(shown.findings)
+    beside = overlaps(shown.findings)
     # What is new comes first, and findings with one cause are shown together.
     new = {heads[number] for number in _new(shown)}
     place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}
     anchors = _anchors(shown)
-    cards = {number: _card(shown, number, heads, anchors) for number in sorted(order, key=place.__getitem__)}
+    cards = {number: _card(shown, number, heads, anchors, beside) for number in sorted(order, key=place.__getitem__)}
     page = ""
     for rows in _ROWS:
         page = _page(shown, rows, {}, 0)
@@ -100,6 +102,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             clean_next=_next(shown),
             compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
+            setting=any("you" in wording.whose(finding) for finding in shown.findings),
             libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
             run_rows=wording.alike(runs, _counted),
@@ -110,14 +113,25 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
     )
 
 
-def _card(shown: Diagnosis, number: int, heads: Mapping[int, int], anchors: Sequence[str]) -> Card:
+def _card(
+    shown: Diagnosis,
+    number: int,
+    heads: Mapping[int, int],
+    anchors: Sequence[str],
+    beside: Mapping[int, Sequence[int]],
+) -> Card:
     macro: Any = environment().get_template("macros.html").module
     finding = shown.findings[number]
     head = shown.findings[heads[number]]
     same = head.fix is not None and finding.fix is not None and head.fix.diff == finding.fix.diff
-    under = () if head is finding else (anchors[heads[number]], f"{head.location.path}:{head.location.line}", same)
-    args = (finding, anchors[number], change(finding, shown.comparison))
+    under = () if head is finding else (anchors[heads[number]], _line_of(head), same)
+    others = [(anchors[other], _line_of(shown.findings[other])) for other in beside.get(number, ())]
+    args = (finding, anchors[number], change(finding, shown.comparison), others)
     return Card(str(macro.finding(*args, True, under)), str(macro.finding(*args, False, under)))
+
+
+def _line_of(finding: Finding) -> str:
+    return f"{finding.location.path}:{finding.location.line}"
 
 
 def _anchors(shown: Diagnosis) -> list[str]:
@@ -204,7 +218,12 @@ def _prose(text: str) -> Markup:
 def _clause(text: str) -> Markup:
     """``text`` escaped, with what stands between backticks as code."""
     parts = wording.quoted(text)
-    return Markup().join(Markup("<code>{}</code>").format(part) if is_code else part for part, is_code in parts)
+    return Markup().join(_code(part) if is_code else part for part, is_code in parts)
+
+
+def _code(text: str) -> Markup:
+    # An option is not broken at its hyphens.
+    return Markup('<code class="option">{}</code>' if text.startswith("--") else "<code>{}</code>").format(text)
 
 
 def policy(style: Markup, *scripts: Markup) -> str:

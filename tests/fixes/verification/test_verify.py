@@ -304,6 +304,13 @@ def test_without_time_left_fixes_that_are_not_known_to_be_right_are_left_out() -
     assert grades(result.findings) == ["none", "none"] and "for lack of time" in result.verification.detail
 
 
+def test_a_fix_of_which_the_run_shows_nothing_is_called_so() -> None:
+    findings = [finding(1, "A"), finding(4, "D", status="static-only")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and result.verification.breaks == 2
+    assert grades(result.findings) == ["general", "no-effect"] and labels_of(result.findings) == ["safe", "safe"]
+
+
 def test_outputs_that_were_not_compared_prove_nothing() -> None:
     result = verify([finding(1, "A")], {"m.py": TEXT}, BEFORE, Copies(compared=False))
     assert result is not None and result.verification.numerics is None

@@ -82,11 +82,13 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     assert drawn.title == "Called with batch 4, 5"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == (
-        "call 3 compiles 1 function; x: 4 -> 5 in dimension 0",
-        "the function that is compiled most often has 2 compilations in 3 calls",
+        "call 3: 1 compilation; x: 4 -> 5 in dimension 0",
+        "in 3 calls one function has 2 compilations, and none has more",
     )
     shared = replace(run, sweeps=(replace(run.sweeps[0], steps=steps[:2]),))
-    assert timelines((shared,))[0].changes == ("only the first call compiles, with 2 compilations of one function",)
+    assert timelines((shared,))[0].changes == (
+        "only the first call compiles; one function has 2 compilations there, and none has more",
+    )
 
 
 def test_two_breaks_at_one_place_are_two_cuts(rich: Diagnosis) -> None:

@@ -49,13 +49,13 @@ def _timeline(sweep: Sweep) -> Timeline:
     calls = []
     for number, step in enumerate(sweep.steps[:_MOST]):
         x, y = number % _IN_A_ROW * CELL, number // _IN_A_ROW * ROW
-        compiled = f"compiles {plural(step.compilations, 'function')}" if step.compilations else "compiles nothing"
-        title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
+        compiled = plural(step.compilations, "compilation") if step.compilations else "nothing is compiled"
+        title = f"call {number + 1}: {compiled}" + (f"; {step.changed}" if step.changed else "")
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
     most = plural(sweep.compilations, "compilation")
-    counts = f"the function that is compiled most often has {most} in {plural(sweep.calls, 'call')}"
-    within = f", with {most} of one function" if sweep.compilations > 1 else ""
+    counts = f"in {plural(sweep.calls, 'call')} one function has {most}, and none has more"
+    within = f"; one function has {most} there, and none has more" if sweep.compilations > 1 else ""
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
         f"Called with {sweep.varied}",
