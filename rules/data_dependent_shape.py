@@ -2,7 +2,7 @@
 
 What: `unique`, `unique_consecutive`, `masked_select`, `bincount`, `repeat_interleave` with tensor repeats and
 no `output_size`, `one_hot` without `num_classes`, `combinations`, `torch.linalg.lstsq`, `ctc_loss`,
-`pack_padded_sequence`.
+`pack_padded_sequence`; the layers `nn.CTCLoss` and `nn.AdaptiveLogSoftmaxWithLoss`.
 
 Why: Dynamo needs the shape of each result to go on. By default it ends the graph before such an operator.
 `fullgraph=True` takes most of them (the size becomes a symbol); `one_hot`, `lstsq` and `ctc_loss` never pass.
@@ -47,9 +47,13 @@ SUGGESTIONS = {
     "combinations": "compute the index pairs once, in `__init__`",
     "lstsq": "use `torch.linalg.pinv(a) @ b`, or compute it outside the compiled function",
     "ctc_loss": "compute the loss outside the compiled function",
+    "adaptive_softmax": "compute the loss outside the compiled function",
     "pack_sequence": "pad with `pad_sequence` and mask in place of packing",
     "pack_padded_sequence": "mask the padding in place of packing",
 }
+
+#: Layers that rest on them.
+LAYERS = {"torch.nn.CTCLoss.forward": "ctc_loss", "torch.nn.AdaptiveLogSoftmaxWithLoss.forward": "adaptive_softmax"}
 
 PACKAGES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.nn.utils.rnn", "numpy")
 
@@ -113,6 +117,32 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 def f(x):
     return pack_padded_sequence(x[None], torch.tensor([4]), batch_first=True).data  # GB0007
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10])
+
+    def forward(self, x):
+        return self.loss(x, torch.arange(4)).loss  # GB0036
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.CTCLoss()
+
+    def forward(self, x):
+        return self.loss(x.log_softmax(-1)[:, None], torch.ones(1, 2, dtype=torch.long), (4,), (2,))  # GB0036
 """,
 )
 
@@ -184,17 +214,44 @@ import torch
 def f(x):
     return torch.nn.utils.rnn.pad_sequence([x[0], x[1, :3]])
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.CrossEntropyLoss(reduction="none")
+
+    def forward(self, x):
+        return self.loss(x, torch.arange(4)).sum()
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10])
+
+    def forward(self, x):
+        return self.softmax.log_prob(x)
+""",
 )
 
 
 def watches(name: str) -> bool:
     package, _, last = name.rpartition(".")
-    return package in PACKAGES and last in SUGGESTIONS
+    return name in LAYERS or (package in PACKAGES and last in SUGGESTIONS)
 
 
 def check_call(event: Call) -> Hit | None:
-    name = event.qualname.rpartition(".")[2]
-    operands = (event.receiver, *event.args) if event.receiver is not None else event.args
+    layer = LAYERS.get(event.qualname)
+    name = layer or event.qualname.rpartition(".")[2]
+    operands = (event.receiver, *event.args) if event.receiver is not None and layer is None else event.args
     if not operands or not _holds_data(name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
         return None
     return Hit(

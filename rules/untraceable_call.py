@@ -59,6 +59,7 @@ UNTRACED = frozenset((
     "numpy.fromiter", "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
     "torch.jit.isinstance", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
+    "torch.nn.GaussianNLLLoss.forward",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
 ))  # fmt: skip
@@ -219,6 +220,19 @@ class Net(nn.Module):
     def forward(self, x):
         next(self.children()).register_forward_hook(lambda module, args, output: output * 2)  # GB0467
         return self.layer(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.GaussianNLLLoss()
+
+    def forward(self, x):
+        return self.loss(x, torch.zeros_like(x), torch.ones_like(x))  # GB0033
 """,
 )
 
@@ -398,6 +412,19 @@ class Base:
 
 def f(x):
     return Base().forward(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loss = nn.PoissonNLLLoss()
+
+    def forward(self, x):
+        return self.loss(x, torch.zeros_like(x))
 """,
 )
 

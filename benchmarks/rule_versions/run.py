@@ -23,6 +23,8 @@ from typing import Any
 import torch
 from torch._dynamo.utils import counters
 
+from graphdoctor.breaks.grouping import RawEvent
+from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
 
 #: Part of the names of examples that show recompiling.
@@ -70,6 +72,12 @@ def own_line(reason: str, file: str) -> int:
     return int(places[-1]) if places else 0
 
 
+def line_of_call(reason: str, file: str, events: list[RawEvent]) -> int:
+    """The line of ``file`` that calls a layer of torch in which it broke, which the text leaves out; 0 if none."""
+    called = (frame.line for event in events if event.message in reason for frame in event.traced if frame.path == file)
+    return next(called, 0)
+
+
 def run(name: str, source: str, folder: Path, recorder: BreakRecorder, settings: bytes) -> dict[str, Any]:
     """Compile and call one example; which of its own lines broke, and what the call raised.
 
@@ -81,19 +89,21 @@ def run(name: str, source: str, folder: Path, recorder: BreakRecorder, settings:
     recorder.reasons.clear()
     counters.clear()
     raised = ""
-    try:
-        module = load(name, source, folder)
-        if not (REPEAT in name and "torch.compile" in source):
-            function, args = module.graphdoctor_target()
-            compiled = torch.compile(function, backend="eager")
-            calls = [args] * (3 if REPEAT in name else 1)
-            for arguments in module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else calls:
-                compiled(*arguments)
-    except Exception as error:
-        raised = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    with record() as recording:
+        try:
+            module = load(name, source, folder)
+            if not (REPEAT in name and "torch.compile" in source):
+                function, args = module.graphdoctor_target()
+                compiled = torch.compile(function, backend="eager")
+                calls = [args] * (3 if REPEAT in name else 1)
+                for arguments in module.graphdoctor_variants() if hasattr(module, "graphdoctor_variants") else calls:
+                    compiled(*arguments)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    file = str(folder / f"{name}.py")
     lines: dict[int, set[str]] = defaultdict(set)
     for reason in recorder.reasons:
-        line = own_line(reason, str(folder / f"{name}.py"))
+        line = own_line(reason, file) or line_of_call(reason, file, recording.events)
         lines[line].update(f"GB{number}" for number in GB_LINK.findall(reason))
     breaks = {line: sorted(ids) for line, ids in sorted(lines.items())}
     return {"breaks": breaks, "raised": raised, "compiled": counters["stats"]["unique_graphs"]}

@@ -137,6 +137,22 @@ SIZED_BY_FIRST = frozenset({"full"})
 #: Functions that make a 1-d tensor.
 ONE_DIMENSIONAL = words("arange linspace logspace randperm hann_window hamming_window ravel")
 
+#: What makes a causal mask: a method of ``nn.Transformer`` that is static, and what it calls.
+CAUSAL_MASKS = frozenset(
+    {
+        "torch.nn.Transformer.generate_square_subsequent_mask",
+        "torch.nn.modules.transformer._generate_square_subsequent_mask",
+    }
+)
+
+#: By layer of torch: each mask that it compares with the causal one, its place among the arguments, and the argument
+#: that says whether it is causal (torch/nn/modules/transformer.py).
+COMPARED_MASKS = {
+    "TransformerEncoder": (("mask", 1, "is_causal"),),
+    "TransformerDecoder": (("tgt_mask", 2, "tgt_is_causal"),),
+    "Transformer": (("src_mask", 2, "src_is_causal"), ("tgt_mask", 3, "tgt_is_causal")),
+}
+
 #: With an explicit dim these give (values, indices).
 PAIR_WITH_DIM = frozenset({"max", "min", "median", "nanmedian"})
 

@@ -254,6 +254,8 @@ def _object(
             )
             if name in MODULE_CHAIN:
                 return target
+            if f"{base}.{name}" in torch_tables.CAUSAL_MASKS:
+                return Tensor("float", 2)
             if name in ("parameters", "buffers"):
                 return Seq("iterator", None, Tensor("float", owned=True))
             if name in ("named_parameters", "named_buffers"):

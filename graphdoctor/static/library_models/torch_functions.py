@@ -112,6 +112,8 @@ def call_torch(
         return tensor_call(interpreter, name, args, kwargs, function=True)
     if qualname == "torch.nn.utils.clip_grad_norm_":
         return Tensor("float", 0)
+    if qualname in torch_tables.CAUSAL_MASKS:
+        return Tensor("float", 2)
     if package in ("torch.cuda", "torch.backends.cuda", "torch.distributed", "torch.mps", "torch.xpu"):
         return PythonValue("bool" if name.startswith("is_") else "object")
     if package.startswith("torch.nn.init"):
@@ -222,7 +224,7 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         return Seq("tuple", None, Tensor(dtype))
     constant = operand is None and name in torch_tables.NUMBER_OPS
     sizes = literal_sizes(name, args, kwargs)
-    ndim = 0 if constant else len(sizes) if sizes is not None else None
+    ndim = 0 if constant else len(sizes) if sizes is not None else _sizes_given(name, args, kwargs)
     if name in torch_tables.ONE_DIMENSIONAL:
         ndim = 1
     elif name in ("nonzero", "argwhere"):
@@ -245,6 +247,12 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         keeps = keeps and args[1] == Const(-1)
     unbacked = keeps or (name in torch_tables.DATA_SIZED and interpreter.frame.compiled)
     return Tensor(dtype, ndim, is_known=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
+
+
+def _sizes_given(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> int | None:
+    """How many sizes a constructor is given one by one: ``torch.zeros(2, n)``, but not ``torch.zeros(shape)``."""
+    spelled = name in torch_tables.SIZED and "size" not in kwargs
+    return len(args) if spelled and len(args) > 1 and not any(isinstance(a, Seq) for a in args) else None
 
 
 def literal_sizes(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> tuple[int, ...] | None:

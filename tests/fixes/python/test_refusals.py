@@ -10,6 +10,7 @@ import pytest
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
+from graphdoctor.fixes.python.causal_hint import causal_hint
 from graphdoctor.fixes.python.checks import check_in_graph, constant_check
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.defaults import default_for_none, make_default
@@ -49,6 +50,9 @@ NAME_X: Place = (cst.Name, "x")
 KEEP = INIT + "        self.register_buffer('keep', torch.ones(4).bool())\n" + FORWARD
 
 TABLE: list[Row] = [
+    # A transformer that compares its mask.
+    (causal_hint, "return f(*x)", CALL, UNKNOWN, "Which of the arguments is the mask is not known here."),
+    (causal_hint, "return f(x)", CALL, UNKNOWN, "Which layer is called is not known here."),
     # Buffers that nothing changes.
     (read_once, "return x.item()", CALL, UNKNOWN, "This is no code of a module."),
     (read_once, INIT + "\n    @staticmethod\n    def g(x):\n        return x.item()\n", (cst.Call, "item"), UNKNOWN,

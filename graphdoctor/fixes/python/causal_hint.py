@@ -1,0 +1,42 @@
+"""A transformer of torch is told whether its mask is the causal one, and compares none."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.types import latest
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.torch_tables import COMPARED_MASKS
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import TorchModule
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_MADE_BY = ("generate_square_subsequent_mask", "_generate_square_subsequent_mask")
+
+
+def causal_hint(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``encoder(x, mask)`` gets ``is_causal=True`` where the mask is made as the causal one, else False."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or any(a.star for a in call.args):
+        return Refusal("Which of the arguments is the mask is not known here.")
+    classes = {o.qualname.rpartition(".")[2] for o in options(editor.value(call.func)) if isinstance(o, TorchModule)}
+    if len(classes) != 1 or not classes <= COMPARED_MASKS.keys():
+        return Refusal("Which layer is called is not known here.")
+    given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+    plain = [a.value for a in call.args if a.keyword is None]
+    added = []
+    for name, position, argument in COMPARED_MASKS[classes.pop()]:
+        mask = given.get(name, plain[position] if len(plain) > position else None)
+        if mask is not None and argument not in given:
+            added.append(f"{argument}={_is_causal(mask, editor)}")
+    labels = (f"{a.keyword.value}=" if a.keyword is not None else "" for a in call.args)
+    arguments = [label + editor.code(a.value) for label, a in zip(labels, call.args, strict=True)]
+    text = f"{editor.code(call.func)}({', '.join((*arguments, *added))})"
+    reason = "What the layer finds out by looking at the mask is said; which kernel computes the attention may change."
+    return FixPlan((editor.replace(call, text),), "unsafe", reason)
+
+
+def _is_causal(mask: cst.BaseExpression, editor: Editor) -> bool:
+    made = latest(mask, editor) if isinstance(mask, cst.Name) else mask
+    return isinstance(made, cst.Call) and called(made) in _MADE_BY
