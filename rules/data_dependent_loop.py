@@ -13,8 +13,11 @@ whole tensor.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.static.domain.events import Iterate
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code
 
@@ -39,6 +42,24 @@ def f(x):
         x = x + position * end
     return x
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x):
+        out, chosen = torch.zeros_like(x), x[:, :4].argmax(-1)
+        found = chosen.unique()  # GB0036
+        for e in found:  # flagged
+            rows = (chosen == e).nonzero()[:, 0]  # GB0036 GB7000
+            out.index_add_(0, rows, self.experts[e](x[rows]))
+        return out
+""",
 )
 
 CLEAN = (
@@ -61,6 +82,16 @@ def f(x):
         x = x + row
     return x
 """,
+    """\
+import torch
+
+
+def f(x):
+    chosen = x[:, :4].argmax(-1)
+    for e in range(4):
+        x = torch.where((chosen == e)[:, None], x * e, x)
+    return x
+""",
 )
 
 
@@ -72,3 +103,7 @@ def check_iterate(event: Iterate) -> Hit:
         "loop over what is fixed (all experts) and select by a mask, or work on the whole tensor",
         certainty(event, event.value),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, loop_over_all_rows)

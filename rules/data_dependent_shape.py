@@ -19,10 +19,12 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
+from graphdoctor.fixes.tensors.counts import count_into
 from graphdoctor.fixes.tensors.masks import reduce_masked
 from graphdoctor.fixes.tensors.number_lists import give_size
 from graphdoctor.fixes.tensors.other_forms import least_squares
-from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
 from graphdoctor.static.domain.values import NONE, Const, Value
@@ -280,4 +282,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("How many classes there are depends on data; give `num_classes`, which also fixes the shape.")
     if isinstance(hit.place, cst.Call) and called(hit.place) == "lstsq":
         return least_squares(hit, editor)
-    return first_fit(hit, editor, give_size, reduce_masked, loop_over_all_sorted, capture_shapes)
+    return first_fit(
+        hit, editor, give_size, reduce_masked, loop_over_all_sorted, loop_over_all_rows, count_into, capture_shapes
+    )

@@ -23,8 +23,9 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.eager_only import guard_shown
+from graphdoctor.fixes.rows.experts import loop_over_all
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import keep_tensor
-from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
@@ -142,5 +143,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         run_all_rounds,
         skip_layer,
         loop_over_all,
+        loop_over_all_rows,
         capture_numbers,
     )

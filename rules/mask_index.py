@@ -16,6 +16,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.static.domain.events import Subscript
@@ -200,4 +201,6 @@ def _is_bool(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, write_masked, read_once, call_with_all_rows, reduce_masked, capture_shapes)
+    return first_fit(
+        hit, editor, write_masked, read_once, call_with_all_rows, reduce_masked, loop_over_all_rows, capture_shapes
+    )

@@ -17,7 +17,8 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes
-from graphdoctor.fixes.tensors.experts import loop_over_all
+from graphdoctor.fixes.rows.experts import loop_over_all
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
@@ -123,4 +124,4 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, without_indices, read_once, loop_over_all, capture_shapes)
+    return first_fit(hit, editor, without_indices, read_once, loop_over_all, loop_over_all_rows, capture_shapes)

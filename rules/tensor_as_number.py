@@ -19,6 +19,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.fixes.tensors.other_forms import multiplied
@@ -362,4 +363,14 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
     if isinstance(hit.event, Convert) and hit.event.to in ("range", "repeat"):
         return Refusal("How often a loop runs, or a list repeats, has to be known: recording the number does not help.")
-    return first_fit(hit, editor, multiplied, torch_math, stay_numbers, read_once, numbers_of_buffers, capture_numbers)
+    return first_fit(
+        hit,
+        editor,
+        multiplied,
+        torch_math,
+        stay_numbers,
+        read_once,
+        numbers_of_buffers,
+        loop_over_all_rows,
+        capture_numbers,
+    )

@@ -33,9 +33,10 @@ from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
+from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
-from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
@@ -602,6 +603,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         rewrite_sides,
         choose_result,
         loop_over_all_sorted,
+        loop_over_all_rows,
         keep_looping,
         run_all_rounds,
         call_with_all_rows,

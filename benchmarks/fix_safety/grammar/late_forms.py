@@ -1,6 +1,6 @@
 """Forms whose rewrite changes how often code runs, or what is computed: indices of masks, exits of loops, ``match`` on
 numbers, buffers that stay, draws that become operators, layers of a call, lists of numbers that were tensors, early
-returns of what is empty, models of a library that miss a setting."""
+returns of what is empty, loops over the rows that masks select, models of a library that miss a setting."""
 
 from __future__ import annotations
 
@@ -97,12 +97,72 @@ _SHORTCUTS = (
     ["f = x[x > {k}]", "if len(f) == 0:", "    {COUNTS}.append(1)", "    return f", "y = f.max()"],
     ["f = x[x > {k}]", "if f.numel() == 0:", "    return x.new_zeros(0)", "y = f * 2"],
 )
+_TABLE = ["h = x.reshape(-1, 1)", "ids = (h > {k}).long()", "out = torch.zeros_like(h)"]
+_ROUTED = (
+    [*_TABLE, "for e in range(2):", "    r, s = torch.where(ids == e)", "    out[r] += h[r] * {n}", "y = out"],
+    [
+        *_TABLE,
+        "for e in range(2):",
+        "    r, s = torch.where(ids == e)",
+        "    if r.numel() == 0:",
+        "        continue",
+        "    out[r] += h[r] * h[r, s, None]",
+        "y = out",
+    ],
+    [
+        *_TABLE,
+        "for e in range(3):",
+        "    m = ids[:, 0] == e",
+        "    if m.any():",
+        "        out[m] += h[m] * e",
+        "    elif e == {n}:",
+        "        out[0, 0] += 0 * sum(v.sum() for v in [h])",
+        "y = out",
+    ],
+    [
+        *_TABLE,
+        "for e in range(2):",
+        "    m = ids[:, 0] == e",
+        "    if not m.any():",
+        "        {COUNTS}.append(e)",
+        "        continue",
+        "    out[m] += h[m] - h[m].sum()",
+        "y = out",
+    ],
+    [
+        *_TABLE,
+        "for e in ids.unique().tolist():",
+        "    r = (ids[:, 0] == e).nonzero()[:, 0]",
+        "    out[r] = h[r] * e",
+        "y = out",
+    ],
+    [
+        *_TABLE,
+        "for e in range(2):",
+        "    m = (ids == e).any(-1)",
+        "    r = m.nonzero().flatten()",
+        "    m[:] = False",
+        "    out.index_add_(0, r, h[r] / len(r))",
+        "y = out",
+    ],
+    [
+        "h = x.reshape(-1, 1).repeat(1, 2)",
+        "ids = (h > {k}).long()",
+        "out = torch.zeros_like(h)",
+        "for e in range(2):",
+        "    r, s = torch.where(ids == e)",
+        "    out[r] += h[r] + s[:, None]",
+        "y = out",
+    ],
+    ["y = torch.bincount((x.reshape(-1) > {k}).long(), minlength=2)"],
+    ["c = torch.bincount(x.reshape(-1).long().abs(), minlength={n})", "y = (x, c)"],
+)
 _OF_A_LIBRARY = (
     ["ids = torch.zeros(1, 4, dtype=torch.long)", "y = (x, {LANGUAGE}(ids, labels=ids).loss)"],
     ["ids = torch.ones(1, 3, dtype=torch.long)", "y = x + {LANGUAGE}(input_ids=ids, labels=ids)[0]"],
 )
 #: Those of a library take seconds to import, and are drawn less often.
-_ALL = (*(_INDICES + _LOOPS + _NUMBERS + _DRAWS + _OF_A_MODULE + _LISTS + _SHORTCUTS) * 4, *_OF_A_LIBRARY)
+_ALL = (*(_INDICES + _LOOPS + _NUMBERS + _DRAWS + _OF_A_MODULE + _LISTS + _SHORTCUTS + _ROUTED) * 4, *_OF_A_LIBRARY)
 
 
 def late_form(draft: Draft) -> tuple[list[str], str]:

@@ -1,4 +1,4 @@
-"""Rewrites of tensor code: conversions, copies, masks, sorting, experts, random numbers.
+"""Rewrites of tensor code: conversions, copies, masks, sorting, random numbers.
 
 May import ``model``, ``syntax``, ``static``, ``fixes.core``, ``fixes.analysis`` and ``fixes.branches``.
 """

@@ -29,9 +29,9 @@ from graphdoctor.fixes.python.guard import guard_statement
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import power, read_global
 from graphdoctor.fixes.python.wrappers import plain_iterable
+from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.tensors.conversions import keep_tensor, keep_truth
 from graphdoctor.fixes.tensors.devices import device_arguments
-from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.sorting import sort_in_graph

@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.tensors.conversions import (
     keep_list,
     keep_tensor,
@@ -18,7 +19,6 @@ from graphdoctor.fixes.tensors.conversions import (
 )
 from graphdoctor.fixes.tensors.copies import call_with_copies, copied_items, plain_dict
 from graphdoctor.fixes.tensors.devices import device_arguments
-from graphdoctor.fixes.tensors.experts import loop_over_all
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows

@@ -10,7 +10,7 @@ import pytest
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
-from graphdoctor.fixes.tensors.sorted_experts import loop_over_all_sorted
+from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.lint import engine
 from graphdoctor.static.domain.values import UNKNOWN
 from graphdoctor.static.rule import Refusal
