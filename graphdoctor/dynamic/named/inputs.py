@@ -28,6 +28,23 @@ def candidates(model: Any) -> Iterator[Inputs]:
             yield text
             if "use_cache" in names:
                 yield {**text, "use_cache": False}
+    for text in words:
+        if "input_ids" in text and needed <= set(text):
+            yield from _of_tasks(model, text)
+
+
+def _of_tasks(model: Any, text: Inputs) -> Iterator[Inputs]:
+    """``text`` as heads of some tasks want it: with the end token, with padding that is known, as several choices."""
+    ids = text["input_ids"]
+    end = attribute(model.config, "eos_token_id")
+    if isinstance(end, int):
+        yield {**text, "input_ids": torch.cat([ids[:, :-1], torch.full_like(ids[:, -1:], end)], 1)}
+    unused = next(word for word in range(ids.numel() + 1) if word not in ids)
+    for part in parts(model.config):
+        if getattr(part, "pad_token_id", unused) is None:
+            part.pad_token_id = unused
+    yield text
+    yield {name: value.unsqueeze(1).repeat_interleave(2, dim=1) for name, value in text.items()}
 
 
 def _with_text(model: Any, names: list[str], texts: list[Inputs], media: Inputs) -> Iterator[Inputs]:
