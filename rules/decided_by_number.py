@@ -18,6 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.static.domain.events import Decide
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -183,4 +184,4 @@ def _reads(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, drop_shortcut, loop_over_all_rows)
+    return first_fit(hit, editor, drop_shortcut, loop_over_all_rows, loop_over_all_counted)

@@ -19,6 +19,7 @@ from graphdoctor.fixes.python.capture import capture_shapes
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
+from graphdoctor.fixes.tensors.row_means import reduce_rows
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
@@ -202,5 +203,13 @@ def _is_bool(value: Value) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return first_fit(
-        hit, editor, write_masked, read_once, call_with_all_rows, reduce_masked, loop_over_all_rows, capture_shapes
+        hit,
+        editor,
+        write_masked,
+        read_once,
+        call_with_all_rows,
+        reduce_masked,
+        reduce_rows,
+        loop_over_all_rows,
+        capture_shapes,
     )

@@ -17,6 +17,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.numpy_numbers import python_math, shape_alone
+from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
 from graphdoctor.static.domain.events import Call, Convert
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -198,4 +199,4 @@ def _is_folded(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, python_product, torch_reduction, python_math, shape_alone)
+    return first_fit(hit, editor, python_product, torch_reduction, python_math, shape_alone, loop_over_all_counted)

@@ -33,6 +33,7 @@ from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
+from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.conversions import keep_truth
@@ -604,6 +605,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         choose_result,
         loop_over_all_sorted,
         loop_over_all_rows,
+        loop_over_all_counted,
         keep_looping,
         run_all_rounds,
         call_with_all_rows,

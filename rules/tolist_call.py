@@ -15,6 +15,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import keep_list
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
@@ -109,4 +110,6 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, loop_over_all_rows, keep_list, stay_numbers, read_once, capture_numbers)
+    return first_fit(
+        hit, editor, loop_over_all_rows, loop_over_all_counted, keep_list, stay_numbers, read_once, capture_numbers
+    )

@@ -132,6 +132,12 @@ REWRITTEN = {
                      "        torch.testing.assert_close(x, x.clone())"),
     "default": (HEAD + "def f(x, mask=None):\n    if mask is None and not torch.compiler.is_compiling():\n"
                 "        mask = torch.ones(4, 8)\n    return x * mask[:, :8]\n", "    if mask is None:"),
+    "mean_of_rows": (HEAD + F + "    rows = []\n    for c in range(2):\n        rows.append(x[x[:, 0] > c].mean(dim=0))\n"
+                     "    return rows\n", "rows.append((torch.where(mask[..., None], x, 0).sum(0) / mask.sum()))"),
+    "minus_infinity": (HEAD + F + "    m = x > 1\n    if not m.all():\n        x = x.masked_fill(m, float('-inf'))\n"
+                       "    return x\n", "x = torch.where(~m.all(), x.masked_fill(m, float('-inf')), x)"),
+    "chain_in_place": (HEAD + F + "    y = x * 1\n    if x.sum() > 40:\n        y.mul_(2).add_(x, alpha=3)\n    return y\n",
+                       "y.copy_(torch.where(condition, y.clone().mul(2).add(x, alpha=3), y))"),
     "experts": (HEAD + F + "    chosen = (x[:, :2] > 0.3).long()\n    mask = nn.functional.one_hot(chosen, 3).permute(2, 1, 0)\n"
                 "    out = torch.zeros_like(x)\n    hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()\n"
                 "    for e in hit:\n        k, rows = torch.where(mask[e].squeeze(0))\n        state = x[None, rows].reshape(-1, 8)\n"

@@ -105,6 +105,8 @@ def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
     if isinstance(call.func, cst.Name):
         if is_torch_function(call, editor):
             return name in PURE
+        if name == "float" and [type(a.value) for a in call.args] == [cst.SimpleString]:
+            return True  # float("-inf")
         return name in (PURE_BUILTINS if python else {"len", "abs"})
     if not isinstance(call.func, cst.Attribute) or editor.code(call.func.value) == "self":
         return False

@@ -25,6 +25,8 @@ def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | Non
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or any(a.star for a in call.args):
         return None
     target, name = call.func.value, called(call)
+    if isinstance(target, cst.Call):
+        return _chain(call, editor)
     is_name = isinstance(target, cst.Name) or root(target) == "self"
     if not is_name or not isinstance(target, (cst.Name, cst.Attribute)) or not _is_sure(target, editor):
         return None
@@ -36,6 +38,20 @@ def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | Non
         return None
     # A copy, because a gradient may need the tensor that is overwritten.
     return editor.code(target), f"{editor.code(target)}.clone().{twin}({arguments})"
+
+
+def _chain(call: cst.Call, editor: Editor) -> tuple[str, str] | None:
+    """``y`` and ``y.clone().mul(2).add(x)`` of ``y.mul_(2).add_(x)``."""
+    text, node = "", call
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        twin = called(node).removesuffix("_")
+        if twin == called(node) or twin not in PURE or any(a.star for a in node.args):
+            return None
+        arguments = (editor.module.code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for a in node.args)
+        text, node = f".{twin}({', '.join(arguments)}){text}", node.func.value  # type: ignore[assignment]
+    if not isinstance(node, (cst.Name, cst.Attribute)) or not _is_sure(node, editor):
+        return None
+    return editor.code(node), f"{editor.code(node)}.clone(){text}"
 
 
 def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | None:

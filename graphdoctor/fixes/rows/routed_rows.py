@@ -19,7 +19,7 @@ from graphdoctor.fixes.rows.padded_rows import Padded
 from graphdoctor.fixes.rows.routed_loops import header_of, names_experts
 from graphdoctor.fixes.rows.row_sums import RowSum, row_sum
 from graphdoctor.fixes.rows.rows_body import Body, body_of, moves
-from graphdoctor.fixes.rows.rows_checks import check_statements, padded_names
+from graphdoctor.fixes.rows.rows_checks import check_statements, has_rows, padded_names
 from graphdoctor.fixes.rows.selected_rows import Question, bound_once, made_from, masks_in, one_in_each_row, searches
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -56,8 +56,10 @@ def _rewrite(loop: cst.For, function: cst.FunctionDef, editor: Editor) -> FixPla
     if loop.orelse is not None:
         raise Refuse("the loop has an else")
     header, body = header_of(loop, function, editor), body_of(loop, editor)
-    add = _sum(body, editor)
-    padded = padded_names([s for s, _ in body.statements if s is not add.statement], editor)
+    if header.edits:  # There are more rounds now.
+        body.always.clear()
+    padded = padded_names([s for s, _ in body.statements], editor)
+    add = _sum(body, padded, editor)
     check_statements(body, add, padded, loop, function, editor)
     removed = _check_questions(body, padded, loop, function, editor)
     masks = [mask for s, _ in body.statements for _, mask in _masks(s, editor)]
@@ -76,8 +78,9 @@ def _masks(statement: cst.CSTNode, editor: Editor) -> Iterator[tuple[cst.CSTNode
     yield from masks_in(statement, editor)
 
 
-def _sum(body: Body, editor: Editor) -> RowSum:
-    sums = [found for s, _ in body.statements if (found := row_sum(s, editor)) is not None]
+def _sum(body: Body, padded: frozenset[str], editor: Editor) -> RowSum:
+    with_rows = (s for s, _ in body.statements if s not in body.always or has_rows(s, padded, editor))
+    sums = [found for s in with_rows if (found := row_sum(s, editor)) is not None]
     if len(sums) != 1:
         raise Refuse("the loop does not give its rows back by one sum")
     return sums[0]

@@ -13,7 +13,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 
 #: Methods that add up rows: dimension, index, rows.
-_ADDS = frozenset({"index_add_", "index_add", "scatter_add_", "scatter_add"})
+ADDS = frozenset({"index_add_", "index_add", "scatter_add_", "scatter_add"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def row_sum(statement: cst.BaseSmallStatement, editor: Editor) -> RowSum | None:
             return RowSum(statement, "add", *_place(target, editor), value.right)
         return RowSum(statement, "write", *_place(target, editor), value)
     call = statement.value if isinstance(statement, (cst.Expr, cst.Assign)) else None
-    if not isinstance(call, cst.Call) or called(call) not in _ADDS or not isinstance(call.func, cst.Attribute):
+    if not isinstance(call, cst.Call) or called(call) not in ADDS or not isinstance(call.func, cst.Attribute):
         return None
     if len(call.args) != 3 or any(a.keyword is not None for a in call.args):
         raise Refuse(f"`{called(call)}` does not just add up")

@@ -20,6 +20,8 @@ class Body:
     """The small statements of a loop in order, and what it asks; ``depth`` is how many levels each one moves left."""
 
     statements: list[tuple[cst.BaseSmallStatement, int]] = field(default_factory=list)
+    #: Those before the first test: they run in each round as it is.
+    always: set[cst.BaseSmallStatement] = field(default_factory=set)
     questions: list[Question] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     #: Lines that move left, by how many characters.
@@ -40,6 +42,7 @@ def _block(block: cst.BaseSuite, body: Body, editor: Editor, depth: int) -> None
         if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
             if not isinstance(line.body[0], cst.Pass):
                 body.statements.append((line.body[0], depth))
+                body.always |= set() if body.questions else {line.body[0]}
         elif isinstance(line, cst.If):
             _branch(line, line is block.body[-1], body, editor, depth)
         else:

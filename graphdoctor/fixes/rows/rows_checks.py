@@ -10,7 +10,7 @@ from graphdoctor.fixes.analysis.purity import RANDOM, called, root, words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
-from graphdoctor.fixes.rows.row_sums import RowSum
+from graphdoctor.fixes.rows.row_sums import ADDS, RowSum
 from graphdoctor.fixes.rows.rows_body import Body
 from graphdoctor.fixes.rows.selected_rows import masks_in, searches
 from graphdoctor.syntax.walk import walk
@@ -30,11 +30,13 @@ def padded_names(statements: Sequence[cst.CSTNode], editor: Editor) -> frozenset
     for statement in statements:
         if isinstance(statement, cst.Assign):
             bound = {name for target in statement.targets for name in target_names(target.target)}
-            padded = padded | bound if _has_rows(statement.value, padded, editor) else padded - bound
+            is_sum = isinstance(statement.value, cst.Call) and called(statement.value) in ADDS
+            padded = padded | bound if not is_sum and has_rows(statement.value, padded, editor) else padded - bound
     return frozenset(padded)
 
 
-def _has_rows(value: cst.BaseExpression, padded: set[str] | frozenset[str], editor: Editor) -> bool:
+def has_rows(value: cst.CSTNode, padded: set[str] | frozenset[str], editor: Editor) -> bool:
+    """Whether ``value`` selects rows, or reads a name that holds some."""
     selects = [*searches(value, editor), *masks_in(value, editor)]
     return bool(selects) or bool(names(value) & padded)
 
@@ -48,14 +50,22 @@ def check_statements(
         line = editor.location(statement).line
         if statement is not add.statement:
             if isinstance(statement, cst.Assign):
+                if _is_apart(statement, body, padded, editor):
+                    continue
                 if not all(target_names(t.target) for t in statement.targets):
                     raise Refuse(f"line {line} of the loop stores rows for other code")
                 made |= {name for t in statement.targets for name in target_names(t.target)}
-            elif not _changes(statement, made):
+            elif not _changes(statement, made) and not _is_apart(statement, body, padded, editor):
                 raise Refuse(f"line {line} of the loop does more than compute the rows")
         for node in walk(statement):
             _check_rows(node, padded, editor)
-    _check_outside(made, loop, function, editor)
+    check_outside(made, loop, function, editor)
+
+
+def _is_apart(statement: cst.BaseSmallStatement, body: Body, padded: frozenset[str], editor: Editor) -> bool:
+    """What does nothing with the rows, and is done in each round anyway: ``load[e] = mask.sum()``."""
+    jumps = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Global, cst.Nonlocal, cst.Del)
+    return statement in body.always and not isinstance(statement, jumps) and not has_rows(statement, padded, editor)
 
 
 def _changes(statement: cst.CSTNode, made: set[str]) -> bool:
@@ -74,7 +84,10 @@ def _check_rows(node: cst.CSTNode, padded: frozenset[str], editor: Editor) -> No
     is_shape = isinstance(counted, cst.Attribute) and counted.attr.value == "shape"
     if is_shape and names(node) & padded and editor.code(node).endswith("[0]"):
         raise Refuse(f"`{editor.code(node)}` is how many rows are selected")
-    if not isinstance(node, cst.Call) or not _has_rows(node, padded, editor):
+    part = node.slice[0].slice if isinstance(node, cst.Subscript) and names(node.value) & padded else None
+    if isinstance(part, cst.Slice) and (part.lower, part.upper, part.step) != (None, None, None):
+        raise Refuse(f"`{editor.code(node)}` is a part of the rows")
+    if not isinstance(node, cst.Call) or not has_rows(node, padded, editor):
         return
     name, given = called(node), [editor.code(a.value) for a in node.args]
     if name in ("len", "numel", "nelement") or (name == "size" and given in ([], ["0"])):
@@ -90,7 +103,7 @@ def _check_rows(node: cst.CSTNode, padded: frozenset[str], editor: Editor) -> No
         raise Refuse(f"`{editor.code(node)}` may join the rows")
 
 
-def _check_outside(made: set[str], loop: cst.For, function: cst.FunctionDef, editor: Editor) -> None:
+def check_outside(made: set[str], loop: cst.For, function: cst.FunctionDef, editor: Editor) -> None:
     """Refuses a name of the loop that code outside of it reads after a round."""
     inside, end = set(walk(loop)), editor.location(loop)
     outer = [o for o in editor.ancestors(loop) if isinstance(o, (cst.For, cst.While))]

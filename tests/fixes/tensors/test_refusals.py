@@ -34,6 +34,7 @@ from graphdoctor.fixes.tensors.old_forms import (
 )
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
+from graphdoctor.fixes.tensors.row_means import reduce_rows
 from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
@@ -144,6 +145,13 @@ TABLE: list[Row] = [
      "Line 9 of the loop does more than compute the rows."),
     (loop_over_all, LOOP + WHERE + "    x.kept = rows\n" + ADD, (cst.Call, "nonzero"), UNKNOWN,
      "Line 9 of the loop stores rows for other code."),
+    # Sums over the rows that a mask selects.
+    (reduce_rows, "return x[m].mean()", (cst.Subscript, ""), UNKNOWN, "What the mask selects is not summed over its rows."),
+    (reduce_rows, "return x[m, n].mean(0)", (cst.Subscript, ""), UNKNOWN, "The mask is one of several indices."),
+    (reduce_rows, "return g(x)[m].mean(0)", (cst.Subscript, ""), UNKNOWN,
+     "`g(x)` has no name, and would be computed more than once."),
+    (reduce_rows, "return n or x[x > 1].mean(0)", (cst.Subscript, ""), UNKNOWN,
+     "`x > 1` has no name, and may not be computed where its line begins."),
     # Gradients.
     (grad_flag_in_eager, "return x.requires_grad_()", CALL, UNKNOWN, "This is not a statement that only asks for gradients."),
     (grad_flag_in_eager, "z = y = x.requires_grad_()", CALL, UNKNOWN, "The statement assigns more than one target."),
