@@ -272,6 +272,9 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
     if name == "repeat_interleave":
         repeats = kwargs.get("repeats", operands[1] if len(operands) > 1 else operands[0])
         return may_be_tensor(repeats) and kwargs.get("output_size", NONE) == NONE
+    if name == "adaptive_softmax":
+        # A call without a target is one of another layer that may stand there.
+        return len(operands) + len(kwargs) > 1
     if name == "one_hot":
         return kwargs.get("num_classes", operands[1] if len(operands) > 1 else Const(-1)) == Const(-1)
     return True

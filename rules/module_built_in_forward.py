@@ -182,6 +182,24 @@ class Net(nn.Module):
         self.mask = torch.ones(8)
         return x * self.mask
 """,
+    """\
+import torch.nn as nn
+
+
+def default(value, other):
+    if value is not None:
+        return value
+    return other() if not isinstance(other, nn.Module) and callable(other) else other
+
+
+class Net(nn.Module):
+    def __init__(self, layer=None):
+        super().__init__()
+        self.layer = default(layer, lambda: nn.Linear(8, 8))
+
+    def forward(self, x):
+        return self.layer(x)
+""",
 )
 
 

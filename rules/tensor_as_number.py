@@ -312,6 +312,9 @@ def check_convert(event: Convert) -> Hit | None:
     known = event.to in ("size", "repeat")
     if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and known):
         return None
+    if known and not tensor.is_known:
+        # Made from arguments of which nothing is known: what gives a size is a number as a rule.
+        return None
     if known and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None
     return Hit(

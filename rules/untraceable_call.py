@@ -45,7 +45,7 @@ UNTRACED = frozenset((
     "decimal.getcontext",
     "statistics.mean", "statistics.stdev", "statistics.mode", "statistics.variance", "statistics.pstdev",
     "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heappushpop", "heapq.heapreplace", "heapq.nlargest",
-    "heapq.nsmallest", "urllib.parse.quote", "ast.literal_eval", "ast.parse", "types.SimpleNamespace",
+    "heapq.nsmallest", "urllib.parse.quote", "ast.literal_eval", "ast.parse",
     "threading.get_ident", "threading.current_thread", "threading.active_count", "threading.local", "threading.Thread",
     "threading.Lock", "threading.RLock", "threading.Event", "multiprocessing.cpu_count", "queue.Queue",
     "concurrent.futures", "string.Template.substitute", "string.Formatter", "contextvars.ContextVar",
@@ -63,6 +63,9 @@ UNTRACED = frozenset((
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
 ))  # fmt: skip
+
+#: Classes whose objects are traced where they were made before.
+MADE_BEFORE = frozenset({"types.SimpleNamespace"})
 
 #: Those that break on some versions of torch only.
 ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15"}
@@ -426,18 +429,32 @@ class Net(nn.Module):
     def forward(self, x):
         return self.loss(x, torch.zeros_like(x))
 """,
+    """\
+from types import SimpleNamespace
+
+
+def double(x):
+    return x * 2
+
+
+functions = SimpleNamespace(double=double, factor=3)
+
+
+def f(x):
+    return functions.double(x) * functions.factor
+""",
 )
 
 
 def watches(name: str) -> bool:
-    return name in ON_SOME or within(name, UNTRACED) or name.rpartition(".")[2] in HOOKS
+    return _is_untraced(name) or name.rpartition(".")[2] in HOOKS
 
 
 def check_call(event: Call) -> Hit | None:
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
-    if event.qualname not in ON_SOME and not within(event.qualname, UNTRACED) and not _registers_hook(event):
+    if not _is_untraced(event.qualname) and not _registers_hook(event):
         return None
     return Hit(
         event,
@@ -446,6 +463,10 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),
     )
+
+
+def _is_untraced(name: str) -> bool:
+    return name in ON_SOME or name in MADE_BEFORE or within(name, UNTRACED)
 
 
 def _registers_hook(event: Call) -> bool:

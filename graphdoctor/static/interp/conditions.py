@@ -313,6 +313,10 @@ def _function_fits(_value: Value, qualname: str, name: str) -> bool | None:
     return False if name in (_CONTAINERS if qualname.startswith("builtins.") else _TENSORS) else None
 
 
+def _plain_function_fits(value: Function, qualname: str, name: str) -> bool | None:
+    return False if qualname in _MODULES else _function_fits(value, qualname, name)
+
+
 def _module_fits(value: TorchModule, qualname: str, name: str) -> bool | None:
     if qualname.startswith("builtins.") or name in _TENSORS:
         return _function_fits(value, qualname, name)
@@ -329,6 +333,6 @@ _EXTERNAL_CHECKS: dict[type[Value], Callable[[Any, str, str], bool | None]] = {
     Seq: _sequence_fits,
     Mapping: _mapping_fits,
     Instance: _instance_fits,
-    Function: _function_fits,
+    Function: _plain_function_fits,
     TorchModule: _module_fits,
 }

@@ -25,14 +25,19 @@ from graphdoctor.static.domain.values import (
     STAR,
     UNKNOWN,
     Class,
+    Compiled,
     Const,
     External,
+    Function,
     Instance,
     LazyText,
     Mapping,
+    Method,
+    Partial,
     PythonValue,
     Seq,
     Tensor,
+    TorchModule,
     Value,
 )
 from graphdoctor.static.interp import attributes, calls, conditions, expressions, iteration, operators
@@ -82,7 +87,6 @@ _READERS = frozenset({"len", "int", "float", "sorted", "list"})
 _RESULTS: dict[str, Value] = {
     "print": NONE,
     "id": PythonValue("int"),
-    "callable": PythonValue("bool"),
     "issubclass": PythonValue("bool"),
     "input": PythonValue("str"),
     "ord": PythonValue("int"),
@@ -153,6 +157,22 @@ def _isinstance(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value
         return PythonValue("bool")
     verdicts = {conditions.fits(option, args[1]) for option in options(args[0])}
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
+
+
+def _callable(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    verdicts = {_is_callable(option) for option in options(args[0])} if args else {None}
+    return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
+
+
+def _is_callable(value: Value) -> bool | None:
+    if isinstance(value, Instance):
+        known = value.info.is_module or value.info.lookup("__call__") is not None
+        return True if known else None if value.info.externals else False
+    if isinstance(value, PythonValue):
+        return False if value.kind in ("bool", "int", "float", "str") else None
+    if isinstance(value, (Function, Class, TorchModule, Partial, Method, Compiled)):
+        return True
+    return False if isinstance(value, (Tensor, Const, Seq, Mapping)) else None
 
 
 def _len(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
@@ -318,8 +338,8 @@ def _dict(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], 
 
 
 _HANDLERS = {
-    "isinstance": _isinstance, "len": _len, "range": _range, "min": _extreme, "max": _extreme, "sum": _sum,
-    "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod": _arithmetic,
-    "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr": _hasattr,
-    "setattr": _setattr, "type": _type, "dict": _dict,
+    "isinstance": _isinstance, "callable": _callable, "len": _len, "range": _range, "min": _extreme, "max": _extreme,
+    "sum": _sum, "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod":
+    _arithmetic, "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr":
+    _hasattr, "setattr": _setattr, "type": _type, "dict": _dict,
 }  # fmt: skip
