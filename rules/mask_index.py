@@ -16,6 +16,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -211,5 +212,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         reduce_masked,
         reduce_rows,
         loop_over_all_rows,
+        reduce_selected,
         capture_shapes,
     )

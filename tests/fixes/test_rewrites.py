@@ -132,6 +132,14 @@ REWRITTEN = {
                      "        torch.testing.assert_close(x, x.clone())"),
     "default": (HEAD + "def f(x, mask=None):\n    if mask is None and not torch.compiler.is_compiling():\n"
                 "        mask = torch.ones(4, 8)\n    return x * mask[:, :8]\n", "    if mask is None:"),
+    "masked_loss": (HEAD + F + "    m = x > 1\n    y = x * 2\n    return nn.functional.l1_loss(y[m], x[m])\n",
+                    "nn.functional.l1_loss(torch.where(m, y, 1), torch.where(m, x, 1), reduction=\"none\"), 0).sum() / m.sum()"),
+    "masked_classes": (HEAD + F + "    labels = x[:, :2].long().clamp(0, 3)\n    m = labels > 1\n    scores = x[:, :, None] * x[:, None, :4]\n"
+                       "    scores = scores[:, :2]\n    return nn.functional.cross_entropy(scores[m], labels[m], reduction='sum')\n",
+                       "scores.flatten(0, m.ndim - 1), torch.where(m, labels, -100).flatten(), reduction=\"sum\")"),
+    "masked_names": (HEAD + F + "    m = x > 2.5\n    d = torch.log(x[m]) - torch.log(x[m] * 2)\n"
+                     "    return torch.sqrt((d ** 2).mean() + d.mean() ** 2)\n",
+                     "d = torch.log(torch.where(m, x, 1)) - torch.log(torch.where(m, x, 1) * 2)"),
     "mean_of_rows": (HEAD + F + "    rows = []\n    for c in range(2):\n        rows.append(x[x[:, 0] > c].mean(dim=0))\n"
                      "    return rows\n", "rows.append((torch.where(mask[..., None], x, 0).sum(0) / mask.sum()))"),
     "minus_infinity": (HEAD + F + "    m = x > 1\n    if not m.all():\n        x = x.masked_fill(m, float('-inf'))\n"

@@ -1,0 +1,185 @@
+"""Expressions on what one mask selects, over the full shape: ``((a[m] - b[m]) ** 2).mean()``.
+
+Where the mask is false, 1 stands in place of what is there, so that neither a logarithm nor its gradient is NaN; sums
+and means leave those places out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import POINTWISE, called, is_torch_function, words
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.domain.values import UNKNOWN, TorchModule
+
+_POINTWISE = POINTWISE | words("double float half int long to")
+_LOSSES = words("""
+    binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
+""")
+_CLASSES = words("cross_entropy nll_loss")
+_MODULES = (TorchModule("torch.nn.CrossEntropyLoss"), TorchModule("torch.nn.NLLLoss"))
+
+
+class Masked:
+    """Writes expressions anew. ``names`` are those that hold selected values; ``keep`` is the mask for all of them."""
+
+    def __init__(self, mask: cst.Name, keep: str, count: str, editor: Editor) -> None:
+        self.mask = mask
+        self.keep = keep
+        self.count = count
+        self.editor = editor
+        self.names: set[str] = set()
+        #: Names that hold one number, which was summed over selected values.
+        self.reduced: set[str] = set()
+
+    def holds(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is or has something that is selected."""
+        if isinstance(node, cst.Name):
+            return node.value in self.names
+        if isinstance(node, cst.Subscript):
+            return self._is_leaf(node) or self.holds(node.value)
+        return any(self.holds(child) for child in _operands(node))
+
+    def _is_leaf(self, node: cst.Subscript) -> bool:
+        index = node.slice[0].slice
+        return len(node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(self.mask)
+
+    def number(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``node``, which may have sums and means of what is selected, and is none itself."""
+        if isinstance(node, cst.Call):
+            reduced = self._reduced(node)
+            if reduced is not None:
+                return reduced
+        if not self.holds(node):
+            return node
+        if isinstance(node, cst.Call):
+            if self.holds(node.func) and not isinstance(node.func, cst.Attribute):
+                raise Refuse(f"`{self._code(node)}` calls what the mask selects")
+            arguments = [a.with_changes(value=self.number(a.value)) for a in node.args]
+            func = node.func
+            if isinstance(func, cst.Attribute):
+                func = func.with_changes(value=self.number(func.value))
+            return node.with_changes(func=func, args=arguments)
+        if isinstance(node, cst.BinaryOperation):
+            return node.with_changes(left=self.number(node.left), right=self.number(node.right))
+        if isinstance(node, cst.UnaryOperation):
+            return node.with_changes(expression=self.number(node.expression))
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return node.with_changes(elements=[e.with_changes(value=self.number(e.value)) for e in node.elements])
+        raise Refuse(f"`{self._code(node)}` is used as it is, and its size depends on the data")
+
+    def full(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``node``, which is selected, over the full shape."""
+        if isinstance(node, cst.Subscript) and self._is_leaf(node) and not self.holds(node.value):
+            return _parse(f"torch.where({self.keep}, {self._code(node.value)}, 1)")
+        if isinstance(node, cst.Name) and node.value in self.names:
+            return node
+        if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
+            return node.with_changes(left=self._operand(node.left), right=self._operand(node.right))
+        if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+            return node.with_changes(expression=self.full(node.expression))
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            (part,) = node.comparisons
+            compared = part.with_changes(comparator=self._operand(part.comparator))
+            return node.with_changes(left=self._operand(node.left), comparisons=[compared])
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and called(node) in _POINTWISE:
+            arguments = [a.with_changes(value=self._operand(a.value)) for a in node.args]
+            owner = node.func.value
+            func = node.func.with_changes(value=self.full(owner)) if self.holds(owner) else node.func
+            return node.with_changes(func=func, args=arguments)
+        raise Refuse(f"`{self._code(node)}` is used as it is, and its size depends on the data")
+
+    def _operand(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        if isinstance(node, cst.Call) and (reduced := self._reduced(node)) is not None:
+            return reduced
+        if self.holds(node):
+            return self.full(node)
+        known = self.editor.value(node)
+        tensor = tensor_of(known)
+        is_one = tensor is not None and tensor.ndim == 0
+        is_literal = isinstance(node, (cst.Integer, cst.Float, cst.SimpleString))
+        is_summed = isinstance(node, cst.Name) and node.value in self.reduced
+        is_python = known != UNKNOWN and tensor is None
+        is_dtype = isinstance(node, cst.Attribute) and names(node.value) == {"torch"}
+        if not (is_one or is_literal or is_summed or is_python or is_dtype):
+            raise Refuse(f"`{self._code(node)}` is not selected by the mask, and not shown to be one number")
+        return node
+
+    def _reduced(self, call: cst.Call) -> cst.BaseExpression | None:
+        """A sum, a mean or a loss of what is selected; None for anything else."""
+        name = called(call)
+        is_function = is_torch_function(call, self.editor) and not self.holds(call.func)
+        values = [a.value for a in call.args if a.keyword is None]
+        if name in _LOSSES and is_function and self._all_selected(values):
+            return self._loss(call, values)
+        is_module = self.editor.value(call.func) in _MODULES
+        if (is_module or (name in _CLASSES and is_function)) and self._all_selected(values):
+            return self._classes(call, values, f"{self._code(call.func)}.ignore_index" if is_module else "-100")
+        if name not in ("mean", "sum"):
+            return None
+        if not is_function and isinstance(call.func, cst.Attribute):
+            values.insert(0, call.func.value)
+        if len(values) != 1 or any(a.keyword is not None for a in call.args) or not self.holds(values[0]):
+            return None
+        return self._sum(self._render(self.full(values[0])), name)
+
+    def _all_selected(self, values: Sequence[cst.BaseExpression]) -> bool:
+        return len(values) == 2 and all(self.holds(value) for value in values)
+
+    def _sum(self, value: str, reduction: str) -> cst.BaseExpression:
+        text = f"torch.where({self.keep}, {value}, 0).sum()"
+        return _parse(f"({text} / {self.count})" if reduction == "mean" else text)
+
+    def _options(self, call: cst.Call) -> tuple[str, list[str]]:
+        """The reduction, and the other options as code."""
+        given = {a.keyword.value: self._code(a.value) for a in call.args if a.keyword is not None}
+        reduction = given.pop("reduction", "'mean'").strip("'\"")
+        if reduction not in ("mean", "sum") or any(a.star for a in call.args):
+            raise Refuse(f"`{self._code(call)}` has a value for each that is selected")
+        if any(self.holds(a.value) for a in call.args if a.keyword is not None):
+            raise Refuse(f"`{self._code(call)}` has options that are selected")
+        return reduction, [f"{name}={code}" for name, code in given.items()]
+
+    def _loss(self, call: cst.Call, values: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
+        reduction, options = self._options(call)
+        if any(option.startswith("weight=") for option in options):
+            raise Refuse(f"`{self._code(call)}` has weights, which are not selected")
+        arguments = ", ".join([*(self._render(self.full(v)) for v in values), *options, 'reduction="none"'])
+        return self._sum(f"{self._code(call.func)}({arguments})", reduction)
+
+    def _classes(self, call: cst.Call, values: Sequence[cst.BaseExpression], ignored: str) -> cst.BaseExpression:
+        """Classes that the mask leaves out become those that the loss ignores."""
+        reduction, options = self._options(call)
+        ignored = next((o.partition("=")[2] for o in options if o.startswith("ignore_index=")), ignored)
+        leaves = [v for v in values if isinstance(v, cst.Subscript) and self._is_leaf(v) and not self.holds(v.value)]
+        if len(leaves) != 2:
+            raise Refuse(f"`{self._code(call)}` is not given what the mask selects as it is")
+        scores, labels = (self.editor.operand(leaf.value) for leaf in leaves)
+        mask = self.mask.value
+        inputs = f"{scores}.flatten(0, {mask}.ndim - 1), torch.where({mask}, {labels}, {ignored}).flatten()"
+        given = [f'reduction="{reduction}"'] if reduction != "mean" else []
+        return _parse(f"{self._code(call.func)}({', '.join([inputs, *options, *given])})")
+
+    def _code(self, node: cst.CSTNode) -> str:
+        return self.editor.code(node)
+
+    def _render(self, node: cst.CSTNode) -> str:
+        return self.editor.module.tree.code_for_node(node)
+
+
+def _parse(text: str) -> cst.BaseExpression:
+    return cst.parse_expression(text)
+
+
+def _operands(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """The expressions right below ``node``, but for what is only a label."""
+    if isinstance(node, cst.Attribute):
+        return (node.value,)
+    if isinstance(node, cst.Arg):
+        return (node.value,)
+    return node.children

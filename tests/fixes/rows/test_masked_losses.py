@@ -1,0 +1,74 @@
+"""Losses of what a mask selects: what they become, and why some stay. The fixed programs run in tests of all rewrites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+import pytest
+
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.apply import apply
+from graphdoctor.fixes.rows.masked_losses import reduce_selected
+from graphdoctor.static.domain.values import UNKNOWN
+from graphdoctor.static.rule import FixPlan, Refusal
+
+HEAD = "import torch\nimport torch.nn.functional as F\n\n\ndef f(x, y, m, n=2):\n"
+KEEP = "    keep = m[(...,) + (None,) * (x.ndim - m.ndim)].expand_as(x)\n"
+
+#: The lines of a function, and what they become.
+FIXED = (
+    ("return F.mse_loss(x[m], y[m])",
+     KEEP + "    return torch.where(keep, F.mse_loss(torch.where(keep, x, 1), torch.where(keep, y, 1), reduction=\"none\"), 0)"
+     ".sum() / keep.sum()\n"),
+    ("a = x[m]\nb = a * 2\nreturn b.sum() + a.abs().sum()",
+     KEEP + "    a = torch.where(keep, x, 1)\n    b = a * 2\n"
+     "    return torch.where(keep, b, 0).sum() + torch.where(keep, a.abs(), 0).sum()\n"),
+    ("return torch.exp(x[m]).sum()",
+     KEEP + "    return torch.where(keep, torch.exp(torch.where(keep, x, 1)), 0).sum()\n"),
+    ("return F.cross_entropy(x[m], y[m], ignore_index=0, weight=None)",
+     "    return F.cross_entropy(x.flatten(0, m.ndim - 1), torch.where(m, y, 0).flatten(), ignore_index=0, weight=None)\n"),
+    ("a = x[m].mean()\nreturn (x[m] - a).sum(), a",
+     KEEP + "    a = torch.where(keep, torch.where(keep, x, 1), 0).sum() / keep.sum()\n"
+     "    return torch.where(keep, (torch.where(keep, x, 1) - a), 0).sum(), a\n"),
+)  # fmt: skip
+
+#: The lines of a function, and why they stay.
+REFUSED = (
+    ("return x[m, 1].sum()", "This is no selection by one mask."),
+    ("return x[m > 1].sum()", "The mask has no name that is bound once."),
+    ("return g(x)[m].sum()", "`g(x)` has no name, and its dimensions are not known."),
+    ("if x[m].sum() > 1:\n    y = x\nreturn y", "What the mask selects is used in the head of a branch or a loop."),
+    ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),
+    ("return len(x[m])", "`x[m]` is used as it is, and its size depends on the data."),
+    ("return y(x[m])(n)", "`y(x[m])(n)` calls what the mask selects."),
+    ("return (x[m] * y).sum()", "`y` is not selected by the mask, and not shown to be one number."),
+    ("return F.mse_loss(x[m], y[m], reduction='none')",
+     "`F.mse_loss(x[m], y[m], reduction='none')` has a value for each that is selected."),
+    ("return F.mse_loss(x[m], y[m], weight=x[m])", "`F.mse_loss(x[m], y[m], weight=x[m])` has options that are selected."),
+    ("return F.mse_loss(x[m], y[m], weight=y)", "`F.mse_loss(x[m], y[m], weight=y)` has weights, which are not selected."),
+    ("return F.cross_entropy(x[m] * 2, y[m])", "`F.cross_entropy(x[m] * 2, y[m])` is not given what the mask selects as it is."),
+    ("a = x[m]\na += 1\nreturn a.sum()", "`a` is changed in place."),
+    ("a = x[m]\nassert a.sum() > 1", "Line 7 does more with what the mask selects."),
+    ("a = x[m]\nif n > 1:\n    return a", "Line 8 reads `a` too."),
+)  # fmt: skip
+
+
+def plan(body: str, make: Any) -> tuple[str, FixPlan | Refusal]:
+    source = HEAD + "".join(f"    {line}\n" for line in body.splitlines())
+    case = make(source, cst.Subscript, "[m", UNKNOWN)
+    return source, first_fit(case.hit, case.editor, reduce_selected)
+
+
+@pytest.mark.parametrize("row", FIXED, ids=lambda row: row[0])
+def test_fix(row: tuple[str, str], make: Any) -> None:
+    source, found = plan(row[0], make)
+    assert isinstance(found, FixPlan), found
+    assert apply(source, found.edits) == HEAD + row[1]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[0])
+def test_refusal(row: tuple[str, str], make: Any) -> None:
+    _, found = plan(row[0], make)
+    assert isinstance(found, Refusal)
+    assert found.reason == row[1]
