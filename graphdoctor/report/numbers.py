@@ -79,7 +79,8 @@ def _outputs(runs: list[DynamicRun]) -> Number | None:
     equal = all(result.equal for result in compared)
     exact = all(result.max_abs_diff == 0 for result in compared)
     within = "; no difference" if exact else "; within the tolerance" if equal else ""
-    detail = f"compiled against eager{within}"
+    what = ", with gradients" if any(run.mode == "train" for run in runs) else ""
+    detail = f"compiled against eager{what}{within}"
     return Number("outputs", "equal" if equal else "differ", detail, "good" if equal else "bad")
 
 

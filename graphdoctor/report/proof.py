@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.labels import is_offered, may_be_written
+from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.labels import is_offered, may_be_written, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -50,6 +50,10 @@ class Proof:
     command: str
     patch: str
     caution: str = ""
+    #: What the fixes do, a sentence each, with the places of those that do it.
+    effects: tuple[tuple[str, str], ...] = ()
+    #: The command that leaves out the unsafe ones; empty where there are none, or no others.
+    safer: str = ""
 
 
 def proof(diagnosis: Diagnosis) -> Proof | None:
@@ -70,7 +74,8 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     if not helps(diagnosis):
         title = f"{fixes} {'removes' if len(result.fixes) == 1 else 'remove'} no graph break: {counts}"
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
-    unsafe = _unsafe(diagnosis, result.fixes)
+    chosen = [f for f in diagnosis.findings if f.fingerprint in result.fixes and is_offered(f)]
+    unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]
     return Proof(
         title=f"With {fixes}: {counts}, outputs {after['outputs']}",
         after=after,
@@ -79,20 +84,32 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         command=command(diagnosis),
         patch=diagnosis.patch,
         caution=_caution(unsafe, len(result.fixes)),
+        effects=_effects(chosen),
+        safer=command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else "",
     )
 
 
-def _unsafe(diagnosis: Diagnosis, fixes: Collection[str]) -> int:
-    """How many of the fixes may do something else than the code as it is."""
-    chosen = [f for f in diagnosis.findings if f.fingerprint in fixes and is_offered(f)]
-    return sum(not may_be_written(finding, unsafe=False) for finding in chosen)
+def _caution(unsafe: Sequence[Finding], fixes: int) -> str:
+    """``fixes`` counts all of them."""
+    settings = sum(finding.fix is not None and sets_for_process(finding.fix) for finding in unsafe)
+    parts = [(settings, ("changes", "change"), "a setting of torch for the whole process")]
+    parts += [(len(unsafe) - settings, ("may change", "may change"), "behaviour on other inputs")]
+    clauses = [
+        f"{'the fix' if fixes == 1 else f'{count:,} of them' if count < fixes else 'all of them'} "
+        f"{verb[count > 1]} {what}"
+        for count, verb, what in parts
+        if count
+    ]
+    text = ", and ".join(clauses)
+    return f"{text[:1].upper()}{text[1:]}: read the change first." if text else ""
 
 
-def _caution(unsafe: int, fixes: int) -> str:
-    if not unsafe:
-        return ""
-    which = "The fix" if fixes == 1 else f"{unsafe:,} of them" if unsafe < fixes else "All of them"
-    return f"{which} may change behaviour on other inputs: read the change first."
+def _effects(chosen: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    places: dict[str, dict[str, None]] = {}
+    for finding in chosen:
+        if finding.fix is not None:
+            places.setdefault(finding.fix.reason, {})[wording.place(finding.location)] = None
+    return tuple((reason, ", ".join(found)) for reason, found in places.items())
 
 
 def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
@@ -140,13 +157,16 @@ def idle(diagnosis: Diagnosis) -> frozenset[str]:
     return frozenset(result.fixes) if result is not None and not helps(diagnosis) else frozenset()
 
 
-def command(diagnosis: Diagnosis) -> str:
-    """The command that writes the fixes which were verified, or all where none was: the scan's own, with ``--fix``."""
+def command(diagnosis: Diagnosis, unsafe: bool = True) -> str:
+    """The command that writes the fixes which were tried, or all where none was: the scan's own, with ``--fix``.
+
+    ``unsafe``: also those that may change behaviour, where there are some.
+    """
     tried = set(diagnosis.verification.fixes) if diagnosis.verification else set()
     every = diagnosis.verification is None
     chosen = [f for f in diagnosis.findings if (every or f.fingerprint in tried) and is_offered(f)]
-    unsafe = any(not may_be_written(finding, unsafe=False) for finding in chosen)
-    more = ["--fix", *(["--unsafe-fixes"] if unsafe else [])]
+    with_unsafe = unsafe and any(not may_be_written(finding, unsafe=False) for finding in chosen)
+    more = ["--fix", *(["--unsafe-fixes"] if with_unsafe else [])]
     words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "scan"]:
         return shlex.join(["graphdoctor", "scan", *sorted({f.location.path for f in chosen}), *more])

@@ -52,6 +52,8 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{nothing}Not measured on {device}: {', '.join(texts)}."
     if runs:
         yield from _kinds(runs, {*on_device})
+    if any(run.ladder is None and not _was_watched(run) for run in ran):
+        yield "Speed was not measured: the graphs ran without Inductor."
 
 
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:

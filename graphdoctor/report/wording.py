@@ -223,7 +223,10 @@ def meaning(summary: Summary, runs: Iterable[DynamicRun]) -> str:
     if summary.verdict != "not-ready" or not summary.breaks:
         return ""
     raises = any(run.fullgraph.passes is False for run in runs)
-    pieces = f"torch.compile runs this in {plural(summary.graphs or 0, 'graph')} with eager code around them"
+    # What a program did in many calls has the graphs of recompiles, too.
+    measured = any(run.fullgraph.passes is not None for run in runs)
+    graphs = plural(summary.graphs or 0, "graph") if measured else "several graphs"
+    pieces = f"torch.compile runs this in {graphs} with eager code around them"
     return f"{pieces}; with fullgraph=True it raises an error." if raises else f"{pieces}."
 
 

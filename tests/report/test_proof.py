@@ -54,3 +54,16 @@ def test_an_unsafe_fix_needs_its_option(rich: Diagnosis) -> None:
     found = proof(changed)
     assert found is not None and not found.good
     assert found.caution == "The fix may change behaviour on other inputs: read the change first."
+    assert found.effects == ((fix.reason, "model.py:18"),) and not found.safer
+
+
+def test_what_is_unsafe_is_named_and_can_be_left_out(rich: Diagnosis) -> None:
+    safe = rich.findings[0]
+    assert safe.fix is not None and rich.verification is not None
+    setting = replace(safe.fix.edits[0], text="torch._dynamo.config.capture_scalar_outputs = True\n")
+    for_process = replace(safe, fix=replace(safe.fix, safety="unsafe", edits=(setting,)), fingerprint="setting")
+    both = replace(rich.verification, fixes=(safe.fingerprint, "setting"))
+    found = proof(replace(rich, findings=(safe, for_process), verification=both))
+    assert found is not None
+    assert found.caution == "1 of them changes a setting of torch for the whole process: read the change first."
+    assert found.safer == found.command.replace(" --unsafe-fixes", "") != found.command

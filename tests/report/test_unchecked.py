@@ -16,6 +16,7 @@ def test_every_gap_of_a_run(compared: Diagnosis) -> None:
         "Net, train mode, on cpu: graph breaks, fullgraph=True, recompiles and outputs were not measured, stopped at the "
         "time limit.",
         "Nothing ran on a GPU: CUDA graphs, and what is different there, were not checked.",
+        "Speed was not measured: the graphs ran without Inductor.",
         "1 finding is on lines that the run did not reach.",
         "1 finding is predicted, not checked by a run.",
         "2 findings not compared with main: one side was not run or not read.",
@@ -29,6 +30,7 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
         "Net, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared, no other inputs were "
         "tried, so what recompiles is not known.",
         "Train mode was not run.",
+        "Speed was not measured: the graphs ran without Inductor.",
     )
     ranks = (replace(run, target="rank 0"), replace(run, target="rank 1"))
     watched = [replace(each, fullgraph=FullGraph(None, "this is read from a trace")) for each in ranks]
@@ -36,7 +38,7 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
         "rank 0 and rank 1, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared."
     )
     both = unchecked(replace(rich, dynamic=(run, replace(run, mode="train")), files=(), findings=()))
-    assert [text.partition(":")[0] for text in both] == ["Net, eval and train mode, on cuda"]
+    assert [text.partition(":")[0] for text in both] == ["Net, eval and train mode, on cuda", "Speed was not measured"]
     swept = replace(run, mode="train", sweeps=(Sweep("batch 4, 5", True, 2, 1),))
     assert "so what recompiles" not in " ".join(unchecked(replace(rich, dynamic=(swept,))))
     assert "Eval mode was not run." in unchecked(replace(rich, dynamic=(swept,)))

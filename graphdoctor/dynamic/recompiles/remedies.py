@@ -115,7 +115,7 @@ def mark_sizes(function: str, varying: Sizes) -> Remedy:
                     mark(leaves[name], dimension)
         return planned
 
-    return Remedy(f"{', '.join(lines[:4])}{more} before each call", steps=steps, last=True)
+    return Remedy(f"{', '.join(lines[:4])}{more} before each call, in the calling code", steps=steps, last=True)
 
 
 def padding(varying: Sizes) -> Remedy | None:

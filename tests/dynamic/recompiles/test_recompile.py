@@ -132,7 +132,7 @@ def test_a_changing_size_names_input_and_dimension_and_the_remedy_is_run() -> No
     assert (found.input, found.dimension, found.compilations, found.verified_compilations) == ("x", 0, 2, 1)
     assert (found.path, found.line) == ("test_recompile.py", with_break.__code__.co_firstlineno)
     assert "dimension 0" in found.cause
-    assert found.remedy == "`torch._dynamo.mark_dynamic(x, 0)` before each call"
+    assert found.remedy == "`torch._dynamo.mark_dynamic(x, 0)` before each call, in the calling code"
 
 
 def test_one_recompile_for_a_size_is_called_normal() -> None:

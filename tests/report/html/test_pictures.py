@@ -79,15 +79,15 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     steps = (SweepCall(2), SweepCall(0), SweepCall(1, "x: 4 -> 5 in dimension 0"))
     run = replace(rich.dynamic[0], sweeps=(Sweep("batch 4, 5", True, 3, 2, steps=steps),))
     (drawn,) = timelines((run, replace(run, mode="train")))
-    assert drawn.title == "Called with batch 4, 5"
+    assert drawn.title == "Called with batch 4, 5 in eval and train mode"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == (
         "call 3: 1 compilation; x: 4 -> 5 in dimension 0",
-        "in 3 calls one function has 2 compilations, and none has more",
+        "3 compilations in 3 calls, at most 2 compilations of one function",
     )
     shared = replace(run, sweeps=(replace(run.sweeps[0], steps=steps[:2]),))
     assert timelines((shared,))[0].changes == (
-        "only the first call compiles; one function has 2 compilations there, and none has more",
+        "only the first call compiles: 2 compilations, at most 2 compilations of one function",
     )
 
 

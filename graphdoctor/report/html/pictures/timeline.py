@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,17 @@ class Timeline:
 
 def timelines(runs: Iterable[DynamicRun]) -> tuple[Timeline, ...]:
     """One for each sweep that recorded its calls; runs that give the same share it."""
-    return tuple(_timeline(sweep) for sweep in dict.fromkeys(s for run in runs for s in run.sweeps if s.steps))
+    modes: dict[Sweep, dict[str, None]] = {}
+    for run in runs:
+        for sweep in run.sweeps:
+            if sweep.steps:
+                modes.setdefault(sweep, {})[run.mode] = None
+    return tuple(_timeline(sweep, tuple(found)) for sweep, found in modes.items())
 
 
-def _timeline(sweep: Sweep) -> Timeline:
+def _timeline(sweep: Sweep, modes: Sequence[str]) -> Timeline:
     calls = []
+    known = [mode for mode in modes if mode != "unknown"]
     for number, step in enumerate(sweep.steps[:_MOST]):
         x, y = number % _IN_A_ROW * CELL, number // _IN_A_ROW * ROW
         compiled = plural(step.compilations, "compilation") if step.compilations else "nothing is compiled"
@@ -54,11 +60,12 @@ def _timeline(sweep: Sweep) -> Timeline:
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
     most = plural(sweep.compilations, "compilation")
-    counts = f"in {plural(sweep.calls, 'call')} one function has {most}, and none has more"
-    within = f"; one function has {most} there, and none has more" if sweep.compilations > 1 else ""
+    every = plural(sum(step.compilations for step in sweep.steps), "compilation")
+    counts = f"{every} in {plural(sweep.calls, 'call')}, at most {most} of one function"
+    within = f": {every}, at most {most} of one function" if sweep.compilations > 1 else ""
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
-        f"Called with {sweep.varied}",
+        f"Called with {sweep.varied}" + (f" in {' and '.join(known)} mode" if known else ""),
         min(len(calls), _IN_A_ROW) * CELL,
         rows * ROW,
         tuple(calls),
