@@ -63,8 +63,6 @@ def _rewrite(loop: cst.For, function: cst.FunctionDef, editor: Editor) -> FixPla
     check_statements(body, add, padded, loop, function, editor)
     removed = _check_questions(body, padded, loop, function, editor)
     masks = [mask for s, _ in body.statements for _, mask in _masks(s, editor)]
-    if not masks:
-        raise Refuse("no mask selects rows in the loop")
     rewrite = Padded(masks, add, padded, editor)
     changed = [edit for statement, by in body.statements for edit in rewrite.statement(statement, header.index, by)]
     edits = (*header.edits, *removed, *body.edits, *changed, *moves(body, changed, editor))
