@@ -7,7 +7,17 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import as_arguments, join
-from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Function, PythonValue, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Function,
+    Instance,
+    PythonValue,
+    Tensor,
+    Unknown,
+    Value,
+)
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, uses
@@ -23,7 +33,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     names = [p.name.value for p in params]
     # Only what is not annotated is judged by its use.
     tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
-    tensors |= _passed_on(info, set(names) - tensors - numbers)
+    tensors |= _passed_on(function, set(names) - tensors - numbers)
     if info.name != "forward":
         tensors |= described(info.body) - numbers
     by_custom: set[str] = set()
@@ -37,22 +47,37 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     }
 
 
-def _passed_on(info: FunctionInfo, names: set[str]) -> set[str]:
-    """Those of ``names`` that a function gives to another of its file, which uses them as only tensors are."""
+def _passed_on(function: Function, names: set[str]) -> set[str]:
+    """Those of ``names`` that a function gives to another of its file, or of its object, which uses them as only
+    tensors are.
+    """
     found: set[str] = set()
-    if info.name == "forward" or not names:
+    if not names:
         return found
-    for call in walk(info.body, stop=(cst.FunctionDef, cst.ClassDef)):
-        if type(call) is not cst.Call or type(call.func) is not cst.Name:
+    for call in walk(function.info.body, stop=(cst.FunctionDef, cst.ClassDef)):
+        callee = _called(call, function) if type(call) is cst.Call else None
+        if type(call) is not cst.Call or callee is None:
             continue
-        callee = info.module.scope.names.get(call.func.value)
-        if not isinstance(callee, Function) or callee.info.module is not info.module:
-            continue
-        for arg, param in zip(call.args, definitions.parameters(callee.info.node.params), strict=False):
+        taken = definitions.parameters(callee.info.node.params)
+        is_method = type(call.func) is cst.Attribute and "staticmethod" not in callee.info.markers
+        for arg, param in zip(call.args, taken[1:] if is_method else taken, strict=False):
             passed = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
             if passed in names and param.name.value in uses(callee.info.body)[0]:
                 found.add(passed)
     return found
+
+
+def _called(call: cst.Call, function: Function) -> Function | None:
+    """What ``helper(x)`` or ``self.helper(x)`` calls: of the same file, or of the object the function is bound to."""
+    info, callee = function.info, None
+    if type(call.func) is cst.Name and info.name != "forward":
+        callee = info.module.scope.names.get(call.func.value)
+        if not isinstance(callee, Function) or callee.info.module is not info.module:
+            return None
+    elif type(call.func) is cst.Attribute and type(call.func.value) is cst.Name and call.func.value.value == "self":
+        bound = function.bound
+        callee = bound.info.lookup(call.func.attr.value) if isinstance(bound, Instance) else None
+    return callee if isinstance(callee, Function) else None
 
 
 def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:

@@ -376,3 +376,20 @@ def test_a_part_that_gets_what_is_not_known_is_entered_with_a_tensor(events):
                 return x if x.sum() > 0 else -x
     """)
     assert [e.site.function for e in found if isinstance(e, Truth) and may_be_tensor(e.value)] == ["Part.forward"]
+
+
+def test_what_an_override_does_with_an_optional_argument_is_evidence(events):
+    found = events("""
+        import torch
+
+        class Base(torch.nn.Module):
+            def forward(self, x, labels=None, options=None):
+                return self.compute(x, labels, options)
+
+        class Net(Base):
+            def compute(self, x, labels, options):
+                print(labels.unsqueeze(1), options.mode)
+                return x
+    """)
+    (event,) = calls(found, "builtins.print")
+    assert [may_be_tensor(argument) for argument in event.args] == [True, False]
