@@ -140,7 +140,7 @@ class Net(nn.Module):
         return self.lin(x)
 """,
     """\
-# torch >=2.13
+# torch >=2.9
 import torch
 
 
@@ -154,7 +154,6 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
     """\
-# torch >=2.13
 import torch
 
 

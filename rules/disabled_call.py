@@ -73,7 +73,6 @@ def f(x):
     return y + 1
 """,
     """\
-# torch >=2.13
 import torch
 import torch.nn as nn
 

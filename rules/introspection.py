@@ -69,7 +69,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     class Output:  # GB8977
         pass
@@ -77,7 +76,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     try:
         import no_such_attention  # GB0069

@@ -29,7 +29,7 @@ TORCH = ">=2.6"
 
 BREAKS = (
     """\
-# torch >=2.13
+# torch >=2.9
 import torch
 
 

@@ -68,7 +68,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     try:
         count = int(x.sum())  # GB0124

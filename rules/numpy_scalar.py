@@ -84,7 +84,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
+# torch >=2.9
 def f(x):
     objects = x.numpy().astype(object)  # GB0250 flagged
     return x + objects.shape[0]  # GB0185

@@ -56,7 +56,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     try:
         scale = {"a": 1}["b"]

@@ -46,7 +46,6 @@ SHAPE_ONLY = ("rand", "randn", "random", "random_sample", "standard_normal")
 
 BREAKS = (
     """\
-# torch >=2.13
 import random
 
 import torch.nn as nn
@@ -116,7 +115,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -126,7 +124,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -223,6 +220,7 @@ def f(x):
     return x * CHOICE
 """,
     """\
+# torch >=2.13
 import random
 
 

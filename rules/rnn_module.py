@@ -38,7 +38,6 @@ ATTRIBUTES = ("num_layers", "hidden_size", "input_size", "bidirectional", "batch
 
 BREAKS = (
     """\
-# torch >=2.13
 import torch.nn as nn
 
 
@@ -52,7 +51,6 @@ class Net(nn.Module):
         return y * 2
 """,
     """\
-# torch >=2.13
 import torch.nn as nn
 
 
@@ -78,7 +76,6 @@ class Net(nn.Module):
         return self.layers[1](x)[0]  # GB0014
 """,
     """\
-# torch >=2.13
 import torch.nn as nn
 
 

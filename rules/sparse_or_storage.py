@@ -72,7 +72,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8), torch.eye(4).to_sparse())
 """,
     """\
-# torch >=2.13
+# torch >=2.9
 import torch
 
 
@@ -230,6 +230,7 @@ def f(x):
     return x.as_strided((2, 2), (1, 2)) + x.T[:2, :2] if x.is_contiguous() else x
 """,
     """\
+# torch >=2.13
 def f(x):
     if x.data_ptr() == x.data_ptr():
         return x * 2

@@ -82,7 +82,6 @@ def f(x):
     return x.topk(k, dim=-1).values  # GB0033
 """,
     """\
-# torch >=2.13
 import torch
 
 
@@ -129,7 +128,6 @@ def f(x):
     return x[torch.arange(4)[1]]  # GB0033
 """,
     """\
-# torch >=2.13
 import torch
 
 

@@ -124,7 +124,6 @@ def f(x):
     return x * 2 if x.mean() > 1 else x  # GB0170
 """,
     """\
-# torch >=2.13
 def f(x):
     ok = (x.mean() > 0) and (x.std() < 5)  # GB0170
     return x * ok
@@ -135,7 +134,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     return sum([row for row in x if row.mean() > 0])  # GB0170
 """,
@@ -249,7 +247,6 @@ def f(x):
     return rows[0]
 """,
     """\
-# torch >=2.9
 from collections import namedtuple
 
 Point = namedtuple("Point", "x y")
@@ -262,6 +259,7 @@ def f(x):
     return x
 """,
     """\
+# torch >=2.9
 import numpy as np
 import torch.nn as nn
 
@@ -313,6 +311,7 @@ def f(x):
             return x
 """,
     """\
+# torch >=2.13
 def f(x):
     y = x.sum()
     match "mean":

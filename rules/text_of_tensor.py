@@ -39,31 +39,26 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = "mean %s" % x.mean()  # GB0208
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = "mean %d" % x.mean()  # GB0033
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = f"{x!r}"  # GB0569
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = f"{x=}"  # GB0569
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = f"{x!s}"  # GB0059
     return x * 2
@@ -85,7 +80,6 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
 def f(x):
     text = f"mean {x.mean()}"
     longer = text + "!"  # GB3934
@@ -98,7 +92,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
+# torch !=2.9
 def f(x):
     text = "mean {}".format(x.mean())
     same = text == "mean"  # GB9648
@@ -161,6 +155,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.13
 def f(x):
     text = f"mean {x.mean()}"
     notes = {text: 1}

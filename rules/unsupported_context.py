@@ -53,7 +53,6 @@ BY_HAND = frozenset((
 
 BREAKS = (
     """\
-# torch >=2.13
 import threading
 
 lock = threading.Lock()
@@ -64,7 +63,6 @@ def f(x):
         return x * 2
 """,
     """\
-# torch >=2.13
 import torch
 
 
@@ -126,7 +124,6 @@ def f(x):
     return y
 """,
     """\
-# torch >=2.13
 import functools
 
 import torch
