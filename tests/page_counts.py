@@ -78,10 +78,17 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     shares = [run["compiled_share"] for run in runs if run["compiled_share"] is not None]
     yield "graphs", tiles["graphs"][0], f"{summary['graphs']:,}"
     if len(shares) == len(runs):
-        yield "compiled share", tiles["graphs"][1], f"{share(min(shares))} of the operators compiled"
+        yield (
+            "compiled share",
+            tiles["graphs"][1].removesuffix(" before the fixes"),
+            f"{share(min(shares))} of the operators compiled",
+        )
     causes = {(each["cause"], each["path"], each["line"]) for run in runs for each in run["recompiles"]}
     most = max((each["compilations"] for run in runs for each in run["recompiles"]), default=0)
     frames = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"
+    tried = {run["mode"] for run in runs if run["sweeps"] or run["recompiles"]}
+    missing = sorted({run["mode"] for run in runs} - tried) if tried else []
+    frames += f"; {' and '.join(missing)} mode not tried" if missing else ""
     yield "recompile causes", tiles["recompile causes"], (str(len(causes)), frames)
     result = data["verification"]
     if after:

@@ -150,6 +150,8 @@ class Summary:
     failed: int
     #: Fixes that this scan wrote to the files.
     fixed: int = 0
+    #: What is not the same on all ranks, and what helps; empty where there is one, or where they do the same.
+    uneven: str = ""
 
 
 @dataclass(frozen=True)

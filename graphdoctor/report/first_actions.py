@@ -69,7 +69,17 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
     found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
     actions += [_remedy(recompile) for recompile in found if recompile_place(recompile) not in places]
-    return tuple([*([_correct(failed)] if failed else []), *actions][:limit])
+    first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
+    return tuple([*first, *actions][:limit])
+
+
+def _even(diagnosis: Diagnosis) -> Action:
+    """Ranks that do different things wait for each other, whatever else is mended."""
+    text = diagnosis.summary.uneven
+    here = (f for f in diagnosis.findings if text.startswith(f"{place(f.location)} "))
+    finding = next(here, None)
+    where = place(finding.location) if finding is not None else ""
+    return Action(text, where, "no fix changes what differs between ranks", finding)
 
 
 def _correct(failed: Failure) -> Action:

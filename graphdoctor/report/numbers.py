@@ -69,6 +69,9 @@ def _recompiles(runs: list[DynamicRun]) -> Number:
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
     most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
     detail = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"
+    tried = {run.mode for run in runs if run.sweeps or run.recompiles}
+    missing = sorted({run.mode for run in runs} - tried) if tried else []
+    detail += f"; {' and '.join(missing)} mode not tried" if missing else ""
     return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "good")
 
 

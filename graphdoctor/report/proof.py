@@ -129,7 +129,7 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
         which = "The fix" if len(diagnosis.findings) == 1 else "The only fix there is"
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
-    return Proof(title, {}, False, "", command(tried), "")
+    return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe))
 
 
 def helps(diagnosis: Diagnosis) -> bool:

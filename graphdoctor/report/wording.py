@@ -128,6 +128,7 @@ def whose(finding: Finding, authors: str = "the authors of the library") -> str:
     """
     if finding.owner == "own":
         return ""
+    authors = "the authors of torch" if finding.owner == "torch" else authors
     return authors + (" (you can make the setting)" if _SETTING in finding.suggestion else "")
 
 

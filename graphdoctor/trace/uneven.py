@@ -25,7 +25,7 @@ def with_rank_difference(summary: Summary, every: Sequence[Ran]) -> Summary:
     verdict = "not-ready" if summary.verdict == "ready" else summary.verdict
     start = "Not ready" if verdict == "not-ready" else summary.headline.partition(": ")[0]
     headline = f"{start}: {sentence}; {rest}" if colon else f"{start}: {sentence}"
-    return replace(summary, verdict=verdict, headline=headline)
+    return replace(summary, verdict=verdict, headline=headline, uneven=sentence)
 
 
 def difference(every: Sequence[Ran]) -> str:

@@ -104,3 +104,13 @@ def test_the_same_remedy_of_two_runs_is_one_action(rich: Diagnosis) -> None:
     run = rich.dynamic[0]
     twice = replace(rich, findings=(), dynamic=(run, replace(run, mode="train")))
     assert [action.title for action in first_actions(twice)] == ["torch._dynamo.mark_dynamic(x, 0)"]
+
+
+def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
+    finding = rich.findings[0]
+    line = f"{finding.location.path}:{finding.location.line}"
+    sentence = f"{line} breaks the graph (GB0059) on rank 1 only; take the same path on every rank"
+    found = replace(rich, summary=replace(rich.summary, uneven=sentence), verification=None)
+    first = first_actions(found)[0]
+    assert (first.title, first.place, first.finding) == (sentence, line, finding)
+    assert first.effect == "no fix changes what differs between ranks"

@@ -199,4 +199,6 @@ def _unexpected(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
     if any(cause.zero_one for cause in size_causes):
         parts.append("sizes 0 and 1 are always compiled separately (0/1 specialisation)")
     parts += [f"once after the first call: {c.words}" for c in normal if c.guard.kind != "size" or not c.input]
-    return f"normal: {'; '.join(parts)}" if parts else ""
+    # What is asked for by name is a cause with a remedy, too.
+    start = "normal" if plan.automatic else "normal without a remedy"
+    return f"{start}: {'; '.join(parts)}" if parts else ""

@@ -87,7 +87,10 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     events = sum(found.events for found in breaks)
     if (count, break_count, reasons) == (graphs, events, events):
         return None
-    counts = f"{break_count} graph breaks, {count} graphs and {reasons} reasons"
-    places = f"{len(breaks)} place{'' if len(breaks) == 1 else 's'}"
-    traced = f"{events} times at {places}, and compiled {graphs} graphs"
+    counts = f"{_count(break_count, 'graph break')}, {_count(count, 'graph')} and {_count(reasons, 'reason')}"
+    traced = f"{_count(events, 'time')} at {_count(len(breaks), 'place')}, and compiled {_count(graphs, 'graph')}"
     return f"torch._dynamo.explain counts {counts}; Dynamo broke {traced}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

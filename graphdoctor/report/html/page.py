@@ -74,6 +74,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
     assets = {name: asset(name) for name in ("style.css", "pictures.css", "theme.js", "report.js")}
     runs = shown.dynamic or ()
     drawn = timelines(runs)
+    of_modules = wording.alike((run for run in runs if run.outcome == "ok"), _of_modules)
     return (
         environment()
         .get_template("report.html")
@@ -106,7 +107,8 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
             run_rows=wording.alike(runs, _counted),
-            model_rows=wording.alike((run for run in runs if run.outcome == "ok"), _of_modules),
+            model_rows=of_modules,
+            least=min((same[0].compiled_share or 0.0 for same in of_modules), default=0.0),
             number_of=_number,
             parts=_parts,
         )

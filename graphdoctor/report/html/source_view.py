@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +14,8 @@ from graphdoctor.model.runs import Break, DynamicRun
 
 #: Files, lines of one, and lines around those that have a state or a finding.
 _FILES, _LINES, _CONTEXT = 10, 600, 2
+
+_HUNK = re.compile(r"@@ -(\d+)")
 
 #: How the functions begin that graphdoctor calls itself.
 _HOOKS = "graphdoctor_"
@@ -30,6 +33,8 @@ class Line:
     findings: tuple[Finding, ...] = ()
     #: Those of them whose change is shown here: each change once.
     diffs: tuple[Finding, ...] = ()
+    #: A change that is shown takes the line away.
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,16 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding])
         by_line.setdefault(finding.location.line, []).append(finding)
         if finding.fix is not None and changes_here(finding):
             first.setdefault(finding.fix.diff, finding)
+    gone = {number for finding in first.values() for number in _replaced(finding)}
     lines = [
-        Line(number, line, states.get(number, ""), tuple(found), tuple(f for f in found if f in first.values()))
+        Line(
+            number,
+            line,
+            states.get(number, ""),
+            tuple(found),
+            tuple(f for f in found if f in first.values()),
+            number in gone,
+        )
         for number, line in enumerate(text.splitlines(), 1)
         for found in [by_line.get(number, ())]
     ]
@@ -119,6 +132,21 @@ def changes_here(finding: Finding) -> bool:
     place = finding.location
     edits = finding.fix.edits if finding.fix is not None and is_offered(finding, owner=None) else ()
     return any(e.path == place.path and e.start[0] <= place.end_line and place.line <= e.end[0] for e in edits)
+
+
+def _replaced(finding: Finding) -> Iterator[int]:
+    """The lines of its file that the change of ``finding`` takes away or writes anew, as its diff counts them."""
+    number, here = 0, False
+    for line in finding.fix.diff.splitlines() if finding.fix is not None else ():
+        hunk = _HUNK.match(line)
+        if line.startswith("--- "):
+            here = line.endswith(finding.location.path)
+        elif hunk is not None:
+            number = int(hunk[1])
+        elif here and line[:1] in (" ", "-"):
+            if line[0] == "-":
+                yield number
+            number += 1
 
 
 def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:

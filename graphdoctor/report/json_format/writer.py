@@ -56,6 +56,7 @@ def _summary(summary: Summary) -> Json:
         "fixable": summary.fixable,
         "files": summary.files,
         "failed": summary.failed,
+        "uneven": summary.uneven,
     }
 
 

@@ -85,3 +85,27 @@ def test_without_a_run_or_with_broken_source_there_is_none(rich: Diagnosis) -> N
     shown = _diagnosis(rich)
     assert source_view.files(replace(shown, dynamic=None)) == ()
     assert source_view.files(replace(shown, texts={"model.py": "def f(:\n"})) == ()
+
+
+def test_lines_that_a_change_takes_away_are_marked(rich: Diagnosis) -> None:
+    diagnosis = _diagnosis(rich)
+    finding = diagnosis.findings[0]
+    assert finding.fix is not None
+    diff = """--- model.py
++++ model.py
+@@ -6,4 +6,5 @@
+         \"\"\"Not a statement that runs.\"\"\"
+-        print(x.shape)
++        if not torch.compiler.is_compiling():
++            print(x.shape)
+         if x.shape[0] > 4:
+             x = x[:4]
+--- other.py
++++ other.py
+@@ -8,1 +8,0 @@
+-import os
+"""
+    edit = replace(finding.fix.edits[0], path="model.py", start=(7, 9), end=(7, 23))
+    changed = replace(finding, fix=replace(finding.fix, diff=diff, edits=(edit,)))
+    (file,) = source_view.files(replace(diagnosis, findings=(changed,)))
+    assert [line.number for line in file.lines if line.replaced] == [7]

@@ -141,7 +141,8 @@ def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[object, ...], int]) ->
     title = f"{run_title(run, modes=[each.mode for each in same])}: {counts}"
     names = {"cut": "break ", "graph": "graph "}
     order = ", ".join(names.get(kind, "") + text for kind, text, _ in items)
-    start = "Drawn" if any(kind == "eager" for kind, _, _ in items) else "In the order of execution"
+    ordered = run.pieces and not any(kind == "eager" for kind, _, _ in items)
+    start = "In the order of execution" if ordered else "Drawn"
     return Lane(title, f"{title}. {start}: {order}", tuple(_drawing(items, w) for w in WIDTHS))
 
 
