@@ -179,7 +179,7 @@ def f(x):
 def check_use(event: Use) -> Hit | None:
     step = event.step
     # With the Python reducer DDP is traced.
-    if "python_reducer" in event.site.module.text:
+    if step.name not in (*SETUPS, *COMPILE) or "python_reducer" in event.site.module.text:
         return None
     if step.name in SETUPS:
         return _set_up(event)

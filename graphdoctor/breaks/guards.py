@@ -98,6 +98,11 @@ def without_symbols(words: str) -> str:
     )
 
 
+def is_left_by_break(guard: str) -> bool:
+    """Whether the text of a guard is about a value that a graph break left: without the break there is no guard."""
+    return _STACK_VALUE.search(guard) is not None
+
+
 _ZERO_ONE_WORDS = "Dynamo always compiles sizes 0 and 1 separately, because broadcasting treats them differently"
 
 

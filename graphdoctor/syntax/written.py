@@ -6,6 +6,7 @@ others stay as the analysis read them, which says what they mean and where they 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,6 +78,14 @@ class Written:
         self._back: dict[int, cst.CSTNode] = {}
         #: By the id of a node the one above it.
         self._parents: dict[int, cst.CSTNode] = {}
+        #: The patterns that were looked for in the text, and whether they are in it.
+        self._found: dict[re.Pattern[str], bool] = {}
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Whether ``pattern`` is found in the text of the file, which is searched once: all its fixes ask."""
+        if pattern not in self._found:
+            self._found[pattern] = pattern.search(self.text) is not None
+        return self._found[pattern]
 
     @cached_property
     def tree(self) -> cst.Module:

@@ -114,3 +114,13 @@ def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
     first = first_actions(found)[0]
     assert (first.title, first.place, first.finding) == (sentence, line, finding)
     assert first.effect == "no fix changes what differs between ranks"
+
+
+def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None and rich.verification is not None
+    run = rich.dynamic[0]
+    left = replace(run.recompiles[0], guard="___stack2 == 999", path="model.py", line=900)
+    found = replace(rich, dynamic=(replace(run, recompiles=(left,)),))
+    clean = replace(rich.verification, breaks=0)
+    assert not [a for a in first_actions(replace(found, verification=clean)) if a.finding is None]
+    assert [a.place for a in first_actions(replace(found, verification=None)) if a.finding is None] == ["model.py:900"]

@@ -59,7 +59,7 @@ def _traces(code: Sequence[cst.CSTNode], known: _Known, editor: Editor) -> Itera
                 yield node
         elif isinstance(node, _OPERATORS):
             makes_text = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)
-            if _BY_OPERATOR.search(editor.module.text) or (makes_text and defines(BY_TEXT, editor)):
+            if editor.module.has(_BY_OPERATOR) or (makes_text and defines(BY_TEXT, editor)):
                 yield node
             for part in node.comparisons if isinstance(node, cst.Comparison) else ():
                 if isinstance(part.operator, (cst.In, cst.NotIn)) and not _lasts(part.comparator, editor):

@@ -62,7 +62,7 @@ def more_than_output(name: str, call: cst.Call, editor: Editor) -> str:
     if not all(editor.code(s) == "None" or dotted_name(s, editor) in _STREAMS for s in streams):
         return "what it writes to may be read by other code"
     captured = _CAPTURES.get(kind)
-    if captured is not None and captured.search(editor.module.text):
+    if captured is not None and editor.module.has(captured):
         return f"this file also reads or replaces what is {kind}"
     if may_be_caught(call, call.args, editor, always=kind == "warned"):
         return "where it raises, code around it goes on in another way"

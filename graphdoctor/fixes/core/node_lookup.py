@@ -57,7 +57,7 @@ class Lookup:
     def defines_function(self, name: str) -> bool:
         """True when the file has a function or a property of that name, as a method or not."""
         pattern = rf"\bdef\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=\s*[\w.]*property\b"
-        return self.has_word(name) and re.search(pattern, self.module.text) is not None
+        return self.has_word(name) and self.module.has(re.compile(pattern))
 
     def mentions_outside(self, function: cst.FunctionDef, name: str) -> bool:
         """True when the plain name ``name`` occurs in the file outside of ``function``."""
@@ -66,7 +66,7 @@ class Lookup:
     def every(self, kind: type[_Kind]) -> Sequence[_Kind]:
         """The nodes of the class ``kind`` in the file, in source order: as they are written, or as they were read."""
         begin = _BEGIN.get(kind)
-        if begin is not None and begin.search(self.module.text) is None:
+        if begin is not None and not self.module.has(begin):
             return ()
         current: Sequence[Any] = [self.module.current(node) for node in self._by_class.get(kind, ())]
         return current

@@ -23,7 +23,7 @@ def at_module_level(module: Written) -> Binding:
 
     An import that may not run, under a condition or behind the call that needs it, does not count: see ``import_of``.
     """
-    if False in set(_bindings(module.tree.body)) or _FROM_AFAR.search(module.text):
+    if False in set(_bindings(module.tree.body)) or module.has(_FROM_AFAR):
         return "shadowed"
     return "bound" if import_of(module.tree) is not None else "absent"
 

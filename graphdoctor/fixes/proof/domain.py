@@ -165,7 +165,7 @@ def _of_call(callee: Value, node: cst.Call, editor: Editor) -> frozenset[str]:
 
 def _floating(editor: Editor) -> frozenset[str]:
     """The kinds of dtypes of what layers compute with their weights."""
-    return _FLOATING if _COMPLEX.search(editor.module.text) else frozenset({"float"})
+    return _FLOATING if editor.module.has(_COMPLEX) else frozenset({"float"})
 
 
 def _through(layer: TorchModule, kinds: frozenset[str], editor: Editor) -> frozenset[str]:

@@ -134,6 +134,8 @@ class FunctionInfo:
     wrappers: tuple[Function, ...] = ()
     #: Of a decorator: what it puts in the place of what it decorates, once that was asked.
     wrapper: Function | None = None
+    #: Whether it makes an ``nn.Module``, once that was asked: all files that import it ask.
+    builds_module: bool | None = None
 
     @cached_property
     def generator(self) -> bool:

@@ -202,8 +202,6 @@ class Interpreter:
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_defaults: set[int] = set()
-        #: Whether a function makes a module.
-        self.builders: dict[FunctionInfo, bool] = {}
         #: The file declares a sample: what is called is a new object.
         self.fresh = False
         #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.

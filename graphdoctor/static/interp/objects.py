@@ -82,14 +82,12 @@ _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
 
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
     """Whether the text of ``info`` makes an ``nn.Module``, or calls a function of its file that does."""
-    known = interpreter.builders.get(info)
-    if known is None:
+    if info.builds_module is None:
         # What calls itself makes nothing by that.
-        interpreter.builders[info] = False
+        info.builds_module = False
         called = set(_CALL.findall(info.module.source.code(info.node)))
-        made = (_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
-        known = interpreter.builders[info] = any(made)
-    return known
+        info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
+    return info.builds_module
 
 
 def _makes_module(interpreter: Interpreter, info: FunctionInfo, owner: str, name: str, depth: int) -> bool:
