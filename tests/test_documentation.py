@@ -33,7 +33,7 @@ def test_options_exist(root: Path, page: str) -> None:
 def test_the_readme_shows_what_a_user_needs_first(root: Path) -> None:
     text = (root / "README.md").read_text()
     assert all(
-        option in text for option in ("--html", "--diff", "graphdoctor fix", "--target", "--input", "--output-format")
+        option in text for option in ("--html", "--diff", "graphdoctor fix", "model.py:Net --input", "--output-format")
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import graphdoctor
-from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
+from graphdoctor.dynamic.named.targets import NoSuchTarget, in_file, is_named, named_target
 from graphdoctor.model.fleet import Target
 from graphdoctor.target_torch.installed import torch_available
 
@@ -29,7 +29,8 @@ def _path(folder: Path, argument: str) -> Path:
     if not path.exists() and is_named(argument):
         with contextlib.suppress(NoSuchTarget):
             return named_target(argument).file
-    return path
+    named = in_file(str(path))
+    return path if named is None else Path(named[0])
 
 
 def _stamps(path: Path) -> Iterator[str]:

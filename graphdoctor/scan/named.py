@@ -1,15 +1,18 @@
-"""A scan of a target that is named, such as ``hf:BertModel``: the file that is read, and the sample that is run."""
+"""A scan of a target that is named, as ``hf:BertModel`` or ``net.py:Net``: the file that is read, and what is run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
+from graphdoctor.dynamic.named.targets import NoSuchTarget, in_file, is_named, named_target
 from graphdoctor.scan.options import ScanOptions, UsageError
 
 
 def with_named_target(options: ScanOptions) -> ScanOptions:
     """``options`` with the file behind a name in place of the name. Raises UsageError."""
+    named = in_file(options.paths[0]) if len(options.paths) == 1 and options.target is None else None
+    if named is not None:
+        return replace(options, paths=named[:1], target=named[1])
     names = [path for path in options.paths if is_named(path)]
     if not names:
         return options
@@ -18,10 +21,10 @@ def with_named_target(options: ScanOptions) -> ScanOptions:
 
     if len(options.paths) > 1:
         raise UsageError(f"{names[0]} names a target, and such a target is scanned alone")
-    if options.target is not None or options.inputs:
-        raise UsageError(f"{names[0]} names a target with its inputs: give a file with --target and --input instead")
+    if options.target is not None:
+        raise UsageError(f"{names[0]} names a target: give a file with --target instead")
     try:
-        found = named_target(names[0])
+        found = named_target(names[0], bool(options.inputs))
     except NoSuchTarget as error:
         raise UsageError(str(error)) from None
     if options.fix and is_installed(str(found.file)):

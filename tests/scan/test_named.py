@@ -20,6 +20,9 @@ class Branch(torch.nn.Module):
 
 def make():
     return Branch(), (torch.rand(2, 4),)
+
+def branch(pretrained=False, **options):
+    return Branch(**options)
 """
 OPTIONS = ScanOptions(("shop:make",), mode="eval", quick=True, isolated=True)
 
@@ -41,11 +44,31 @@ def test_function_of_a_module_is_run_and_joined_with_its_source(shop: Path) -> N
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["shop:make", "shop:Branch", "shop:branch", "shop.py:make", "shop.py:Branch", "shop.py:branch"],
+)
+def test_model_that_is_named_or_made_runs_with_inputs_of_the_command_line(shop: Path, path: str) -> None:
+    pytest.importorskip("torch")
+    diagnosis = scan(replace(OPTIONS, paths=(path,), inputs=("float32[3,5]",)))
+    assert [(f.rule, f.location.line, f.status) for f in diagnosis.findings] == [("GD201", 5, "confirmed")]
+    (run,) = diagnosis.dynamic or ()
+    assert run.inputs == "x float32[3, 5], from --input, random numbers"
+
+
+def test_model_without_inputs_says_what_to_give(shop: Path) -> None:
+    pytest.importorskip("torch")
+    (run,) = scan(replace(OPTIONS, paths=("shop:branch",))).dynamic or ()
+    assert run.detail == (
+        "shop:branch is a model without inputs: give --input, for example --input 'float32[8,3]'"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("changes", "line"),
     [
         ({"paths": ("shop:mak",)}, "shop:mak: the module has nothing of this name; did you mean 'make'?"),
         ({"paths": ("shop:make", "shop.py")}, "shop:make names a target, and such a target is scanned alone"),
-        ({"target": "Branch"}, "shop:make names a target with its inputs: give a file with --target and --input"),
+        ({"target": "Branch"}, "shop:make names a target: give a file with --target instead"),
         (
             {"paths": ("click:echo",), "fix": True},
             "--fix writes nothing to installed packages, and click:echo is in one",

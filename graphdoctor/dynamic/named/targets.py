@@ -23,16 +23,16 @@ GROUP = "graphdoctor.targets"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.\-]*)")
 
 
-_CALLED = """\
-from graphdoctor.dynamic.user_code.target import NoTarget
+#: A name in a file.
+_IN_FILE = re.compile(r"(.+\.py):([A-Za-z_][\w.]*)")
+
+_FOUND = """\
+from graphdoctor.dynamic.user_code.target import of_name
 from {module} import {top} as _found
 
 
 def graphdoctor_target():
-    made = {called}()
-    if not isinstance(made, tuple):
-        raise NoTarget("{shown} must return (model_or_function, args), as a graphdoctor_target() does")
-    return made
+    return of_name({found}, {shown!r}, inputs={inputs})
 """
 
 
@@ -57,8 +57,14 @@ def is_named(text: str) -> bool:
     return _NAMED.fullmatch(text) is not None and not os.path.exists(text)
 
 
-def named_target(text: str) -> NamedTarget:
-    """What ``text``, for which ``is_named``, stands for. Raises NoSuchTarget."""
+def in_file(text: str) -> tuple[str, str] | None:
+    """``net.py`` and ``Net`` for ``net.py:Net``; None where ``text`` is something else."""
+    found = _IN_FILE.fullmatch(text)
+    return (found[1], found[2]) if found is not None and os.path.isfile(found[1]) and not os.path.exists(text) else None
+
+
+def named_target(text: str, inputs: bool = False) -> NamedTarget:
+    """What ``text``, for which ``is_named``, stands for; ``inputs``: the user gives them. Raises NoSuchTarget."""
     kind, _, name = text.partition(":")
     if kind in _PROVIDERS:
         return _PROVIDERS[kind](name)
@@ -68,7 +74,7 @@ def named_target(text: str) -> NamedTarget:
     for entry in entry_points(group=GROUP, name=kind):
         provider: Provider = entry.load()
         return provider(name)
-    return _of_module(kind, name)
+    return _of_module(kind, name, inputs)
 
 
 def _transformers(name: str) -> NamedTarget:
@@ -93,9 +99,7 @@ def _timm(name: str) -> NamedTarget:
     return NamedTarget(_known(f"timm:{name}", plain, public, "give the name of a model, as timm.list_models()"), text)
 
 
-def _of_module(dotted: str, name: str) -> NamedTarget:
-    if os.path.isfile(dotted):
-        raise NoSuchTarget(f"{dotted}:{name}: of a file, the name is an option: {dotted} --target {name}")
+def _of_module(dotted: str, name: str, inputs: bool) -> NamedTarget:
     file = sources.module(dotted)
     if file is None:
         raise NoSuchTarget(
@@ -105,10 +109,11 @@ def _of_module(dotted: str, name: str) -> NamedTarget:
     top, *rest = name.split(".")
     known = top_level_names.top_level(text_of(file))
     if known is not None and top not in known:
-        advice = hint(top, known, "name a function that returns what a graphdoctor_target() does")
+        advice = hint(top, known, "name a model, or a function that returns what a graphdoctor_target() does")
         raise NoSuchTarget(f"{dotted}:{name}: the module has nothing of this name; {advice}")
-    called = ".".join(["_found", *rest])
-    return NamedTarget(file, _CALLED.format(module=dotted, top=top, called=called, shown=f"{dotted}:{name}"))
+    found = ".".join(["_found", *rest])
+    text = _FOUND.format(module=dotted, top=top, found=found, shown=f"{dotted}:{name}", inputs=inputs)
+    return NamedTarget(file, text)
 
 
 _PROVIDERS: dict[str, Provider] = {"hf": _transformers, "timm": _timm}

@@ -13,6 +13,7 @@ from torch import nn
 
 from graphdoctor.dynamic.parent.input_specs import COMPLEX, FLOATS, Argument, TensorSpec, parse_inputs
 from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.user_code.factories import made_by
 from graphdoctor.dynamic.user_code.fresh import SEED, Sample, Samples, seed
 from graphdoctor.dynamic.user_code.small_memory import SmallMemory
 
@@ -109,7 +110,7 @@ def _name(function: Callable[..., Any]) -> str:
 def _convention(module: ModuleType) -> Callable[[], Sample] | None:
     """The builder of the first convention that the file follows."""
     if callable(getattr(module, "graphdoctor_target", None)):
-        return lambda: _from_tuple(module.graphdoctor_target())
+        return lambda: _declared(module.graphdoctor_target())
     model, get_inputs = getattr(module, "Model", None), getattr(module, "get_inputs", None)
     if isinstance(model, type) and callable(get_inputs):
         get_init = getattr(module, "get_init_inputs", list)
@@ -123,27 +124,34 @@ def _convention(module: ModuleType) -> Callable[[], Sample] | None:
     return _from_attributes(module)
 
 
-def _from_tuple(value: Any) -> Sample:
+def _declared(value: Any) -> Sample:
+    """What ``graphdoctor_target()`` returned: that of a target which is named (``of_name``) is a sample."""
+    return value if isinstance(value, Sample) else _from_tuple(value, "graphdoctor_target()")
+
+
+def _from_tuple(value: Any, origin: str) -> Sample:
     if not isinstance(value, tuple) or len(value) not in (2, 3) or not callable(value[0]):
-        raise NoTarget(
-            "graphdoctor_target() must return (model_or_function, args) or (model_or_function, args, kwargs)"
-        )
+        raise NoTarget(f"{origin} must return (model_or_function, args) or (model_or_function, args, kwargs)")
     if isinstance(value[0], type) and issubclass(value[0], nn.Module):
         name = value[0].__name__
-        raise NoTarget(f"graphdoctor_target() returned the class {name}; return an object of it, {name}(...)")
+        raise NoTarget(f"{origin} returned the class {name}; return an object of it, {name}(...)")
     keywords = value[2] if len(value) == 3 and value[2] is not None else {}
     if not isinstance(keywords, dict):
-        raise NoTarget("the third thing that graphdoctor_target() returns must be a dict of keyword arguments")
+        raise NoTarget(f"the third thing that {origin} returns must be a dict of keyword arguments")
     args, kwargs = _positional(value[1])
-    return Sample(_uncompiled(value[0]), args, {**kwargs, **keywords}, origin="graphdoctor_target()")
+    return Sample(_uncompiled(value[0]), args, {**kwargs, **keywords}, origin=origin)
+
+
+#: Where a module keeps its inputs: Lightning's name, and Hugging Face's.
+_INPUTS = ("example_input_array", "dummy_inputs")
 
 
 def _from_attributes(module: ModuleType) -> Callable[[], Sample] | None:
-    """A module with ``example_input_array`` (Lightning) or ``dummy_inputs`` (Hugging Face), instances first."""
+    """A module with inputs of its own, instances first."""
     candidates: list[Any] = [v for v in vars(module).values() if isinstance(v, nn.Module)]
     candidates += reversed(_classes(module))
     for candidate in candidates:
-        for attribute in ("example_input_array", "dummy_inputs"):
+        for attribute in _INPUTS:
             owner = candidate if isinstance(candidate, nn.Module) else None
             if owner is None and attribute not in _mentioned(candidate):
                 continue
@@ -199,16 +207,38 @@ def _named(
     def build() -> Sample:
         function = _instance(found)
         if arguments is not None:
-            return _with_specs(function, arguments)
-        for attribute in ("example_input_array", "dummy_inputs"):
+            return _with_specs(_model(function), arguments)
+        for attribute in _INPUTS:
             if isinstance(function, nn.Module) and _attribute(function, attribute) is not None:
                 return _with_attribute(function, attribute)
         if convention is not None:
             sample = convention()
-            return Sample(function, sample.args, sample.kwargs, origin=sample.origin)
+            return Sample(_model(function), sample.args, sample.kwargs, origin=sample.origin)
         raise NoTarget(f"--target {name!r} has no inputs: give --input, for example --input 'float32[8,3]'")
 
     return build
+
+
+def _model(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The model that ``function`` makes, such as ``resnet18()``; else ``function`` itself."""
+    made = made_by(function)
+    return made[0] if isinstance(made, tuple) else function if made is None else made
+
+
+def of_name(found: Callable[..., Any], shown: str, inputs: bool) -> Sample:
+    """The sample of ``found``, which the user named ``shown``, as ``module:name``. Raises NoTarget.
+
+    ``inputs``: the user gives them, in place of those that ``found`` has or returns.
+    """
+    if inputs:
+        return Sample(_model(_instance(found)), ())
+    made = _instance(found) if isinstance(found, type) else found()
+    if not isinstance(made, nn.Module):
+        return _from_tuple(made, f"{shown}()")
+    for attribute in _INPUTS:
+        if _attribute(made, attribute) is not None:
+            return _with_attribute(made, attribute)
+    raise NoTarget(f"{shown} is a model without inputs: give --input, for example --input 'float32[8,3]'")
 
 
 def _with_inputs(build: Callable[[], Sample], arguments: tuple[Argument, ...] | None) -> Callable[[], Sample]:

@@ -17,11 +17,12 @@ _NAMED, _LONGEST = 6, 40
 def described(sample: Sample, made_for: str = "", file: str = "") -> str:
     """``x float32[8, 16], from graphdoctor_target() in model.py``, the function of ``file`` that gives them.
 
-    ``made_for`` names the model whose inputs are made up.
+    ``made_for`` names the target, whose inputs are made up unless they come from the user or from what is named.
     """
     parts = [f"{name} {_shown(value)}" for name, value in leaves(sample.function, (sample.args, sample.kwargs)).items()]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
-    origin = f"made up by graphdoctor for {made_for}" if made_for else f"from {sample.origin}"
+    made_up = made_for and sample.origin == "graphdoctor_target()"
+    origin = f"made up by graphdoctor for {made_for}" if made_up else f"from {sample.origin}"
     if file and not made_for and sample.origin.endswith("()"):
         origin += f" in {file}"
     return f"{', '.join([*parts[:_NAMED], *more]) or 'no arguments'}, {origin}"

@@ -6,6 +6,7 @@ In order: what ``graphdoctor_target()`` returns; the KernelBench pair ``Model`` 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 
@@ -61,7 +62,8 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
     frame = Frame(function=None, module=module, scope=module.scope, statement=module.source.top)
     with interpreter.call(frame):
         named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
-        entered = [_enter(interpreter, module, option) for option in options(named)]
+        chosen = [made for option in options(named) for made in _made(interpreter, option)]
+        entered = [_enter(interpreter, module, made) for made in chosen]
         if any(entered):
             return
         if _sample(interpreter, module) or _kernelbench(interpreter, module):
@@ -74,6 +76,18 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         if not resolved:
             interpreter.assumed = True
             _forwards(interpreter, module)
+
+
+def _made(interpreter: Interpreter, target: Value) -> Iterable[Value]:
+    """The modules that a function makes which is named and needs no argument; else ``target`` itself."""
+    if not isinstance(target, Function):
+        return (target,)
+    named = definitions.parameters(target.info.node.params)
+    if any(param.name.value not in target.info.defaults for param in named):
+        return (target,)
+    result = calls.apply(interpreter, target.info.node, target, (), {})
+    modules = [o for o in options(result) if isinstance(o, Instance) and o.info.is_module]
+    return modules or (target,)
 
 
 def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.dynamic.named import sources
-from graphdoctor.dynamic.named.targets import NoSuchTarget, is_named, named_target
+from graphdoctor.dynamic.named.targets import NoSuchTarget, in_file, is_named, named_target
 
 
 @pytest.fixture
@@ -38,7 +38,14 @@ def test_file_with_a_colon_is_a_file(here: Path) -> None:
 def test_function_of_a_module_is_called_in_the_worker(here: Path) -> None:
     found = named_target("shop.nets:Net.small")
     assert found.file == here / "shop" / "nets.py"
-    assert "from shop.nets import Net as _found" in found.sample and "made = _found.small()" in found.sample
+    assert "from shop.nets import Net as _found" in found.sample
+    assert "of_name(_found.small, 'shop.nets:Net.small', inputs=False)" in found.sample
+
+
+def test_name_in_a_file(here: Path) -> None:
+    assert in_file("plain.py:Net") == ("plain.py", "Net")
+    assert in_file("shop/nets.py:Net.small") == ("shop/nets.py", "Net.small")
+    assert in_file("plain.py") is in_file("gone.py:Net") is in_file("plain.py:12") is None
 
 
 def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> None:
@@ -55,7 +62,6 @@ def test_a_package_is_read_once_for_many_names_until_it_changes(here: Path) -> N
         ("shop.netz:make", "shop.netz:make: no module named shop.netz here"),
         ("shop.nets:mak", "shop.nets:mak: the module has nothing of this name; did you mean 'make'?"),
         ("sys:exit", "sys:exit: no module named sys here"),
-        ("plain.py:Net", "plain.py:Net: of a file, the name is an option: plain.py --target Net"),
         ("hf:BertModle", "hf:BertModle: nothing of this name is installed; did you mean 'BertModel'?"),
     ],
 )

@@ -17,7 +17,12 @@ def _called(x: object, scale: float = 1.0) -> None: ...
     [
         (Sample(_called, (torch.ones(2, 3), 0.5), origin="f()"), "", "x float32[2, 3], scale 0.5, from f()"),
         (Sample(_called, (), origin="f()"), "", "no arguments, from f()"),
-        (Sample(_called, (torch.ones(2),)), "hf:Bert", "x float32[2], made up by graphdoctor for hf:Bert"),
+        (
+            Sample(_called, (torch.ones(2),), origin="graphdoctor_target()"),
+            "hf:Bert",
+            "x float32[2], made up by graphdoctor for hf:Bert",
+        ),
+        (Sample(_called, (torch.ones(2),), origin="--input"), "hf:Bert", "x float32[2], from --input"),
         (
             Sample(_called, ([torch.ones(1)] * 8,), origin="f()"),
             "",

@@ -213,14 +213,15 @@ def test_a_named_target_is_the_region(tmp_path):
     file = tmp_path / "fn.py"
     file.write_text(
         "import torch\n\ndef generate(x):\n    print(x.shape)\n    return x\n\n"
-        "class Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n\n"
+        "def net(large=False):\n    print(large)\n    return Net()\n"
     )
 
     def lines(target):
         return [f.location.line for f in analyse([(file, "fn.py")], target=target).findings]
 
     assert lines("generate") == [4]
-    assert lines("Net") == lines(None) == lines("nothing") == [9]
+    assert lines("Net") == lines("net") == lines(None) == lines("nothing") == [9]
 
 
 def test_arguments_called_a_size_a_shape_or_a_number_are_no_tensors(events):
