@@ -285,7 +285,8 @@ class Reader:
         if self.process.traced is None:
             self.process.traced = {}
         for path, lines in traced.items():
-            self.process.traced.setdefault(path, set()).update(lines)
+            if not _is_recorder(path):
+                self.process.traced.setdefault(path, set()).update(lines)
 
     def _note(self, record: Record) -> None:
         kept = self.process.notes.setdefault(record.name, [])

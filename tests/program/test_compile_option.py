@@ -76,3 +76,41 @@ def test_program_that_compiles_is_left_alone(graphdoctor: Command, tmp_path: Pat
     _, found = report(graphdoctor, tmp_path, text, "--compile", "auto")
     assert "--compile auto stopped where the program compiled something itself" in found["notes"]
     assert [f["status"] for f in found["findings"]] == ["confirmed"]
+
+
+AGENT = """\
+import copy
+import torch
+from torch import nn
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor, self.critic = nn.Sequential(nn.Linear(4, 2), nn.Tanh()), nn.Linear(4, 1)
+        self.critic(torch.ones(1, 4))
+
+    def value(self, x):
+        print(x.shape[0])
+        return self.critic(x).sum()
+
+    @torch.no_grad()
+    def act(self, x):
+        return self.actor(x).sum() + self.value(x)
+
+torch.manual_seed(0)
+agent = Agent()
+twin = copy.deepcopy(agent)
+nn.init.zeros_(twin.critic.weight)
+for number in range(3):
+    print(agent.act(torch.ones(2, 4)), agent.value(torch.ones(3, 4)), twin.value(torch.ones(3, 4)))
+"""
+
+
+def test_methods_of_a_module_without_forward_are_compiled(graphdoctor: Command, tmp_path: Path) -> None:
+    compiled, found = report(graphdoctor, tmp_path, AGENT, "--compile", "auto")
+    plain = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert compiled == plain.stdout != ""
+    assert [(f["rule"], f["line"], f["status"]) for f in found["findings"]] == [("GD101", 12, "confirmed")]
+    assert "compiled by --compile, with the backend eager: Agent.act, Agent.value, Linear" in found["notes"]
+    assert [note for note in found["notes"] if "Agent.__init__: " in note], "the layer that is called alone"
+    assert [file["path"] for file in found["files"]] == ["train.py"]
