@@ -17,6 +17,7 @@ from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
+from graphdoctor.fixes.rows.segments import attend_once
 from graphdoctor.fixes.tensors.conversions import keep_list
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.static.domain.events import Call
@@ -111,5 +112,13 @@ def check_call(event: Call) -> Hit | None:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return first_fit(
-        hit, editor, loop_over_all_rows, loop_over_all_counted, keep_list, stay_numbers, read_once, capture_numbers
+        hit,
+        editor,
+        loop_over_all_rows,
+        loop_over_all_counted,
+        attend_once,
+        keep_list,
+        stay_numbers,
+        read_once,
+        capture_numbers,
     )
