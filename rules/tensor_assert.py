@@ -1,15 +1,17 @@
-"""An assertion on tensor data that Dynamo cannot keep in the graph.
+"""An assertion that Dynamo cannot keep in the graph.
 
 What: `assert` on a tensor whose message is not a string literal (an f-string, `%`, `.format`, a named
 constant), or whose test is not one plain tensor (`not t`, `a and b`, a chained comparison); `torch._assert`
-on a tensor; `torch.testing.assert_close`.
+on a tensor; `torch.testing.assert_close`; `assert layers`, where the test is a module, an object, or a list,
+tuple or dict that holds tensors, modules or objects.
 
 Why: Dynamo rewrites `assert tensor` and `assert tensor, "literal"` into `torch._assert_async`, which stays in
 the graph. Any other form becomes a branch on tensor data and splits the graph, also against the hint that
-Dynamo prints.
+Dynamo prints. It does the same with whatever is no plain Python constant, and then cannot make a tensor of the object.
 
 Fix: Write `assert (x > 0).all(), "literal message"`; put `~` or `&` in place of `not` and `and`. The failing
-assertion raises RuntimeError under compile.
+assertion raises RuntimeError under compile. Of a list write `assert len(layers) > 0`, of an object
+`assert layer is not None`.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.branch import rewrite_branch
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.checks import skip_comparison
+from graphdoctor.fixes.python.checks import assert_length, skip_comparison
 from graphdoctor.static.domain.events import Assert, Call, Truth
-from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import Value
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import Const, Instance, Mapping, OneOf, Seq, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, in_assert
@@ -31,7 +33,7 @@ from ._shared import certainty, code, consequence, in_assert
 CODE = "GD203"
 NAME = "tensor-assert"
 SEVERITY = "error"
-GB_IDS = ("GB0170", "GB0033")
+GB_IDS = ("GB0170", "GB0033", "GB0055", "GB0112")
 TORCH = ">=2.6"
 
 BREAKS = (
@@ -86,9 +88,90 @@ def f(x):
     assert (x > 0).all(), ("must be", "positive")  # raises
     return x.log()
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8)])
+
+    def forward(self, x):
+        assert self.layers, "no layers"  # GB0055
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(), (torch.rand(4, 8),)
+""",
+    """\
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+
+def f(x):
+    scales = [Scale(2), Scale(3)]
+    assert scales  # GB0055
+    return x * scales[0].factor
+""",
+    """\
+def total(*terms):
+    assert terms, "nothing to add"  # GB0112
+    return sum(terms)
+
+
+def f(x):
+    return total(x, x * 2)
+""",
 )
 
 CLEAN = (
+    """\
+def f(x, sizes=(1, 2)):
+    assert sizes and {"a": 1} and [x.shape, None], "sizes"
+    return x * len(sizes)
+""",
+    """\
+import enum
+
+
+class Kind(enum.Enum):
+    SUM = 1
+
+
+def f(x):
+    kinds = [Kind.SUM]
+    assert kinds, "no kinds"
+    return x * len(kinds)
+""",
+    """\
+class Scale:
+    factor = 2
+
+
+def f(x):
+    scales = [Scale()]
+    if not scales:
+        raise ValueError("no scales")
+    assert scales, f"no scales for {x.shape}"
+    assert scales or x.shape[0] == 4, "neither"
+    return x * scales[0].factor
+""",
+    """\
+def total(*terms):
+    assert len(terms) > 0, "nothing to add"
+    return sum(terms)
+
+
+def f(x):
+    return total(x, x * 2)
+""",
     """\
 def f(x):
     assert f"{x.shape}", f"a test that is no tensor {x.shape}"
@@ -143,13 +226,49 @@ def f(x, mask=None):
 
 def check_assert(event: Assert) -> Hit | None:
     assertion = event.node
-    if not isinstance(assertion, cst.Assert) or not may_be_tensor(event.test) or assertion.msg is None:
+    if not isinstance(assertion, cst.Assert):
         return None
-    if _folds_to_string(assertion.msg):
+    literal = assertion.msg is None or _folds_to_string(assertion.msg)
+    if not may_be_tensor(event.test):
+        return _object_hit(event, assertion.test) if literal and _is_no_constant(event.test) else None
+    if literal:
         return None
     return _hit(
         event, "has a message that is not a string literal", event.test, "make the message a plain string literal"
     )
+
+
+def _object_hit(event: Assert, test: cst.BaseExpression) -> Hit | None:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+        # Its first operand is tested as in an ``if``.
+        return None
+    holds = any(isinstance(option, (Seq, Mapping)) for option in options(event.test))
+    return Hit(
+        event,
+        f"{code(event, test)} is no constant, and Dynamo makes a tensor of what is asserted: {consequence(event)}",
+        "assert its length: `assert len(...) > 0`" if holds else "assert that it is there: `assert ... is not None`",
+        certainty(event),
+    )
+
+
+def _is_no_constant(test: Value) -> bool:
+    """True where each value of ``test`` with which the assertion holds is an object, or holds one or a tensor."""
+    true = [o for o in options(test) if not isinstance(o, Const) or o.value]
+    return bool(true) and all(map(_is_opaque, true))
+
+
+def _is_opaque(value: Value) -> bool:
+    """Whether ``value`` is known to be, or to hold, what is no constant to Dynamo."""
+    if isinstance(value, OneOf):
+        return all(map(_is_opaque, value.options))
+    if isinstance(value, Seq):
+        return any(map(_is_opaque, value.items if value.items is not None else (value.element,)))
+    if isinstance(value, Mapping):
+        return any(_is_opaque(item) for _, item in value.items)
+    if isinstance(value, Instance):
+        # Members of an enum and named tuples are constants.
+        return value.info.is_module or not set(value.info.externals) - {"object", "builtins.object"}
+    return isinstance(value, (Tensor, TorchModule))
 
 
 def check_truth(event: Truth) -> Hit | None:
@@ -196,4 +315,6 @@ def _folds_to_string(node: cst.BaseExpression) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call):
         return skip_comparison(hit, editor)
+    if isinstance(hit.event, Assert) and not may_be_tensor(hit.event.test):
+        return assert_length(hit.event, editor)
     return rewrite_branch(hit, editor)

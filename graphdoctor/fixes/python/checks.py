@@ -11,7 +11,8 @@ from graphdoctor.fixes.branches.asserts import constant_text
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.python.guard import guard_statement
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Assert, Call
+from graphdoctor.static.domain.values import Mapping, Seq
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -64,6 +65,17 @@ def skip_comparison(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         name = called(hit.place) if isinstance(hit.place, cst.Call) else "the check"
         return FixPlan(plan.edits, "unsafe", f"In eager nothing changes; under compile `{name}` is left out.")
     return plan
+
+
+def assert_length(event: Assert, editor: Editor) -> FixPlan | Refusal:
+    """``assert terms`` on a list, tuple or dict becomes ``assert len(terms) > 0``."""
+    test = event.node.test if isinstance(event.node, cst.Assert) else None
+    if not isinstance(test, (cst.Name, cst.Attribute)) or not isinstance(event.test, (Seq, Mapping)):
+        return Refusal(
+            "What is asserted is an object, or not always a list: whether its truth is its length is not known."
+        )
+    edit = editor.replace(test, f"len({editor.code(test)}) > 0")
+    return FixPlan((edit,), "safe", "The truth of a list, tuple or dict is whether it has elements.")
 
 
 def _message(call: cst.Call, editor: Editor) -> str:
