@@ -13,6 +13,7 @@ from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Event, Truth
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor, Value
+from graphdoctor.static.usage.events import Operation, TrackedObject
 from graphdoctor.syntax.walk import find, walk
 
 
@@ -132,3 +133,15 @@ def _function(tree: cst.CSTNode, names: list[str]) -> cst.FunctionDef | None:
                 return node if isinstance(node, cst.FunctionDef) else None
             return _function(node.body, names[1:])
     return None
+
+
+def is_of_torch(module: TrackedObject | None) -> bool:
+    """Whether a module is known to be a layer of torch, or a container of such layers alone."""
+    made: Operation | None = module.maker if module is not None else None
+    if made is None or not made.name.startswith("torch.nn.") or made.name.count(".") != 2 or "*" in made.kwargs:
+        return False
+    if made.name == "torch.nn.Sequential":
+        return bool(made.args) and all(map(is_of_torch, made.args))
+    if made.name in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
+        return is_of_torch(made.argument(0, "encoder_layer", "decoder_layer"))
+    return made.name not in ("torch.nn.Module", "torch.nn.DataParallel", "torch.nn.Transformer")

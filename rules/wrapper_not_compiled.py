@@ -13,9 +13,9 @@ Fix: Compile inside, `DDP(torch.compile(net))`; for FSDP pass `use_orig_params=T
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import COMPILE, DDP, FSDP, Operation, TrackedObject, Use, target, together
+from graphdoctor.static.usage.events import COMPILE, DDP, FSDP, Use, target, together
 
-from ._shared import code
+from ._shared import code, is_of_torch
 
 CODE = "GD605"
 NAME = "wrapper-not-compiled"
@@ -112,16 +112,6 @@ def check_use(event: Use) -> Hit | None:
         empty = not {"use_orig_params", "**"} & wrapped.kwargs.keys()
     else:
         reason, advice = "around layers of torch alone", "compile inside: `DDP(torch.compile(net))`"
-        empty = "python_reducer" not in event.site.module.text and _of_torch(wrapped.argument(0, "module"))
+        empty = "python_reducer" not in event.site.module.text and is_of_torch(wrapped.argument(0, "module"))
     sure = together(wrapped.path, step.path) if empty else None
     return sure and Hit(event, f"{code(event)} compiles nothing: `{name}` {reason} gives 0 graphs", advice, sure)
-
-
-def _of_torch(net: TrackedObject | None) -> bool:
-    """Whether a model is known to have layers of torch only."""
-    made: Operation | None = net.maker if net is not None else None
-    if made is None or not made.name.startswith("torch.nn.") or made.name.count(".") != 2 or "*" in made.kwargs:
-        return False
-    if made.name != "torch.nn.Sequential":
-        return made.name not in ("torch.nn.Module", "torch.nn.DataParallel")
-    return bool(made.args) and all(_of_torch(layer) for layer in made.args)

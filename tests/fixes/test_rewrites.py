@@ -237,7 +237,7 @@ REWRITTEN = {
                     "    named = copy.deepcopy({'a': x, 'n': 3})\n    return parts[1] + named['a'] * named['n']\n",
                     "    parts = [value.clone() for value in ([x, x * 2])]\n    named = {key: value.clone() if isinstance("),
     "check_text": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
-                   'torch._check(x.shape[0] == 4, lambda: "expected 4 rows, got <x.shape>")'),
+                   'torch._check(x.shape[0] == 4, lambda: "expected 4 rows, got `x.shape`")'),
     "contexts": ("import contextlib\n" + HEAD + F + "    with contextlib.ExitStack() as stack:\n        # No gradients.\n"
                  "        stack.enter_context(torch.no_grad())\n        if x.ndim > 2:\n"
                  "            stack.enter_context(torch.autocast('cpu'))\n        q = x[None, None]\n"

@@ -327,6 +327,21 @@ def gd626_log_in_lightning() -> list[str]:
 
 
 @claim
+def gd628_layers_in_place() -> list[int]:
+    def called(layer: nn.Module) -> int:
+        def run() -> None:
+            layer.compile(backend="eager")
+            layer(X)
+
+        return graphs(run)
+
+    encoder = nn.TransformerEncoderLayer(4, 2, 8)
+    encoder.forward = compiled(encoder.forward)
+    layers = [nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.ReLU()), nn.TransformerEncoderLayer(4, 2, 8)]
+    return [*map(called, layers), called(nn.Sequential(Net())), graphs(lambda: encoder(X))]
+
+
+@claim
 def gd627_logs() -> list[str]:
     def imported(logs: str) -> str:
         done = subprocess.run(

@@ -52,6 +52,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd621_stance", ["RuntimeError", "RuntimeError", ""]),
         ("gd626_log_in_lightning", ["InternalTorchDynamoError", ""]),
         ("gd627_logs", ["ValueError", "", "TypeError", "ValueError", "ValueError"]),
+        ("gd628_layers_in_place", [0, 0, 0, 1, 1]),
         ("gd701_numbers", [8, 2]),
         ("gd623_first_call", [1, 0]),
         ("gd625_lengths", [8, "FailOnRecompileLimitHit", 2]),

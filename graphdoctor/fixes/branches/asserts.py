@@ -101,7 +101,7 @@ def _string(node: cst.BaseExpression, editor: Editor) -> str:
     text = ""
     for part in node.parts:
         if isinstance(part, cst.FormattedStringExpression):
-            text += f"<{' '.join(editor.code(part.expression).split())}>"
+            text += f"`{' '.join(editor.code(part.expression).split())}`"
         elif isinstance(part, cst.FormattedStringText):
             text += _plain(part.value, raw="r" in node.prefix.lower())
     return text

@@ -84,7 +84,7 @@ def test_text_and_safety(make: Any) -> None:
     case = make(source_of(RAISES["not all"]), cst.If)
     plan = case.run(assert_in_graph)
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "RuntimeError" in plan.reason
-    assert '        torch._assert_async((x > 0).all(), "not positive: <x.min()>")\n' in case.after(assert_in_graph)
+    assert '        torch._assert_async((x > 0).all(), "not positive: `x.min()`")\n' in case.after(assert_in_graph)
     plan = make(source_of(ASSERTS["f-string"]), cst.Assert).run(constant_message)
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe"
     assert "raises RuntimeError, not AssertionError" in plan.reason
@@ -93,11 +93,11 @@ def test_text_and_safety(make: Any) -> None:
 @pytest.mark.parametrize(
     "message, text",
     [
-        ('f"a {x!r:>4} {{b}} \\n"', '"a <x> {b} \\n"'),
-        ('rf"a\\d {x}"', '"a\\\\d <x>"'),
-        ('"a" f" {x}"', '"a <x>"'),
+        ('f"a {x!r:>4} {{b}} \\n"', '"a `x` {b} \\n"'),
+        ('rf"a\\d {x}"', '"a\\\\d `x`"'),
+        ('"a" f" {x}"', '"a `x`"'),
         ('"a " + str(x)', '"a "'),
-        ("f'say \"{x}\"'", "'say \"<x>\"'"),
+        ("f'say \"{x}\"'", "'say \"`x`\"'"),
         ("str(x)", '"assertion failed: x.any()"'),
     ],
 )
