@@ -19,7 +19,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called
-from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides
+from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides, write_rest
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
@@ -597,11 +597,12 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         hit,
         editor,
         rewrite_branch,
-        take_as_set,
         leave_out_branch,
         choose_with_cond,
         rewrite_sides,
         choose_result,
+        write_rest,
+        take_as_set,
         loop_over_all_sorted,
         loop_over_all_rows,
         loop_over_all_counted,

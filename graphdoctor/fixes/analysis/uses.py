@@ -25,6 +25,15 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
     return [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]
 
 
+def is_only_written(assign: cst.Assign, editor: Editor) -> bool:
+    """Whether ``assign`` writes one attribute of the module, ``self.last = value``, that no code of the file reads."""
+    target = assign.targets[0].target
+    if len(assign.targets) != 1 or not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+        return False
+    written = {t.target for a in editor.every(cst.Assign) for t in a.targets}
+    return all(n in written for n in editor.every(cst.Attribute) if n.attr.value == target.attr.value)
+
+
 def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:
     """Whether ``name``, as ``statement`` binds it, is no local of its function: of the module, or of a class in it."""
     declares = editor.has_word("global") or editor.has_word("nonlocal")

@@ -6,7 +6,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.choose import first_fit
-from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.output_blocks import guard_branch
 from graphdoctor.fixes.branches.where import choose_with_where
@@ -44,9 +44,14 @@ def choose_result(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return choose_at_the_end(branch_of(hit.place, editor), hit, editor)
 
 
+def write_rest(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """What stands behind a return of nothing writes what was there before where the test holds."""
+    return write_by_choice(branch_of(hit.place, editor), hit, editor)
+
+
 def rewrite_any(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The first of these that fits."""
-    return first_fit(hit, editor, rewrite_branch, leave_out_branch, rewrite_sides, choose_result)
+    return first_fit(hit, editor, rewrite_branch, leave_out_branch, rewrite_sides, choose_result, write_rest)
 
 
 def branch_of(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:

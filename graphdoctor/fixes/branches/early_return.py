@@ -2,11 +2,15 @@
 
 ``if t: return a`` and a last ``return b`` become ``condition = t``, ``early = a`` and
 ``return torch.where(condition, early, b)``. The lines between them now always run.
+
+``if self.initted: return`` and ``self.embed.copy_(x)`` become ``condition = self.initted.clone()`` and
+``self.embed.copy_(torch.where(condition, self.embed, x))``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
@@ -115,3 +119,44 @@ def _is_name(target: cst.BaseExpression) -> bool:
     if isinstance(target, cst.Tuple):
         return all(isinstance(element.value, cst.Name) for element in target.elements)
     return isinstance(target, cst.Name)
+
+
+def write_by_choice(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if t: return`` in the outermost block of a function that goes on and returns nothing.
+
+    Raises Refuse where it does not fit.
+    """
+    if not isinstance(branch, cst.If) or branch.orelse is not None or not _is_bare(branch.body):
+        return Refusal("This is no branch that returns nothing.")
+    function = editor.function_of(branch)
+    if function is None or editor.parent(branch) is not function.body:
+        raise Refuse("the return stands in a loop or a block of its own")
+    lines = function.body.body[list(function.body.body).index(branch) + 1 :]
+    rest = _statements(lines)
+    if not rest:
+        raise Refuse("nothing stands behind the return")
+    flat = Flat(hit, editor, branch)
+    flat.statements(rest, function.body, replace(flat.condition(branch), holds=False))
+    reason = f"The lines behind the return always run: {'; '.join(dict.fromkeys(flat.risks))}."
+    edits = (*editor.torch_import(branch), flat.edit(*lines))
+    return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+
+
+def _is_bare(block: cst.BaseSuite) -> bool:
+    small = _statements(block.body if isinstance(block, cst.IndentedBlock) else [block])
+    return len(small) == 1 and isinstance(small[0], cst.Return) and _gives_none(small[0])
+
+
+def _gives_none(statement: cst.Return) -> bool:
+    return statement.value is None or (isinstance(statement.value, cst.Name) and statement.value.value == "None")
+
+
+def _statements(lines: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:
+    """The statements of ``lines``, without a return of nothing at their end."""
+    small: list[cst.CSTNode] = []
+    for line in lines:
+        is_line = isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+        small += line.body if is_line else [line]  # type: ignore[attr-defined]
+    if len(small) > 1 and isinstance(small[-1], cst.Return) and _gives_none(small[-1]):
+        small.pop()
+    return small

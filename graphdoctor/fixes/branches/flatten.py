@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
-from graphdoctor.fixes.analysis.purity import root
+from graphdoctor.fixes.analysis.purity import called, calls, root
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
@@ -86,10 +86,15 @@ class Flat:
         self._bound: set[str] = set()
         self._names = 0
 
-    def edit(self) -> Edit:
-        """The edit that puts the lines in place of the branch."""
+    def edit(self, *behind: cst.BaseStatement) -> Edit:
+        """The edit that puts the lines in place of the branch, and of the statements ``behind`` it."""
         comments = [text for _, text in self.editor.module.comments(self.branch)]
-        return self.editor.replace(self.branch, self.editor.lines(self.indent, *comments, *self._lines))
+        for line in behind:
+            above = line.leading_lines if isinstance(line, (cst.SimpleStatementLine, cst.BaseCompoundStatement)) else ()
+            comments += [empty.comment.value for empty in above if empty.comment is not None]
+            comments += [text for _, text in self.editor.module.comments(line)]
+        lines = self.editor.lines(self.indent, *comments, *self._lines)
+        return self.editor.replace_span(self.branch, behind[-1] if behind else self.branch, lines)
 
     def branch_off(self, node: cst.If, under: Under | None, depth: int) -> None:
         """``node``, which stands under ``under`` where it is inside a side. Raises Refuse where it does not fit."""
@@ -105,7 +110,7 @@ class Flat:
         name = self._name()
         self._note(condition)
         outer = f"{under.as_tensor} & " if under is not None else ""
-        text = tight(condition.tensor) if outer else condition.tensor
+        text = tight(condition.tensor) if outer else self._lasting(condition.tensor)
         self.bind(depth, name, outer + text)
         self._block(node.body, Under(name, True, depth))
         if node.orelse is None:
@@ -124,8 +129,17 @@ class Flat:
             raise Refuse("Python decides whether the tensor is asked")
         self._note(condition)
         name = self._name()
-        self.bind(0, name, condition.tensor)
+        self.bind(0, name, self._lasting(condition.tensor))
         return Under(name, True, 0)
+
+    def _lasting(self, test: str) -> str:
+        """The code of a test, copied where it is a tensor that the function may write in place."""
+        is_plain = isinstance(cst.parse_expression(test), (cst.Name, cst.Attribute))
+        receivers = (
+            c.func.value for c in calls(self.function) if isinstance(c.func, cst.Attribute) and called(c)[-1:] == "_"
+        )
+        written = {self.editor.code(r).removesuffix(".data") for r in receivers}
+        return f"{test}.clone()" if is_plain and test in written else test
 
     def _note(self, condition: Condition) -> None:
         if not condition.scalar:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import PURE, called, root
+from graphdoctor.fixes.analysis.purity import PURE, called, root, words
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.value_functions import is_tensor
@@ -14,6 +14,8 @@ from graphdoctor.static.domain.values import Tensor
 
 #: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
+#: What makes a tensor anew, on a device that is not that of the target.
+_MADE = words("eye full ones tensor zeros")
 _SYMBOLS: dict[type[cst.BaseAugOp], str] = {
     cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
 }  # fmt: skip
@@ -32,6 +34,9 @@ def in_place_value(statement: cst.Expr, editor: Editor) -> tuple[str, str] | Non
         return None
     arguments = ", ".join(editor.module.code(a.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for a in call.args)
     if name in _WRITERS and len(call.args) == _WRITERS[name].count("{a}"):
+        if name == "copy_" and isinstance(call.args[0].value, cst.Call) and called(call.args[0].value) in _MADE:
+            # A copy may come from another device, and of another dtype; a choice may not.
+            arguments = f"{arguments}.to({editor.code(target)})"
         return editor.code(target), _WRITERS[name].format(t=editor.code(target), a=arguments)
     twin = name.removesuffix("_")
     if twin == name or twin not in PURE:

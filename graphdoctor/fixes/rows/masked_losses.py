@@ -79,10 +79,12 @@ def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.Ba
 
 def _keep(mask: cst.Name, leaves: Sequence[cst.Subscript], hit: Hit, editor: Editor) -> tuple[str, str, str]:
     """The mask with the dimensions of what it selects from, how many it selects, and the line that names it."""
-    for leaf in leaves:
-        known = [tensor_of(editor.value(node)) for node in (mask, leaf.value)]
-        ranks = [t.ndim if t is not None else None for t in known]
-        if None not in ranks and ranks[0] == ranks[1]:
+    known = [tensor_of(editor.value(node)) for node in (mask, *(leaf.value for leaf in leaves))]
+    ranks = [t.ndim if t is not None else None for t in known]
+    if len({rank for rank in ranks[1:] if rank is not None}) > 1:
+        raise Refuse("the mask selects from tensors of different shapes")
+    for rank, leaf in zip(ranks[1:], leaves, strict=True):
+        if rank is not None and rank == ranks[0]:
             return mask.value, f"{mask.value}.sum()", ""
         if isinstance(leaf.value, (cst.Name, cst.Attribute)) and spread(mask, leaf.value, hit, editor) == mask.value:
             return mask.value, f"{mask.value}.sum()", ""

@@ -16,12 +16,23 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.domain.values import UNKNOWN, TorchModule
+from graphdoctor.syntax.walk import find
 
 _POINTWISE = POINTWISE | words("double float half int long to")
 _LOSSES = words("""
     binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss smooth_l1_loss soft_margin_loss
 """)
 _CLASSES = words("cross_entropy nll_loss")
+#: The functions of layers that compute a loss, by the name of the layer.
+_LOSS_MODULES = {
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "HuberLoss": "huber_loss",
+    "L1Loss": "l1_loss",
+    "MSELoss": "mse_loss",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "SoftMarginLoss": "soft_margin_loss",
+}
 _MODULES = (TorchModule("torch.nn.CrossEntropyLoss"), TorchModule("torch.nn.NLLLoss"))
 
 
@@ -117,7 +128,12 @@ class Masked:
         values = [a.value for a in call.args if a.keyword is None]
         if name in _LOSSES and is_function and self._all_selected(values):
             return self._loss(call, values)
-        is_module = self.editor.value(call.func) in _MODULES
+        layer = self.editor.value(call.func)
+        if isinstance(layer, TorchModule) and self._all_selected(values):
+            kind = layer.qualname.removeprefix("torch.nn.")
+            if kind in _LOSS_MODULES and layer == TorchModule(f"torch.nn.{kind}"):
+                return self._layer(call, values, _LOSS_MODULES[kind])
+        is_module = layer in _MODULES
         if (is_module or (name in _CLASSES and is_function)) and self._all_selected(values):
             return self._classes(call, values, f"{self._code(call.func)}.ignore_index" if is_module else "-100")
         if name not in ("mean", "sum"):
@@ -152,6 +168,20 @@ class Masked:
         arguments = ", ".join([*(self._render(self.full(v)) for v in values), *options, 'reduction="none"'])
         return self._sum(f"{self._code(call.func)}({arguments})", reduction)
 
+    def _layer(self, call: cst.Call, values: Sequence[cst.BaseExpression], function: str) -> cst.BaseExpression:
+        """The loss of a layer by its function, with the options of the layer, which are read where it is called."""
+        layer = self._code(call.func)
+        made = made_once(call, self.editor)
+        if made is None or any(a.keyword is None for a in made.args) or len(call.args) != len(values):
+            raise Refuse(f"the options of `{layer}` are not known here")
+        reduction, options = self._options(made)
+        names = [option.partition("=")[0] for option in options]
+        if not {*names} <= {"beta", "delta", "pos_weight"}:
+            raise Refuse(f"`{self._code(made)}` has options that are not read here")
+        given = [f"{name}={layer}.{name}" for name in names]
+        arguments = ", ".join([*(self._render(self.full(v)) for v in values), *given, 'reduction="none"'])
+        return self._sum(f"torch.nn.functional.{function}({arguments})", reduction)
+
     def _classes(self, call: cst.Call, values: Sequence[cst.BaseExpression], ignored: str) -> cst.BaseExpression:
         """Classes that the mask leaves out become those that the loss ignores."""
         reduction, options = self._options(call)
@@ -170,6 +200,16 @@ class Masked:
 
     def _render(self, node: cst.CSTNode) -> str:
         return self.editor.module.tree.code_for_node(node)
+
+
+def made_once(call: cst.Call, editor: Editor) -> cst.Call | None:
+    """The call that makes the layer ``self.crit`` of ``self.crit(x)``, if its class gives the attribute one value."""
+    layer = editor.code(call.func)
+    own = next((n for n in editor.ancestors(call) if isinstance(n, cst.ClassDef)), None)
+    if own is None or not layer.startswith("self.") or layer.count(".") != 1:
+        return None
+    found = [a for a in find(own, cst.Assign) if any(editor.code(t.target) == layer for t in a.targets)]
+    return found[0].value if len(found) == 1 and isinstance(found[0].value, cst.Call) else None
 
 
 def _parse(text: str) -> cst.BaseExpression:

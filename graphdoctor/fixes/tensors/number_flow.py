@@ -18,7 +18,7 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
 from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
-from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.analysis.uses import is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
@@ -301,6 +301,10 @@ class Flow:
         return name in _BINARY and argument.keyword is None and position <= first + (name == "where")
 
     def _assigned(self, user: cst.Assign, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        if is_only_written(user, self.editor):
+            # A copy: the tensor may be one that is changed in place.
+            self._replace(node, f"{tight(text)}.clone()")
+            return
         self._replace(node, text)
         for use in self._uses(user, kind):
             self.follow(use, use.value, kind)

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.errors import Refuse
 
@@ -78,3 +78,64 @@ def test_a_shortcut_goes(make: Any, runner: Any, name: str) -> None:
     assert "if" not in after
     for x in (torch.tensor([0.7, 0.9]), torch.tensor([0.1, 0.7]), torch.tensor([0.1, 0.2])):
         torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x), rtol=0, atol=0)
+
+
+#: A module whose buffers the first call sets up.
+NET = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("ready", torch.tensor(False))
+        self.register_buffer("mean", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int))
+
+    def forward(self, x):
+        self.set_up(x)
+        return x - self.mean
+
+    def set_up(self, x):
+"""
+BEFORE = """\
+        if self.ready:
+            return
+        self.ready.fill_(True)
+        # The first batch decides.
+        m = x.mean(0)
+        self.mean.copy_(m)
+        self.count.data.copy_(torch.tensor([7]))
+        return
+"""
+AFTER = """\
+        # The first batch decides.
+        condition = self.ready.clone()
+        self.ready.copy_(torch.where(condition, self.ready, True))
+        m = x.mean(0)
+        self.mean.copy_(torch.where(condition, self.mean, m))
+        self.count.data.copy_(torch.where(condition, self.count.data, torch.tensor([7]).to(self.count.data)))
+"""
+
+
+def test_a_return_of_nothing(make: Any, runner: Any) -> None:
+    """Set or not, NaN and infinity, other dtypes, and a flag that is written before the rest."""
+    import torch
+
+    fixed = make(NET + BEFORE, cst.If).after(write_by_choice)
+    assert fixed == NET + AFTER
+    before, after = (runner.load(text).Net for text in (NET + BEFORE, fixed))
+    torch._dynamo.reset()
+    for ready in (False, True):
+        for value in (1.0, float("nan"), float("inf")):
+            nets = before(), after(), after()
+            for net in nets:
+                net.ready.fill_(ready)
+            x = torch.full((3, 2), value)
+            expected = nets[0](x)
+            torch.testing.assert_close(nets[1](x), expected, equal_nan=True)
+            compiled = torch.compile(nets[2], backend="eager", fullgraph=True)
+            torch.testing.assert_close(compiled(x), expected, equal_nan=True)
+            for net in nets[1:]:
+                torch.testing.assert_close(dict(net.named_buffers()), dict(nets[0].named_buffers()), equal_nan=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides
+from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides, write_rest
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
@@ -140,6 +140,13 @@ TABLE: list[Row] = [
     (rewrite_branch, "if torch.equal(x.add_(1), x):\n    x = x + 1", IF, UNKNOWN,
      "torch.where does not fit: what torch.equal compares would be computed twice."),
     # Early returns.
+    (write_rest, "if x.sum() > 0:\n    return x\nx.zero_()", IF, BOOL, "This is no branch that returns nothing."),
+    (write_rest, "for k in x:\n    if x.sum() > 0:\n        return\nx.zero_()", IF, BOOL,
+     "The return stands in a loop or a block of its own."),
+    (write_rest, "if x.sum() > 0:\n    return", IF, BOOL, "Nothing stands behind the return."),
+    (write_rest, "if x.sum() > 0:\n    return\ng(x)", IF, BOOL,
+     "A side runs `g(x)`, which is not known to be output alone."),
+    (write_rest, "if x.sum() > 0:\n    return\nreturn x", IF, BOOL, "A side returns instead of assigning a name."),
     (choose_result, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no branch with one other side at most."),
     (choose_result, "if x.sum() > 0:\n    x = x + 1\nreturn x", IF, BOOL, "The branch does not return a value."),
     (choose_result, "if x.sum() > 0:\n    return x\nelse:\n    x = x + 1\n    return x", IF, BOOL,

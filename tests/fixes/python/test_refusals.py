@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import libcst as cst
 import pytest
@@ -11,7 +12,7 @@ from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
 from graphdoctor.fixes.python.causal_hint import causal_hint
-from graphdoctor.fixes.python.checks import check_in_graph, constant_check
+from graphdoctor.fixes.python.checks import assert_length, check_in_graph, constant_check
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.defaults import default_for_none, make_default
 from graphdoctor.fixes.python.definitions import hoist_definition
@@ -26,6 +27,7 @@ from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.python.wrappers import plain_iterable
+from graphdoctor.static.domain.events import Assert
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
@@ -226,3 +228,12 @@ TABLE: list[Row] = [
 def test_refusal(refusal: Callable[..., str], row: Row) -> None:
     *program, sentence = row
     assert refusal(*program) == sentence
+
+
+def test_an_assertion_on_an_object(make: Callable[..., Any]) -> None:
+    case = make("def f(x, layer):\n    assert layer\n    return x\n", cst.Assert)
+    assert isinstance(case.hit.event, Assert)
+    refused = assert_length(case.hit.event, case.editor)
+    assert refused.reason == (
+        "What is asserted is an object, or not always a list: whether its truth is its length is not known."
+    )

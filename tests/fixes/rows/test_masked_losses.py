@@ -6,6 +6,7 @@ from typing import Any
 
 import libcst as cst
 import pytest
+import torch
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.apply import apply
@@ -47,6 +48,8 @@ REFUSED = (
      "`F.mse_loss(x[m], y[m], reduction='none')` has a value for each that is selected."),
     ("return F.mse_loss(x[m], y[m], weight=x[m])", "`F.mse_loss(x[m], y[m], weight=x[m])` has options that are selected."),
     ("return F.mse_loss(x[m], y[m], weight=y)", "`F.mse_loss(x[m], y[m], weight=y)` has weights, which are not selected."),
+    ("x = torch.zeros(4)\ny = torch.zeros(4, 4)\nreturn x[m].sum() + y[m].sum()",
+     "The mask selects from tensors of different shapes."),
     ("return F.cross_entropy(x[m] * 2, y[m])", "`F.cross_entropy(x[m] * 2, y[m])` is not given what the mask selects as it is."),
     ("a = x[m]\na += 1\nreturn a.sum()", "`a` is changed in place."),
     ("a = x[m]\nassert a.sum() > 1", "Line 7 does more with what the mask selects."),
@@ -58,6 +61,57 @@ def plan(body: str, make: Any) -> tuple[str, FixPlan | Refusal]:
     source = HEAD + "".join(f"    {line}\n" for line in body.splitlines())
     case = make(source, cst.Subscript, "[m", UNKNOWN)
     return source, first_fit(case.hit, case.editor, reduce_selected)
+
+
+CLASS = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.crit = {made}
+
+    def forward(self, x, y, m):
+        return self.crit(x[m], y[m])
+"""
+SELECTED = "torch.where(keep, x, 1), torch.where(keep, y, 1)"
+
+#: What makes the layer of a loss, and the function with its options, or why it stays.
+LAYERS = (
+    ("nn.MSELoss()", f'mse_loss({SELECTED}, reduction="none"), 0).sum() / keep.sum()'),
+    ("nn.L1Loss(reduction='sum')", f'l1_loss({SELECTED}, reduction="none"), 0).sum()'),
+    ("nn.HuberLoss(delta=0.5)",
+     f'huber_loss({SELECTED}, delta=self.crit.delta, reduction="none"), 0).sum() / keep.sum()'),
+    ("nn.BCEWithLogitsLoss(pos_weight=torch.ones(1))",
+     f'binary_cross_entropy_with_logits({SELECTED}, pos_weight=self.crit.pos_weight, reduction="none"), 0).sum()'
+     " / keep.sum()"),
+    ("nn.SmoothL1Loss(reduction='none')", "`nn.SmoothL1Loss(reduction='none')` has a value for each that is selected."),
+    ("nn.BCELoss(weight=torch.ones(1))", "`nn.BCELoss(weight=torch.ones(1))` has options that are not read here."),
+    ("nn.HuberLoss('sum')", "The options of `self.crit` are not known here."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", LAYERS, ids=lambda row: row[0])
+def test_layers_of_losses(row: tuple[str, str], make: Any, runner: Any) -> None:
+    """Also with NaN and infinity where the mask is false, a mask that selects nothing, and gradients."""
+    case = make(CLASS.format(made=row[0]), cst.Subscript, "[m")
+    found = first_fit(case.hit, case.editor, reduce_selected)
+    if isinstance(found, Refusal):
+        assert found.reason == row[1]
+        return
+    fixed = apply(case.source, found.edits)
+    assert f"return torch.where(keep, torch.nn.functional.{row[1]}\n" in fixed
+    nets = [runner.load(text).Net() for text in (case.source, fixed)]
+    for value in (0.5, float("nan"), float("inf")):
+        for mask in (torch.tensor([True, False, True]), torch.zeros(3, dtype=torch.bool)):
+            inputs = [torch.tensor([[0.1, 0.4], [value, value], [0.9, 0.3]], requires_grad=True) for _ in nets]
+            outputs = [net(x, torch.full((3, 2), 0.25), mask) for net, x in zip(nets, inputs, strict=True)]
+            torch.testing.assert_close(outputs[1], outputs[0], equal_nan=True)
+            if mask.any():
+                grads = [torch.autograd.grad(out, x)[0] for out, x in zip(outputs, inputs, strict=True)]
+                torch.testing.assert_close(grads[1], grads[0])
 
 
 @pytest.mark.parametrize("row", FIXED, ids=lambda row: row[0])

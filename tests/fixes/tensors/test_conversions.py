@@ -113,3 +113,25 @@ def test_deepcopy_of_something_else_is_refused(make: Any) -> None:
     source = source_of("return copy.deepcopy(x, {})")
     reason = make(source, marker="deepcopy", value=Tensor()).refusal(clone_tensor)
     assert reason == "The copy is not a plain call with one argument."
+
+
+@pytest.mark.parametrize("read, is_kept", [("self.last = None", True), ("print(self.last)", False)])
+def test_a_number_that_is_only_stored(make: Any, runner: Any, read: str, is_kept: bool) -> None:
+    """A copy, which later changes of the tensor do not reach; not where the file reads what is stored."""
+    import torch
+
+    source = (
+        "import torch\n\n\nclass Net(torch.nn.Module):\n"
+        f"    def clear(self):\n        {read}\n\n"
+        "    def forward(self, x):\n        m = x.item()\n        self.last = m\n        x.zero_()\n"
+        "        return x * 2\n"
+    )
+    case = make(source, marker=".item")
+    if not is_kept:
+        assert case.refusal(keep_tensor) == "The value is stored where other code may read it."
+        return
+    after = case.after(keep_tensor)
+    assert "        m = x.detach()\n        self.last = m.clone()\n" in after
+    net = runner.load(after).Net()
+    net(torch.tensor(2.0))
+    assert net.last == 2
