@@ -43,7 +43,7 @@ from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import asks_for_elements, asks_training, certainty, code, consequence, in_assert, only_raises
 
@@ -289,9 +289,52 @@ def f(x):
         return x
     return x * 2
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def scaled(self, x, t):
+        if self.last is None or self.last != t:  # GB0170
+            self.last = t
+        return x * t
+
+    def forward(self, x):
+        return self.scaled(self.scaled(x, x[0, 0]), x[0, 1])
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def forward(self, x):
+        if self.last is None or self.last != x.shape:
+            self.last = x.shape
+        return x * len(self.last)
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(), (torch.rand(4, 8),)
+""",
     """\
 def f(x):
     if len(x) > 1 and x[0].shape == x[1].shape:
@@ -544,7 +587,7 @@ def check_call(event: Call) -> Hit | None:
             event,
             f"{code(event)} gives a Python bool that depends on tensor data: {consequence(event)}",
             "compute the comparison as a tensor, `(a == b).all()`, and select with `torch.where`",
-            certainty(event, operand),
+            "possible" if _short_circuited(event) else certainty(event, operand),
         )
     if event.args and "key" not in event.kwargs:
         tensor = _sorted_tensor(event.args[0])
@@ -572,19 +615,37 @@ def _maybe_flag(event: Truth) -> bool:
     )
 
 
-def _short_circuited(event: Truth) -> bool:
+def _short_circuited(event: Truth | Call) -> bool:
     """True behind a condition that the trace decides: ``x.dtype == torch.float16 and x.isinf().any()``.
 
-    ``or`` ends as early: ``(a is not None and a.any()) or (b is not None and b.any())``.
+    ``or`` ends as early: ``(a is not None and a.any()) or (b is not None and b.any())``, ``a is b or a.equal(b)``.
     """
-    if not event.site.conditional or not isinstance(event.branch, (cst.If, cst.IfExp, cst.While)):
+    branch = event.branch if isinstance(event, Truth) else event.site.statement
+    if not event.site.conditional or not isinstance(branch, (cst.If, cst.IfExp, cst.While)):
         return False
-    test = event.branch.test
+    test = branch.test
     while isinstance(test, cst.BooleanOperation):
         if any(node is event.node for node in walk(test.right)):
-            return not asks_training(test) and not asks_for_elements(test)
+            return not asks_training(test) and not asks_for_elements(test) and not _is_first_time(test, branch)
         test = test.left
     return False
+
+
+def _is_first_time(test: cst.BooleanOperation, branch: cst.If | cst.IfExp | cst.While) -> bool:
+    """True for ``if last is None or last != t: last = t``: what the body fills in is None the first time only."""
+    missing = test.left
+    if (
+        not isinstance(test.operator, cst.Or)
+        or not isinstance(missing, cst.Comparison)
+        or not isinstance(branch, cst.If)
+    ):
+        return False
+    part = missing.comparisons[0]
+    is_none = (
+        isinstance(part.operator, cst.Is) and isinstance(part.comparator, cst.Name) and part.comparator.value == "None"
+    )
+    targets = (target.target for target in find(branch.body, cst.AssignTarget))
+    return is_none and any(target.deep_equals(missing.left) for target in targets)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -2,7 +2,7 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor and `ast.literal_eval`.
+tensor, `ast.literal_eval`, and numpy arrays of objects.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately.
@@ -24,7 +24,7 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import Instance, TorchModule, Unknown
+from graphdoctor.static.domain.values import External, Instance, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence, within
@@ -67,6 +67,9 @@ UNTRACED = frozenset((
 #: Classes whose objects are traced where they were made before.
 MADE_BEFORE = frozenset({"types.SimpleNamespace"})
 
+#: What makes numpy arrays: of numbers Dynamo makes tensors, of objects it cannot.
+ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "full", "ones", "zeros"))
+
 #: Those that break on some versions of torch only.
 ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15"}
 
@@ -99,6 +102,14 @@ import torch
 
 def f(x):
     return x * 2 if torch.jit.isinstance([x], list[torch.Tensor]) else x  # GB0007
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    rows = np.empty(4, dtype=object)  # GB0055
+    return x * 2
 """,
     """\
 import hashlib
@@ -240,6 +251,15 @@ class Net(nn.Module):
 )
 
 CLEAN = (
+    """\
+import numpy as np
+import torch
+
+
+def f(x):
+    shifts = np.zeros(8, dtype=np.float32)
+    return x + torch.from_numpy(shifts)
+""",
     """\
 import pickle
 
@@ -447,14 +467,15 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return _is_untraced(name) or name.rpartition(".")[2] in HOOKS
+    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS
 
 
 def check_call(event: Call) -> Hit | None:
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
-    if not _is_untraced(event.qualname) and not _registers_hook(event):
+    of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
+    if not _is_untraced(event.qualname) and not _registers_hook(event) and not of_objects:
         return None
     return Hit(
         event,
@@ -463,6 +484,9 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),
     )
+
+
+_OBJECT = External("builtins.object")
 
 
 def _is_untraced(name: str) -> bool:

@@ -265,7 +265,11 @@ def write_attribute(
             keeps = interpreter.frame.compiled or interpreter.frame.conditional
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
                 before, keeps = before or option.info.lookup(name), True
-            option.attrs[name] = join(before, value) if keeps and before is not None else value
+            held = join(before, value) if keeps and before is not None else value
+            if interpreter.frame.compiled and before is not None and held != before:
+                option.changes += 1
+                interpreter.changes += 1
+            option.attrs[name] = held
     interpreter.frame.scope.forget(_text(node))
 
 

@@ -13,7 +13,7 @@ import libcst as cst
 
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.static.domain.events import ArgumentCall, Build, Call, Compile, Event, Site
-from graphdoctor.static.domain.program import FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, SkippedDefault, Value
@@ -208,6 +208,10 @@ class Interpreter:
         self.assumed = False
         #: Attributes that compiled code binds to a list of its own: each call has another one.
         self.renewed: set[tuple[Instance, str]] = set()
+        #: Of functions, with the class of their object: the parameters used as only tensors are, and as numbers are.
+        self.used: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
+        #: How often compiled code stored in an object what it did not hold before.
+        self.changes = 0
         #: Something in the file is compiled for sizes that vary.
         self.dynamic = False
         #: What a run has shown, by file.

@@ -52,13 +52,14 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
     saved, frame.exits = frame.exits, []
     outer, frame.loops = frame.loops, (*frame.loops, node)
     rounds = bind if bind != [None] else [None, None]
-    started: tuple[Value | None, Names] | None = None
+    started: tuple[Value | None, Names, int] | None = None
     with interpreter.path(whole_frame=True):
         for value in rounds:
             before = interpreter.snapshot()
-            if started is not None and value == started[0] and _would_repeat(node, before, started[1]):
+            same = started is not None and value == started[0] and interpreter.changes == started[2]
+            if same and started is not None and _would_repeat(node, before, started[1]):
                 continue
-            started = value, before
+            started = value, before, interpreter.changes
             if type(node) is cst.For and value is not None:
                 assignments.assign(interpreter, node.target, value)
             if type(node) is cst.While:

@@ -138,7 +138,11 @@ class Call:
         objects = [*self._state.objects, *(Instance(info, {}, **vars(origin)) for info, origin in outcome.made)]
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
-                instance.attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
+                attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
+                if self._interpreter.frame.compiled and instance.attrs and attrs != instance.attrs:
+                    instance.changes += 1
+                    self._interpreter.changes += 1
+                instance.attrs = attrs
         self._interpreter.sink.hits += outcome.hits
         if outcome.ends_graph:
             self._interpreter.start_new_graph()

@@ -99,6 +99,8 @@ def _kind(value: Value, deep: bool) -> Hashable:
 def _object(value: Instance, deep: bool) -> Hashable:
     if not value.attrs:
         return "object", value.info, value.may_be_subclass
+    if not deep and value.changes:
+        return value, value.changes
     if not deep or value.info.is_module or len(value.attrs) > _MOST_ATTRIBUTES:
         return value
     if any(isinstance(held, (Instance, OneOf, Seq, Mapping)) for held in value.attrs.values()):

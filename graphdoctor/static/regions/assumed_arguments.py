@@ -12,7 +12,6 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
     Function,
-    Instance,
     PythonValue,
     Tensor,
     Unknown,
@@ -21,7 +20,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import described, uses
-from graphdoctor.syntax.walk import walk
+from graphdoctor.static.regions.passed_on import passed_on
 
 
 def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str, Value]:
@@ -33,7 +32,12 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     names = [p.name.value for p in params]
     # Only what is not annotated is judged by its use.
     tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
-    tensors |= _passed_on(function, set(names) - tensors - numbers)
+    open_names = {p.name.value for p in params if p.annotation is None} - tensors - numbers
+    given = passed_on(interpreter, function, open_names)
+    if info.name == "forward":
+        # What it takes is a tensor by custom, unless it has a default.
+        given = {name for name in given[0] if info.defaults.get(name) == NONE}, given[1]
+    tensors, numbers = tensors | given[0], numbers | given[1]
     if info.name != "forward":
         tensors |= described(info.body) - numbers
     by_custom: set[str] = set()
@@ -45,39 +49,6 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
         for name, p in zip(names, params, strict=True)
     }
-
-
-def _passed_on(function: Function, names: set[str]) -> set[str]:
-    """Those of ``names`` that a function gives to another of its file, or of its object, which uses them as only
-    tensors are.
-    """
-    found: set[str] = set()
-    if not names:
-        return found
-    for call in walk(function.info.body, stop=(cst.FunctionDef, cst.ClassDef)):
-        callee = _called(call, function) if type(call) is cst.Call else None
-        if type(call) is not cst.Call or callee is None:
-            continue
-        taken = definitions.parameters(callee.info.node.params)
-        is_method = type(call.func) is cst.Attribute and "staticmethod" not in callee.info.markers
-        for arg, param in zip(call.args, taken[1:] if is_method else taken, strict=False):
-            passed = arg.value.value if type(arg.value) is cst.Name and not arg.keyword and not arg.star else None
-            if passed in names and param.name.value in uses(callee.info.body)[0]:
-                found.add(passed)
-    return found
-
-
-def _called(call: cst.Call, function: Function) -> Function | None:
-    """What ``helper(x)`` or ``self.helper(x)`` calls: of the same file, or of the object the function is bound to."""
-    info, callee = function.info, None
-    if type(call.func) is cst.Name and info.name != "forward":
-        callee = info.module.scope.names.get(call.func.value)
-        if not isinstance(callee, Function) or callee.info.module is not info.module:
-            return None
-    elif type(call.func) is cst.Attribute and type(call.func.value) is cst.Name and call.func.value.value == "self":
-        bound = function.bound
-        callee = bound.info.lookup(call.func.attr.value) if isinstance(bound, Instance) else None
-    return callee if isinstance(callee, Function) else None
 
 
 def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:

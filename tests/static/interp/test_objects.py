@@ -240,3 +240,47 @@ def test_what_builds_no_module_is_not_followed(tmp_path: Path) -> None:
     file = tmp_path / "main.py"
     file.write_text(SCRIPT.format("described(torch.nn.ReLU())"))
     assert analyse([(file, "main.py")], helper=lambda file: file.name).findings == ()
+
+
+STORED = """
+    import torch
+    import torch.nn as nn
+
+    class Steps:
+        def __init__(self):
+            self.last = None
+
+        def update(self, t):
+            if self.last is not None:
+                self.last.item()
+            self.last = t
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = Steps()
+
+        def forward(self, x: torch.Tensor, times: list[torch.Tensor]):
+            {}
+            return x
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.steps.update(x[0]); self.steps.update(x[1])",
+        "steps = Steps(); steps.update(x[0]); steps.update(x[1])",
+        "for t in times: self.steps.update(t)",
+    ],
+)
+def test_what_one_call_stores_the_next_one_finds(events, line: str) -> None:
+    found = events(STORED.format(line))
+    assert [e.site.function for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"][:1] == [
+        "Steps.update"
+    ]
+
+
+def test_nothing_is_stored_before_the_first_call(events) -> None:
+    found = events(STORED.format("steps = Steps(); steps.update(x[0])"))
+    assert [e for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"] == []
