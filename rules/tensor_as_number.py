@@ -22,7 +22,7 @@ from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
-from graphdoctor.fixes.tensors.other_forms import multiplied
+from graphdoctor.fixes.tensors.other_forms import multiplied, select_by_tensor
 from graphdoctor.static.domain.events import Convert, Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value
@@ -361,7 +361,7 @@ def _symbolic(tensor: Tensor) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Subscript):
-        return Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
+        return first_fit(hit, editor, select_by_tensor)
     if isinstance(hit.event, Convert) and hit.event.to in ("range", "repeat"):
         return Refusal("How often a loop runs, or a list repeats, has to be known: recording the number does not help.")
     return first_fit(

@@ -18,6 +18,8 @@ TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
 
 #: Programs whose breaks a rewrite removes, and a line that the fixed program must have.
 REWRITTEN = {
+    "index": (HEAD + F + "    return x[:, x[0].argmax()] * 2\n", "x[:, x[0].argmax().long().reshape(1)].squeeze(1) * 2"),
+    "index_of_mask": (HEAD + F + "    i = torch.nonzero_static(x > -9, size=1)[0, 1]\n    row = x[1:, i - 1]\n    return row.sum()\n", "row = x[1:, (i - 1).long().reshape(1)].squeeze(1)"),
     "clock": ("import time\n" + HEAD + F + "    t0 = time.time()\n    y = x * 2\n    dt = time.time() - t0\n"
               "    print(dt)\n    return y\n", "dt = time.time() - t0"),
     "file": (HEAD + F + "    with open('/dev/null', 'a') as log:\n        log.write('x')\n    return x * 2\n",
@@ -456,8 +458,14 @@ REFUSED = {
                       "`log` is read in line 7, which runs under compile too."),
     "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.rand() < 0.5:\n        return x\n    return x * 2\n",
                       "The number decides a branch, which breaks even when the draw is traced."),
-    "list_index": (HEAD + F + "    return x[:, x[0].argmax()]\n",
+    "list_index": (HEAD + F + "    return x[[x[0].argmax() % 4, x[1].argmax() % 4]]\n",
                    "An index that is computed in the graph breaks even when numbers are recorded."),
+    "number_in_both": (HEAD + F + "    n = int((x == 1).sum())\n    if n == 0:\n        return x * 2\n    return x * torch.tensor(3 / n)\n",
+                       "Two parts of the rewrite would change the same code."),
+    "index_in_place": (HEAD + F + "    row = x[x[:, 0].argmax()]\n    row += 1\n    return x\n",
+                       "`x[x[:, 0].argmax()]` is a view that is changed in place."),
+    "index_stored": (HEAD + F + "    x.row = x[x[:, 1].argmax()]\n    return x\n",
+                     "The value is stored where other code may read it."),
     "range": (HEAD + F + "    for step in range(x[0].argmax()):\n        x = x + step\n    return x\n",
               "How often a loop runs, or a list repeats, has to be known: recording the number does not help."),
     "variable": ("from torch.autograd import Variable\n" + HEAD + F + "    return x + Variable(torch.ones(8), volatile=False)\n",

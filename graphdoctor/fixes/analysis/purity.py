@@ -36,16 +36,17 @@ POINTWISE = ELEMENTWISE - words("""
 REDUCTIONS = words("amax amin mean nanmean")
 #: Other operators without side effects, whatever the shape of their result.
 OTHER = words("""
-    all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16 bmm bool broadcast_to cat chunk concat
-    conj cosine_similarity count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double
-    einsum element_size empty_like eq expand expand_as eye finfo flatten float full full_like gather ge gt half hypot
-    iinfo index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
+    all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16
+    binary_cross_entropy_with_logits bmm bool broadcast_to cat chunk concat conj cosine_similarity count_nonzero
+    cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double einsum element_size empty_like
+    eq expand expand_as eye finfo flatten float full full_like gather ge gt half huber_loss hypot iinfo
+    index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
     isposinf isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or
-    logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum narrow
-    ne new_full new_ones new_zeros norm numel one_hot ones ones_like outer pad permute prod quantile rad2deg ravel real
-    repeat reshape scalar_tensor select size split squeeze stack std stride sum swapaxes t take tensor tile to topk
-    trace transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros
-    zeros_like
+    logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum
+    narrow ne new_full new_ones new_zeros nll_loss norm numel one_hot ones ones_like outer pad permute prod
+    quantile rad2deg ravel real repeat reshape scalar_tensor select size smooth_l1_loss soft_margin_loss split
+    squeeze stack std stride sum swapaxes t take tensor tile to topk trace transpose type_as unbind unflatten
+    unfold unsqueeze var vector_norm view view_as where zeros zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
 #: What runs code that these tables do not describe.

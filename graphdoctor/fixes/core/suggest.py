@@ -51,7 +51,10 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
     plan = _in_this_file(plan, editor)
-    diff = of_edits(editor.path, editor.module.text, plan.edits)
+    try:
+        diff = of_edits(editor.path, editor.module.text, plan.edits)
+    except ValueError:
+        return Fix("manual", "Two parts of the rewrite would change the same code.")
     return Fix(plan.safety, plan.reason, plan.edits, diff, known=_known(plan))
 
 

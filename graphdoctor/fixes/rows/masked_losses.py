@@ -41,6 +41,8 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits += _statement(small, masked, editor)
     _check_elsewhere(block, masked, function, editor)
     uses_keep = line and any(keep in edit.text for edit in edits)
+    if uses_keep and _differ(_ranks([leaf.value for leaf in leaves], editor)):
+        raise Refuse("the mask selects from tensors of different shapes")
     if uses_keep:
         indent = editor.indent_of(statement)
         at = next((n for n, e in enumerate(edits) if e.start == _start(statement, editor)), None)
@@ -79,18 +81,24 @@ def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.Ba
 
 def _keep(mask: cst.Name, leaves: Sequence[cst.Subscript], hit: Hit, editor: Editor) -> tuple[str, str, str]:
     """The mask with the dimensions of what it selects from, how many it selects, and the line that names it."""
-    known = [tensor_of(editor.value(node)) for node in (mask, *(leaf.value for leaf in leaves))]
-    ranks = [t.ndim if t is not None else None for t in known]
-    if len({rank for rank in ranks[1:] if rank is not None}) > 1:
-        raise Refuse("the mask selects from tensors of different shapes")
-    for rank, leaf in zip(ranks[1:], leaves, strict=True):
-        if rank is not None and rank == ranks[0]:
+    rank, *ranks = _ranks((mask, *(leaf.value for leaf in leaves)), editor)
+    for leaf_rank, leaf in () if _differ(ranks) else zip(ranks, leaves, strict=True):
+        if rank is not None and rank == leaf_rank:
             return mask.value, f"{mask.value}.sum()", ""
         if isinstance(leaf.value, (cst.Name, cst.Attribute)) and spread(mask, leaf.value, hit, editor) == mask.value:
             return mask.value, f"{mask.value}.sum()", ""
     tensor, name = editor.code(leaves[0].value), editor.fresh("keep")
     text = f"{mask.value}[(...,) + (None,) * ({tensor}.ndim - {mask.value}.ndim)].expand_as({tensor})"
     return name, f"{name}.sum()", f"{name} = {text}"
+
+
+def _ranks(nodes: Sequence[cst.BaseExpression], editor: Editor) -> list[int | None]:
+    known = (tensor_of(editor.value(node)) for node in nodes)
+    return [tensor.ndim if tensor is not None else None for tensor in known]
+
+
+def _differ(ranks: Sequence[int | None]) -> bool:
+    return len({rank for rank in ranks if rank is not None}) > 1
 
 
 def _statement(statement: cst.BaseSmallStatement, masked: Masked, editor: Editor) -> Iterator[Edit]:

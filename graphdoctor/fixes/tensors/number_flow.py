@@ -258,7 +258,7 @@ class Flow:
             self.follow(call, f"torch.{MATH[name]}({text}, {self.editor.code(other)})")
         elif name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:
             rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
-            self._replace(call, f"{text}.clone()" + (f".to({rest})" if rest else ""))
+            self._replace(call, f"{tight(text)}.clone()" + (f".to({rest})" if rest else ""))
         elif name == "append" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
             self._replace(node, text)
             self._list_name(call.func.value)

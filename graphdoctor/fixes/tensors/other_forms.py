@@ -1,4 +1,4 @@
-"""Calls of torch that end the graph, in another form of the same: tensors as ``alpha=``, least squares."""
+"""What ends the graph, in another form of the same: tensors as ``alpha=`` and as an index, least squares."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called, is_torch_function
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.domain.events import Subscript
+from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
@@ -39,6 +42,50 @@ def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             texts.append(text)
     edit = editor.replace(call, f"{editor.code(call.func)}({', '.join(texts)})")
     return FixPlan((edit,), "unsafe", "The product is rounded to the dtype of the tensors.")
+
+
+def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x[:, i]`` becomes ``x[:, i.long().reshape(1)].squeeze(1)`` where ``i`` is a number that was computed.
+
+    Raises Refuse where it does not fit.
+    """
+    node, event = hit.place, hit.event
+    refused = Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
+    if not isinstance(node, cst.Subscript) or not isinstance(event, Subscript) or event.mode != "load":
+        return refused
+    parts = [element.slice for element in node.slice]
+    numbers = [n for n, part in enumerate(parts) if isinstance(part, cst.Index)]
+    if len(numbers) != 1 or not isinstance(event.receiver, Tensor) or event.receiver.ndim == 0:
+        return refused
+    (at,) = numbers
+    index = parts[at]
+    known = editor.value(index.value) if isinstance(index, cst.Index) and index.star is None else None
+    if not isinstance(index, cst.Index) or not isinstance(known, Tensor) or known.ndim != 0 or known.dtype != "int":
+        return refused
+    _check_unchanged(node, editor)
+    # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
+    code = f"{tight(editor.code(index.value))}.long().reshape(1)"
+    texts = [code if n == at else editor.module.code(part).rstrip() for n, part in enumerate(parts)]
+    text = f"{editor.code(node.value)}[{', '.join(texts)}].squeeze({at})"
+    return FixPlan((editor.replace(node, text),), "unsafe", "What is read is a copy, no view of the tensor.")
+
+
+def _check_unchanged(node: cst.Subscript, editor: Editor) -> None:
+    """Refuses where what is read, a view, is changed in place."""
+    function, statement = editor.function_of(node), editor.statement_of(node)
+    read: list[cst.BaseExpression] = [node]
+    if isinstance(statement, cst.Assign) and statement.value is node and function is not None:
+        names = [t.target.value for t in statement.targets if isinstance(t.target, cst.Name)]
+        if len(names) != len(statement.targets):
+            raise Refuse("the value is stored where other code may read it")
+        read += [use for name in names for use in editor.mentions(function, name)]
+    for use in read:
+        user = editor.parent(use)
+        is_method = isinstance(user, cst.Attribute) and (user.attr.value.endswith("_") or user.attr.value == "data")
+        is_target = isinstance(user, cst.AugAssign) and user.target is use
+        outer = editor.parent(user) if isinstance(user, cst.Subscript) else None
+        if is_method or is_target or isinstance(outer, (cst.AssignTarget, cst.AugAssign)):
+            raise Refuse(f"`{editor.code(node)}` is a view that is changed in place")
 
 
 def least_squares(hit: Hit, editor: Editor) -> FixPlan | Refusal:

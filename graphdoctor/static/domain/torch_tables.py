@@ -56,8 +56,9 @@ BOOL_OPS = words(
 #: Functions and methods whose result has an integer dtype.
 INT_OPS = words(
     """
-    argmax argmin argsort nonzero argwhere count_nonzero bincount searchsorted bucketize long int short char byte
-    randperm randint randint_like LongTensor IntTensor tril_indices triu_indices multinomial one_hot
+    argmax argmin argsort nonzero nonzero_static argwhere count_nonzero bincount searchsorted bucketize
+    long int short char byte randperm randint randint_like LongTensor IntTensor tril_indices triu_indices
+    multinomial one_hot
     """
 )
 

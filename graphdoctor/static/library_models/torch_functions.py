@@ -227,7 +227,7 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
     ndim = 0 if constant else len(sizes) if sizes is not None else _sizes_given(name, args, kwargs)
     if name in torch_tables.ONE_DIMENSIONAL:
         ndim = 1
-    elif name in ("nonzero", "argwhere"):
+    elif name in ("nonzero", "nonzero_static", "argwhere"):
         ndim = 2
     if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
