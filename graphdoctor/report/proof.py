@@ -35,6 +35,10 @@ _ALONE = (
 )
 
 
+#: Places that an effect is shown with.
+_PLACES = 5
+
+
 @dataclass(frozen=True)
 class Proof:
     """``title`` is a sentence on how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
@@ -109,7 +113,12 @@ def _effects(chosen: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     for finding in chosen:
         if finding.fix is not None:
             places.setdefault(finding.fix.reason, {})[wording.place(finding.location)] = None
-    return tuple((reason, ", ".join(found)) for reason, found in places.items())
+    return tuple((reason, _some(list(found))) for reason, found in places.items())
+
+
+def _some(places: Sequence[str]) -> str:
+    more = len(places) - _PLACES
+    return ", ".join(places) if more <= 1 else f"{', '.join(places[:_PLACES])} and {more:,} more"
 
 
 def safe_fixes(diagnosis: Diagnosis) -> Proof | None:

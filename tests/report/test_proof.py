@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.report.proof import command, proof
+from graphdoctor.report.proof import command, proof, safe_fixes
 
 
 def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
@@ -67,3 +68,10 @@ def test_what_is_unsafe_is_named_and_can_be_left_out(rich: Diagnosis) -> None:
     assert found is not None
     assert found.caution == "1 of them changes a setting of torch for the whole process: read the change first."
     assert found.safer == found.command.replace(" --unsafe-fixes", "") != found.command
+
+
+def test_many_places_of_one_effect_are_counted(many: Callable[[int], Diagnosis]) -> None:
+    found = safe_fixes(replace(many(60), verification=None, dynamic=None))
+    assert found is not None
+    ((_, places),) = found.effects
+    assert places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
