@@ -152,6 +152,7 @@ def test_silenced_and_selected_findings(tmp_path: Path) -> None:
 def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain.py").write_text("import torch\n")
     (tmp_path / "bad.py").write_text("def (:\n")
+    (tmp_path / "train.py").write_text("import torch\ndef main(): ...\nif __name__ == '__main__':\n    main()\n")
 
     def note(path: str, **options: bool) -> str:
         return " ".join(api.scan(api.ScanOptions((path,), **options)).notes)
@@ -160,6 +161,7 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert note("plain.py", run=False).startswith("nothing to check: ")
     assert note(".").startswith("not run: only a file that is given alone is run")
     assert note("plain.py").startswith("not run: plain.py declares no sample input; add graphdoctor_target()")
+    assert "; a program runs as it is: graphdoctor run --compile auto train.py" in note("train.py")
     assert note("bad.py").startswith("not run: bad.py syntax error in line 1")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,10 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
     )
 
 
+#: What stands in programs, and in few modules that are only imported.
+_PROGRAM = ("__main__", ".backward()", "torch.compile(")
+
+
 def _is_one_file(inputs: Inputs) -> bool:
     return inputs.stdin is None and len(inputs.paths) == 1 and os.path.isfile(inputs.paths[0])
 
@@ -70,7 +75,9 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
         return "only a file that is given alone is run; scan one file that declares graphdoctor_target()"
     file, path = inputs.discovery.files[0]
     if not (options.target or options.inputs or options.sample) and declares_sample(inputs.text(file)) is None:
-        return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input"
+        program = any(word in inputs.text(file) for word in _PROGRAM)
+        other = f"; a program runs as it is: graphdoctor run --compile auto {shlex.quote(path)}" if program else ""
+        return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input{other}"
     if torch_available() is None:
         return "torch is not installed; install graphdoctor[torch] to run the model"
     return ""
