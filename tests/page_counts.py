@@ -175,12 +175,16 @@ def _recompiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> 
     }
     yield "recompiles", sorted(rows), sorted(every.values())
     sweeps = [sweep for run in runs for sweep in run["sweeps"] if sweep["steps"]]
-    totals = {(sweep["compilations"], sweep["calls"]) for sweep in sweeps}
+    totals = {
+        (sum(step["compilations"] for step in sweep["steps"]), sweep["calls"], sweep["compilations"])
+        for sweep in sweeps
+    }
     drawn = {tuple(bool(step["compilations"]) for step in sweep["steps"])[:64] for sweep in sweeps}
     pattern = r'class="timeline">\s*<p class="lane">(.*?)</p>(.*?)</svg>\s*<ul>(.*?)</ul>'
     for title, drawing, changes in _all(pattern, section):
-        for most in _all(r"(\d+) compilations? in (\d+) calls?", changes):
-            yield "timeline", tuple(map(int, most)) in totals, True
+        for all_calls, number, more in _all(r"(\d+) compilations? in (\d+) calls?(?:, at most (\d+))?", changes):
+            known = {(*total[:2], str(total[2]) if more else "") for total in totals}
+            yield "timeline", (int(all_calls), int(number), more) in known, True
         calls = tuple(kind == "compiles" for kind in _all(r'<rect class="(compiles|reuses)"', drawing))
         yield f"calls of {title}", calls in drawn, True
 
@@ -200,7 +204,7 @@ def _runs(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterat
 
 def _source(page: str) -> Iterator[Row]:
     for fold in _all(r"<details.*?</details>", _section(page, "source")):
-        states = Counter(_all(r'<span class="row (compiled|eager|missed)">', fold))
+        states = Counter(_all(r'<span class="row (compiled|eager|missed)(?: replaced)?">', fold))
         shown = _all(r"(\d+) lines? compiled, (\d+) in eager, (\d+) did not run", fold)[0]
         yield "source", tuple(map(int, shown)), (states["compiled"], states["eager"], states["missed"])
 
