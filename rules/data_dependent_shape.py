@@ -2,7 +2,7 @@
 
 What: `unique`, `unique_consecutive`, `masked_select`, `bincount`, `repeat_interleave` with tensor repeats and
 no `output_size`, `one_hot` without `num_classes`, `combinations`, `torch.linalg.lstsq`, `ctc_loss`,
-`pack_padded_sequence`; the layers `nn.CTCLoss` and `nn.AdaptiveLogSoftmaxWithLoss`.
+`pack_padded_sequence`, `pad_packed_sequence`; the layers `nn.CTCLoss` and `nn.AdaptiveLogSoftmaxWithLoss`.
 
 Why: Dynamo needs the shape of each result to go on. By default it ends the graph before such an operator.
 `fullgraph=True` takes most of them (the size becomes a symbol); `one_hot`, `lstsq` and `ctc_loss` never pass.
@@ -52,6 +52,7 @@ SUGGESTIONS = {
     "adaptive_softmax": "compute the loss outside the compiled function",
     "pack_sequence": "pad with `pad_sequence` and mask in place of packing",
     "pack_padded_sequence": "mask the padding in place of packing",
+    "pad_packed_sequence": "mask the padding in place of packing",
 }
 
 #: Layers that rest on them.
@@ -122,6 +123,19 @@ def f(x):
 """,
     """\
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+def f(packed):
+    rows, lengths = pad_packed_sequence(packed, batch_first=True)  # GB0007
+    return rows * 2
+
+
+def graphdoctor_target():
+    return f, (pack_padded_sequence(torch.rand(2, 3, 8), torch.tensor([3, 2]), batch_first=True),)
+""",
+    """\
+import torch
 import torch.nn as nn
 
 
@@ -149,6 +163,14 @@ class Net(nn.Module):
 )
 
 CLEAN = (
+    """\
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+
+def f(x):
+    return pad_sequence([x, x[:2]], batch_first=True) * 2
+""",
     """\
 import torch
 
@@ -265,6 +287,9 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _holds_data(name: str, value: Value) -> bool:
+    # It takes what packing gave, and nothing else.
+    if name == "pad_packed_sequence":
+        return True
     return holds_tensor(value) if name == "pack_sequence" else may_be_tensor(value)
 
 
