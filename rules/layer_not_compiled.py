@@ -5,7 +5,7 @@ of such layers, or an `nn.ModuleList`.
 
 Why: Dynamo does not compile frames of torch's own layers that no frame of another file calls, and `compile()` in
 place adds none: 0 graphs, and no message. A list of modules is never called itself. `torch.compile(layer)` adds such a
-frame. A module of a class of your own is compiled, and is not reported.
+frame, and from torch 2.14 on `compile()` does too. A module of a class of your own is compiled, and is not reported.
 
 Fix: `layer.forward = torch.compile(layer.forward)`, or `layer = torch.compile(layer)`; of a list compile each module.
 """
@@ -21,7 +21,7 @@ CODE = "GD628"
 NAME = "layer-not-compiled"
 SEVERITY = "error"
 GB_IDS = ()
-TORCH = ">=2.6"
+TORCH = ">=2.6,<2.14"
 
 BREAKS = (
     """\
