@@ -23,7 +23,7 @@ from ._shared import certainty, code
 
 CODE = "GD304"
 NAME = "data-dependent-loop"
-SEVERITY = "warning"
+SEVERITY = "error"
 GB_IDS = ("GB0036",)
 TORCH = ">=2.6"
 

@@ -224,7 +224,7 @@ class Instance(Value):
     is_representative: bool = False
     #: Made in compiled code, so each call has another one.
     inside: bool = False
-    #: How often compiled code stored in it what it did not hold before.
+    #: How often compiled code stored in it a kind of value that it did not hold before.
     changes: int = 0
     #: Known by an annotation, or of an imported class, and no module: which names and tables its class holds is not
     #: taken for a fact.

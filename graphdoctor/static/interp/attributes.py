@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
-from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.value_functions import join, kinds, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -93,7 +93,9 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
     operators.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
         return Method(receiver, name)
-    # Whatever has a device calls it so: moved there, a mask stays a mask.
+    # Whatever has a device or a shape calls it so: moved there, a mask stays a mask.
+    if name == "shape":
+        return Seq("size", None, PythonValue("int", shape=True))
     return PythonValue("device") if name == "device" else UNKNOWN
 
 
@@ -266,7 +268,7 @@ def write_attribute(
             if option.is_representative and not interpreter.frame.compiled and not _is_own(interpreter, option):
                 before, keeps = before or option.info.lookup(name), True
             held = join(before, value) if keeps and before is not None else value
-            if interpreter.frame.compiled and before is not None and held != before:
+            if interpreter.frame.compiled and before is not None and kinds(held) != kinds(before):
                 option.changes += 1
                 interpreter.changes += 1
             option.attrs[name] = held

@@ -210,7 +210,7 @@ class Interpreter:
         self.renewed: set[tuple[Instance, str]] = set()
         #: Of functions, with the class of their object: the parameters used as only tensors are, and as numbers are.
         self.used: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
-        #: How often compiled code stored in an object what it did not hold before.
+        #: How often compiled code stored in an object a kind of value that it did not hold before.
         self.changes = 0
         #: Something in the file is compiled for sizes that vary.
         self.dynamic = False

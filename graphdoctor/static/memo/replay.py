@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdoctor.static.domain.class_lookups import Lookup
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.value_functions import kinds
 from graphdoctor.static.domain.values import (  # fmt: skip
     UNKNOWN,
     Class,
@@ -139,7 +140,9 @@ class Call:
         for instance, held in zip(objects, outcome.contents, strict=True):
             if held is not None:
                 attrs = {name: self._decoded(value, objects) for name, value in held.attributes}
-                if self._interpreter.frame.compiled and instance.attrs and attrs != instance.attrs:
+                if self._interpreter.frame.compiled and any(
+                    name in attrs and kinds(attrs[name]) != kinds(before) for name, before in instance.attrs.items()
+                ):
                     instance.changes += 1
                     self._interpreter.changes += 1
                 instance.attrs = attrs

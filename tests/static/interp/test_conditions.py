@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import GetAttr, Truth
+from graphdoctor.static.domain.events import Convert, GetAttr, Truth
 from graphdoctor.static.domain.values import SkippedDefault
 
 
@@ -99,3 +99,21 @@ def test_and_with_a_false_operand_is_false_whatever_stands_before_it(events):
         """
     )
     assert [e for e in found if isinstance(e, Truth)] == []
+
+
+@pytest.mark.parametrize(("most", "converted"), [("rows.shape[1]", 0), ("None", 1)])
+def test_a_size_that_is_given_for_an_optional_argument_is_not_none(events, most: str, converted: int) -> None:
+    found = events(f"""
+        import torch
+
+        def mask(lengths, most=None):
+            if most is None:
+                most = lengths.max()
+            return torch.arange(0, most, 1) < lengths
+
+        class Net(torch.nn.Module):
+            def forward(self, lengths, batches):
+                rows = batches[0]["rows"]
+                return mask(lengths, {most})
+    """)
+    assert sum(isinstance(e, Convert) for e in found) == converted
