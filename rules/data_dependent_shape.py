@@ -122,6 +122,7 @@ def f(x):
     return pack_padded_sequence(x[None], torch.tensor([4]), batch_first=True).data  # GB0007
 """,
     """\
+# torch >=2.13
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
