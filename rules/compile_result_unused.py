@@ -50,7 +50,13 @@ def f(x):
     """\
 import torch.nn as nn
 
-model = nn.Linear(8, 8)
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+model = Net()
 model.compile(backend="eager")
 
 

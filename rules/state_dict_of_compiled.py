@@ -133,7 +133,13 @@ import io
 import torch
 import torch.nn as nn
 
-model = nn.Linear(8, 8)
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+model = Net()
 model.compile(backend="eager")
 torch.save(model.state_dict(), io.BytesIO())
 

@@ -9,14 +9,18 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
-from graphdoctor.dynamic.numerics import comparison, observed, perturbed_inputs
+import torch
+
+from graphdoctor.dynamic.numerics import comparison, observed, perturbed_inputs, reference, rounding
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotApplicable, Variation
 from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
+from graphdoctor.dynamic.user_code.fresh import is_large
 from graphdoctor.dynamic.user_code.target import Mode, Target
 from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
 from graphdoctor.model.runs import Varied
@@ -100,7 +104,8 @@ class Varying:
             except NotApplicable:
                 differs = differs or f"{variation.name} is possible in the original only"
                 continue
-            wrong, other = self._compared(variation, before, after, noise)
+            exact = cache(partial(self._exact, variation, before[_GIVEN]))
+            wrong, other = self._compared(variation, before, after, noise, exact)
             calls += observed.RAISED not in before
             differs = differs or (wrong and f"with {variation.name} {wrong}")
             changes = changes or (other and f"with {variation.name} {other}")
@@ -136,8 +141,24 @@ class Varying:
                 raised = {**observed.of_error(error, self.is_own), _GIVEN: gradients}
         return raised, dtypes
 
+    def _exact(self, variation: Variation, gradients: bool) -> Snapshot:
+        """What the code leaves behind in float64; nothing where it does not run so, or the model is too large."""
+        try:
+            sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
+            if sample.module is not None and is_large(sample.module):
+                return {}
+            reference.convert(sample, torch.float64)
+            return observed.observe(sample, self.call, self.modules)
+        except Exception:  # a dtype that is written in the code
+            return {}
+
     def _compared(
-        self, variation: Variation, before: Snapshot, after: Snapshot, noise: Collection[str]
+        self,
+        variation: Variation,
+        before: Snapshot,
+        after: Snapshot,
+        noise: Collection[str],
+        exact: Callable[[], Snapshot],
     ) -> tuple[str, str]:
         """What is wrong with the fixed code, and what it does in another way: two clauses."""
         if observed.RAISED in before:
@@ -152,7 +173,7 @@ class Varying:
             return _sorted(variation, f"only the fixed code raises {after[observed.TEXT]}")
         changes = ""
         for name, clause in observed.differences(before, after):
-            if name in noise:
+            if name in noise or rounding.explains(name, before, after, exact()):
                 continue
             if not self._is_change(name, variation, before, after):
                 wrong, change = _sorted(variation, clause)

@@ -38,16 +38,28 @@ def in_wider_dtype(target: Target, mode: Mode, run: Callable[[Sample], Snapshot]
     around: AbstractContextManager[None] = nullcontext()
     if module is not None and fresh.is_large(module):
         around = widened(module, wider, partial(gradients.add, sample, step=gradients.step_of(module)))
-    elif module is not None:
-        module.to(wider)
-    sample.args, sample.kwargs = pytree.map_tensors(
-        (sample.args, sample.kwargs), lambda tensor: _converted(tensor, wider)
-    )
+        convert_inputs(sample, wider)
+    else:
+        convert(sample, wider)
     try:
         with torch.compiler.set_stance("force_eager"), around:
             return run(sample)
     except Exception:  # a dtype that is written in the code
         return None
+
+
+def convert(sample: Sample, wider: torch.dtype) -> None:
+    """Put the module and the inputs of ``sample`` into the dtype ``wider``."""
+    if sample.module is not None:
+        sample.module.to(wider)
+    convert_inputs(sample, wider)
+
+
+def convert_inputs(sample: Sample, wider: torch.dtype) -> None:
+    """Put the inputs of ``sample`` into the dtype ``wider``."""
+    sample.args, sample.kwargs = pytree.map_tensors(
+        (sample.args, sample.kwargs), lambda tensor: _converted(tensor, wider)
+    )
 
 
 def _converted(tensor: torch.Tensor, wider: torch.dtype) -> torch.Tensor:

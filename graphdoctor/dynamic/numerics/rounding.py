@@ -1,0 +1,37 @@
+"""Differences that are as small as the rounding of the computation itself, which float64 shows.
+
+Sums in another order differ where large terms cancel, as in gradients with parameters of 100.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from graphdoctor.dynamic.numerics.comparison import Snapshot
+
+#: The error of rounding, relative to the largest number of a leaf. What is further from float64 is another computation.
+_MOST = 1e-3
+#: One computation may round more often than the other, and into the other direction.
+_FACTOR = 4
+
+
+def explains(name: str, before: Snapshot, after: Snapshot, exact: Snapshot) -> bool:
+    """Whether the leaf ``name`` differs by no more than the rounding of two computations.
+
+    That of one is how far ``after`` is from ``exact``, which is the same in float64.
+    """
+    one, other, wide = (_numbers(found.get(name)) for found in (before, after, exact))
+    if one is None or other is None or wide is None or not one.shape == other.shape == wide.shape or not one.numel():
+        return False
+    error = (other - wide).abs().max()
+    return bool((one - other).abs().max() <= _FACTOR * error) and bool(error <= _MOST * wide.abs().max())
+
+
+def _numbers(leaf: Any) -> torch.Tensor | None:
+    """The finite numbers of a leaf in float64; None where it has others, or none."""
+    if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point() or leaf.layout is not torch.strided:
+        return None
+    numbers = leaf.detach().cpu().double()
+    return numbers if numbers.isfinite().all() else None
