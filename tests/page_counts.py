@@ -89,7 +89,11 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     tried = {run["mode"] for run in runs if run["sweeps"] or run["recompiles"]}
     missing = sorted({run["mode"] for run in runs} - tried) if tried else []
     frames += f"; {' and '.join(missing)} mode not tried" if missing else ""
-    yield "recompile causes", tiles["recompile causes"], (str(len(causes)), frames)
+    # A job that was watched made calls of its own, and has no sweeps.
+    if tried or any(run["fullgraph"]["passes"] is None and run["fullgraph"]["error"] for run in runs):
+        yield "recompile causes", tiles["recompile causes"], (str(len(causes)), frames)
+    else:
+        yield "recompile causes not tried", "recompile causes" in tiles, False
     result = data["verification"]
     if after:
         yield "breaks with the fixes", after.get("graph breaks", str(summary["breaks"])), str(result["breaks"])

@@ -8,6 +8,7 @@ from typing import Literal
 
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun
+from graphdoctor.report.unchecked import saw_other_inputs
 from graphdoctor.report.wording import SEVERITIES, plural, share
 
 Tone = Literal["good", "bad", "neutral"]
@@ -65,7 +66,9 @@ def _fullgraph(runs: list[DynamicRun]) -> Number | None:
     return Number("fullgraph=True", "passes" if passes else "fails", detail, "good" if passes else "bad")
 
 
-def _recompiles(runs: list[DynamicRun]) -> Number:
+def _recompiles(runs: list[DynamicRun]) -> Number | None:
+    if not any(map(saw_other_inputs, runs)):
+        return None
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
     most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
     detail = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"

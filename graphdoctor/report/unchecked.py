@@ -72,12 +72,15 @@ def _parts(run: DynamicRun) -> list[str]:
     missing = {
         "fullgraph=True was not tried": run.fullgraph.passes is None,
         "the outputs were not compared": run.numerics is None or run.numerics.equal is None,
-        "no other inputs were tried, so what recompiles is not known": (
-            not run.sweeps and not run.recompiles and not _was_watched(run)
-        ),
+        "no other inputs were tried, so what recompiles is not known": not saw_other_inputs(run),
         "not all variants were run": bool(run.detail),
     }
     return [text for text, is_missing in missing.items() if is_missing]
+
+
+def saw_other_inputs(run: DynamicRun) -> bool:
+    """Whether a function could have been compiled again in the run."""
+    return bool(run.sweeps or run.recompiles) or _was_watched(run)
 
 
 def _was_watched(run: DynamicRun) -> bool:

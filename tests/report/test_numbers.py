@@ -46,3 +46,9 @@ def test_a_share_is_that_of_all_runs_or_none(rich: Diagnosis) -> None:
     run = rich.dynamic[0]
     both = numbers(replace(rich, dynamic=(run, replace(run, mode="train", compiled_share=None))))
     assert next(number.detail for number in both if number.label == "graphs") == "in 2 runs"
+
+
+def test_recompiles_are_no_number_where_no_other_inputs_were_tried(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    alone = replace(rich.dynamic[0], sweeps=(), recompiles=(), fullgraph=FullGraph(True))
+    assert "recompile causes" not in {number.label for number in numbers(replace(rich, dynamic=(alone,)))}
