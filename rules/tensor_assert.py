@@ -262,7 +262,10 @@ def _is_opaque(value: Value) -> bool:
     if isinstance(value, OneOf):
         return all(map(_is_opaque, value.options))
     if isinstance(value, Seq):
-        return any(map(_is_opaque, value.items if value.items is not None else (value.element,)))
+        # A generator, a map or a zip has no length.
+        return value.kind in ("list", "tuple") and any(
+            map(_is_opaque, value.items if value.items is not None else (value.element,))
+        )
     if isinstance(value, Mapping):
         return any(_is_opaque(item) for _, item in value.items)
     if isinstance(value, Instance):

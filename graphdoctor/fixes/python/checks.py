@@ -70,7 +70,11 @@ def skip_comparison(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 def assert_length(event: Assert, editor: Editor) -> FixPlan | Refusal:
     """``assert terms`` on a list, tuple or dict becomes ``assert len(terms) > 0``."""
     test = event.node.test if isinstance(event.node, cst.Assert) else None
-    if not isinstance(test, (cst.Name, cst.Attribute)) or not isinstance(event.test, (Seq, Mapping)):
+    # A generator, a map or a zip is true and has no length.
+    has_length = isinstance(event.test, Mapping) or (
+        isinstance(event.test, Seq) and event.test.kind in ("list", "tuple")
+    )
+    if not isinstance(test, (cst.Name, cst.Attribute)) or not has_length:
         return Refusal(
             "What is asserted is an object, or not always a list: whether its truth is its length is not known."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -28,7 +29,7 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.python.wrappers import plain_iterable
 from graphdoctor.static.domain.events import Assert
-from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
+from graphdoctor.static.domain.values import UNKNOWN, Seq, Tensor, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
 Place = tuple[type[cst.CSTNode], str]
@@ -230,10 +231,11 @@ def test_refusal(refusal: Callable[..., str], row: Row) -> None:
     assert refusal(*program) == sentence
 
 
-def test_an_assertion_on_an_object(make: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("value", [UNKNOWN, Seq("generator", None, UNKNOWN), Seq("map", None, UNKNOWN)])
+def test_an_assertion_on_what_may_have_no_length(make: Callable[..., Any], value: Value) -> None:
     case = make("def f(x, layer):\n    assert layer\n    return x\n", cst.Assert)
     assert isinstance(case.hit.event, Assert)
-    refused = assert_length(case.hit.event, case.editor)
+    refused = assert_length(replace(case.hit.event, test=value), case.editor)
     assert refused.reason == (
         "What is asserted is an object, or not always a list: whether its truth is its length is not known."
     )
