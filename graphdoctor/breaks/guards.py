@@ -29,7 +29,7 @@ _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
 #: What a graph break left on the stack, and a data-dependent float (torch/utils/_sympy/symbol.py).
-_STACK_VALUE = re.compile(r"\b___stack\d+\b")
+_STACK_VALUE = re.compile(r"\b___stack\d+\b(?:\[\d+\])*")
 _SYMBOL = re.compile(r"\bzu?f\d+\b")
 #: Characters of a guard that are read.
 _MOST = 5_000
@@ -129,12 +129,17 @@ def _classify(text: str) -> _Part:
         owner = _readable(match["name"]) if match else None
         return _Part("lifetime", owner, f"{owner or 'an object'}, which the compiled code was tied to, is gone")
     size = _SIZE.search(text)
+    if size and len(_STACK_VALUE.findall(text)) > 1:
+        return _Part(
+            "size", "___stack0", "the sizes of values from before a graph break changed in relation to each other"
+        )
     if size:
         name, index = _readable(size["name"]), int(size["index"])
         return _Part("size", name, f"the size of {name} in dimension {index} no longer satisfies {text}", index)
-    if _RELATION.match(text):
-        return _Part("value", _readable(text), f"{_readable(text)} no longer holds")
     compared = _COMPARED.match(text)
+    # A text may hold the signs of a relation: ``pattern == 'n -> 1 n'``.
+    if _RELATION.match(text) and not (compared and compared["right"].startswith(("'", '"'))):
+        return _Part("value", _readable(text), f"{_readable(text)} no longer holds")
     if compared:
         return _comparison(_readable(compared["left"]), compared["right"].strip())
     if text.startswith("not "):
@@ -158,7 +163,7 @@ def _comparison(left: str, right: str) -> _Part:
         return _Part("value", None, f"a value that was computed before a graph break is no longer {right}")
     if left.startswith("len("):
         name = left[4:].rstrip(")").removesuffix("._modules")
-        return _Part("length", name, f"the length of {name} is no longer {right}")
+        return _Part("length", name, f"the length of {spoken(name)} is no longer {right}")
     if right in ("None", "not None"):
         return _Part("presence", left, f"{left} was {right} when compiled, and is no longer")
     if left.endswith(".training") and right in ("True", "False"):
@@ -171,8 +176,9 @@ def _comparison(left: str, right: str) -> _Part:
 
 
 def spoken(name: str) -> str:
-    """A guarded name without Dynamo's marks: ``G['COUNT']`` is the global ``COUNT``."""
-    return re.sub(r"^G\['(\w+)'\]", r"\1", name)
+    """A guarded name without Dynamo's marks: ``G['COUNT']`` is the global ``COUNT``, ``G['__import_a_dot_b']`` a.b."""
+    imported = re.sub(r"^G\['__import_(\w+)'\]", lambda found: found[1].replace("_dot_", "."), name)
+    return re.sub(r"^G\['(\w+)'\]", r"\1", imported)
 
 
 def _readable(name: str) -> str:

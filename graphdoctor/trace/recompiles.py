@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
@@ -17,13 +21,20 @@ _ADVICE = {
     "rank": "pass tensors of one rank (unsqueeze before the call)",
     "requires_grad": "pass tensors that agree in requires_grad (detach before the call)",
     "dtype": "pass tensors of one dtype",
-    "length": "pass a tensor (torch.stack) in place of the list",
+    "length": "keep the length the same in each call (a list of tensors: torch.stack makes one tensor of it)",
     "presence": "pass a neutral tensor in place of None",
     "attribute": "keep the number in a tensor buffer, or set torch._dynamo.config.allow_unspec_int_on_nn_module",
     "global": "keep the number in a tensor, or pass it as an argument",
     "value": "pass the number as a tensor; where it comes from .item(), stay with tensor operations",
     "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
 }
+_OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
+#: Causes of one function that are listed.
+_SHOWN = 3
+#: A guard on a text: ``pattern == 'b n -> n b'``.
+_TEXT = re.compile(r""" == ['"]""")
+_BOOL = re.compile(r" == (True|False)$")
+_NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 
 #: Kind of guard, what it looks at, dimension.
 _Key = tuple[str, str | None, int | None]
@@ -46,16 +57,56 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(kind, dimension) for kind, _, dimension in limits}
     own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
-    return tuple(
-        _recompile(guard, code, process, places, at_limit=key in limits or (key[0], key[2]) in limited)
+    every = [
+        (code, _recompile(guard, code, process, places, at_limit=key in limits or (key[0], key[2]) in limited))
         for key, (code, guard) in found.items()
         if _is_users(code, places) or (key[0], key[2]) not in own
+    ]
+    return _by_library_function(every, process, places)
+
+
+def _by_library_function(
+    found: Sequence[tuple[Code, Recompile]], process: Process, places: Places
+) -> tuple[Recompile, ...]:
+    """The causes of ``found``; those of one function of a library are one where a break in the user's code is why it
+    has a compilation of its own: the user can mend the break, and not change each call in the library."""
+    if not _breaks_first(process, places):
+        return tuple(recompile for _, recompile in found)
+    kept: dict[Code | int, list[Recompile]] = {}
+    for number, (code, recompile) in enumerate(found):
+        kept.setdefault(code if places.kind(code.path) == "third-party" else number, []).append(recompile)
+    return tuple(_together(code, every) if isinstance(code, Code) else every[0] for code, every in kept.items())
+
+
+def _breaks_first(process: Process, places: Places) -> bool:
+    """Whether the user's code was compiled first, and has a graph break: what it calls is compiled on its own then."""
+    first = next(iter(process.costs), None)
+    broken = (event.traced[-1].path for event in process.breaks if event.traced)
+    return first is not None and places.kind(first.path) == "own" and any(places.kind(path) == "own" for path in broken)
+
+
+def _together(code: Code, found: Sequence[Recompile]) -> Recompile:
+    shown = "; ".join(recompile.cause for recompile in found[:_SHOWN])
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    at_limit = any(recompile.at_limit for recompile in found)
+    return replace(
+        found[0],
+        cause=f"the calls of {code.name} differ: {shown}{more}",
+        line=code.line,
+        remedy=_OF_LIBRARY,
+        at_limit=at_limit,
     )
 
 
-def _advice(guard: guards.Guard) -> str | None:
+def _advice(guard: guards.Guard, compilations: int) -> str | None:
     if guard.kind == "presence" and (guard.name or "").startswith("self."):
         return "set it before the first call of what is compiled"
+    if guard.kind == "value" and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
+        return "one compilation for each value is the least: the code decides by it"
+    if guard.kind == "length" and (guard.name or "").startswith("G["):
+        return "fill it before the first call of what is compiled"
+    if guard.kind == "value" and compilations == 2 and _NUMBER.search(guard.text):
+        return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     return _ADVICE.get(guard.kind)
 
 
@@ -75,7 +126,7 @@ def _recompile(guard: guards.Guard, code: Code, process: Process, places: Places
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=process.costs[code].compilations,
-        remedy=_advice(guard),
+        remedy=_advice(guard, process.costs[code].compilations),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

@@ -37,6 +37,7 @@ from graphdoctor.breaks.guards import read
         ("0/0: (x.size()[1] % 2) != 0  # x  # model.py:7 in f (a/b.py:1 in c)", "size", "x", 1),
         ("0/0: tensor '___from_numpy(a)' size mismatch at index 0. expected 8, actual 1", "size", "a", 0),
         ("0/0: ___stack0 == 'text'  # x  # model.py:7 in f", "value", None, None),
+        ("0/0: pattern == 'n -> 1 n'  # x  # model.py:7 in f", "value", "pattern", None),
         ("0/0: something new", "other", None, None),
     ],
 )
@@ -99,3 +100,18 @@ def test_names_that_dynamo_made_up_are_described(reason: str) -> None:
     words = read(reason).words
     assert "___stack" not in words and "zuf" not in words
     assert "a value from before a graph break" in words or "a number computed from tensor data" in words
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (
+            "0/0: ___stack0[1].size()[0] <= ___stack0[0].size()[0]  # x  # model.py:7 in f",
+            "the sizes of values from before a graph break changed in relation to each other",
+        ),
+        ("0/0: ___stack0[1].size()[0] == 4", "the size of a value from before a graph break in dimension 0"),
+        ("0/0: len(G['__import_einops_dot__backends']._types) == 1", "the length of einops._backends._types is"),
+    ],
+)
+def test_names_of_dynamo_are_not_shown(reason: str, words: str) -> None:
+    assert read(reason).words.startswith(words)

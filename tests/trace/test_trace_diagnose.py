@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -147,6 +147,50 @@ def test_a_cause_is_told_at_the_users_function_and_not_at_the_wrapper_of_torch(t
     )
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert (found.path, found.input) == (NET, "x")
+
+
+def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:
+    again = traces.artifact("recompile_reasons", f"{frame}/{attempt - 1}: {reason}", frame, attempt)
+    return again + traces.start(frame, attempt, *code)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Traces, broken: bool) -> None:
+    rearrange = ("/opt/env/lib/python3.12/site-packages/einops/einops.py", 561, "rearrange")
+    traces.write(
+        0,
+        traces.start(0, 0, NET, 3) + (traces.graph_break(NET, 5) if broken else b""),
+        traces.start(1, 0, *rearrange),
+        _recompiled(traces, 1, "tensor 't' rank mismatch. expected 1, actual 2", *rearrange, frame=1),
+        _recompiled(traces, 2, "L['pattern'] == 'n -> 1 n'", *rearrange, frame=1),
+    )
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    if broken:
+        (one,) = found
+        assert one.cause == (
+            "the calls of rearrange differ: the rank of t changed: expected 1, actual 2; pattern is no longer 'n -> 1 n'"
+        )
+        assert (one.line, one.remedy and one.remedy.partition(":")[0]) == (
+            561,
+            "remove the graph breaks of what calls it",
+        )
+    else:
+        assert [one.kind for one in found] == ["rank", "value"]
+        assert found[1].remedy == "one compilation for each value is the least: the code decides by it"
+
+
+@pytest.mark.parametrize(
+    ("guard", "advice"),
+    [
+        ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
+        ("L['flag'] == False", "one compilation for each value is the least"),
+        ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
+    ],
+)
+def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice: str) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and found.remedy.startswith(advice)
 
 
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
