@@ -1,8 +1,8 @@
 """Autograd's own operations in compiled code.
 
 What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
-`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()`; the same tensor
-given twice to an `autograd.Function`; `torch.zeros(..., requires_grad=True)` and its like.
+`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()` of an argument or
+parameter; the same tensor given twice to an `autograd.Function`; `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
@@ -179,7 +179,7 @@ def f(x):
     """\
 def f(x):
     y = x * 2
-    return y.detach_() + x.detach_()  # GB0148
+    return y + x.detach_()  # GB0148
 """,
     """\
 import torch
@@ -387,6 +387,16 @@ class Node:
 def f(x):
     return x * Node().backward()
 """,
+    """\
+import torch
+
+
+def f(x):
+    with torch.no_grad():
+        y = x * 2
+        y.detach_()
+    return y + x.exp().detach_()
+""",
 )
 
 
@@ -410,6 +420,8 @@ def check_call(event: Call) -> Hit | None:
     if name == "requires_grad_" and not of_module and _turns_off(event) and not _has_parameters(event.receiver):
         return None
     if of_module and _leaves_on(event):
+        return None
+    if name == "detach_" and _is_computed(event.receiver):
         return None
     return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
 
@@ -484,6 +496,11 @@ def _leaves_on(event: Call) -> bool:
 
 def _is_module(value: Value) -> bool:
     return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)
+
+
+def _is_computed(value: Value) -> bool:
+    """Whether the graph makes it: it is no argument, nor held by a module, which outlive the graph."""
+    return not any(isinstance(o, Tensor) and (o.argument or o.owned) for o in options(value))
 
 
 def _has_parameters(value: Value) -> bool:

@@ -199,17 +199,33 @@ def _inner_class(tracked: TrackedObject) -> Class | None:
 
 
 def _calls_itself(tracked: TrackedObject, name: str) -> bool:
-    """Whether the method calls the module."""
-    method = _method(tracked, name)
-    return method is not None and any(_called(node) in ("self", "self.forward") for node in _nodes(method))
+    """Whether the method, or another that it reaches, calls the module."""
+    return any(_called(node) in ("self", "self.forward") for node in _reached(tracked, name))
 
 
 def _runs_layers(event: Use, tracked: TrackedObject, name: str) -> bool:
-    """Whether the method calls modules that the object holds, of which none is compiled itself."""
-    method, parts = _method(tracked, name), event.parts(tracked)
-    called = {_called(node) for node in _nodes(method)} if method is not None else set()
+    """Whether the method, or another that it reaches, calls modules that the object holds, none of them compiled."""
+    parts = event.parts(tracked)
     layers = {f"self.{key}" for key, part in parts.items() if _is_module(part)}
-    return bool(called & layers) and not any(_is_compiled(part) for part in parts.values())
+    if not layers or any(_is_compiled(part) for part in parts.values()):
+        return False
+    return any(_called(node) in layers for node in _reached(tracked, name))
+
+
+def _reached(tracked: TrackedObject, name: str) -> Iterator[cst.CSTNode]:
+    """The nodes of the method and of those that it calls, or chooses one of, as ``self.name``; ``forward`` is none."""
+    seen, names = {"forward"}, [name]
+    while names:
+        if (current := names.pop()) in seen:
+            continue
+        seen.add(current)
+        method = _method(tracked, current)
+        if method is None or not isinstance(method.node, cst.FunctionDef):
+            continue
+        for node in walk(method.module.body(method.node)):
+            yield node
+            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
+                names.append(node.attr.value)
 
 
 def _is_module(tracked: TrackedObject) -> bool:
@@ -221,10 +237,6 @@ def _is_compiled(tracked: TrackedObject) -> bool:
     forward = tracked.made_of.find("forward") if tracked.made_of is not None else None
     here = any(each is not None and compiled(each) is not None for each in (tracked, forward))
     return here or any(_is_compiled(item) for item in tracked.items)
-
-
-def _nodes(method: Function) -> Iterator[cst.CSTNode]:
-    return walk(method.module.body(method.node)) if isinstance(method.node, cst.FunctionDef) else iter(())
 
 
 def _called(node: cst.CSTNode) -> str:

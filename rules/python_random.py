@@ -346,4 +346,6 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return plan
     if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
+    if isinstance(hit.event, Call) and hit.event.qualname.endswith(".shuffle"):
+        return Refusal("It reorders its argument, which compiled code needs too.")
     return first_fit(hit, editor, traced_draw, traced_choice, guard_host, number_as_operator)

@@ -77,8 +77,8 @@ def call_torch(
         return UNKNOWN
     if qualname == "torch.is_tensor" and args:
         return Const(True) if isinstance(args[0], Tensor) and args[0].is_known else PythonValue("bool")
-    if qualname == "torch.load":
-        # What was saved may be anything.
+    if qualname in ("torch.load", "torch.hub.load"):
+        # What was saved, or made by the other repository, may be anything.
         return UNKNOWN
     if qualname.startswith("torch.distributions."):
         return ExternalObject(qualname)

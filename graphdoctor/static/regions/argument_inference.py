@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
 from graphdoctor.syntax.walk import walk
 
@@ -14,12 +15,20 @@ from graphdoctor.syntax.walk import walk
 OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_grad_ add")
 
 
+def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
+    """``uses`` of the body of a function, which is read once: it is entered, and others give it their arguments."""
+    if info.uses is None:
+        tensors, numbers = uses(info.body)
+        info.uses = frozenset(tensors), frozenset(numbers)
+    return set(info.uses[0]), set(info.uses[1])
+
+
 def uses(
     body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
 ) -> tuple[set[str], set[str]]:
     """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
-    and those that are used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``. ``evidence``: the attributes
-    that count.
+    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``, or holding the
+    keys of a dict. ``evidence``: the attributes that count.
     """
     found: set[str] = set()
     against: set[str] = set()
@@ -37,7 +46,24 @@ def uses(
         elif type(child) is cst.Slice:
             for bound in (child.lower, child.upper):
                 bounds.update(_terms(bound))
+        elif type(child) is cst.DictComp:
+            against.update(_holding(child.key, child.for_in))
     return found - against, against | bounds
+
+
+def _holding(element: cst.BaseExpression, loop: cst.CompFor) -> Iterator[str]:
+    """The name of what a comprehension goes through to get ``element``: ``keys`` for ``k`` in ``zip(keys, values)``."""
+    targets: list[cst.BaseExpression] = [loop.target]
+    values = [loop.iter]
+    if type(loop.target) is cst.Tuple and type(loop.iter) is cst.Call and _is_named(loop.iter.func, "zip"):
+        targets, values = [e.value for e in loop.target.elements], [arg.value for arg in loop.iter.args]
+    for target, value in zip(targets, values, strict=False):
+        if type(element) is type(target) is cst.Name and target.value == element.value and type(value) is cst.Name:
+            yield value.value
+
+
+def _is_named(node: cst.BaseExpression, name: str) -> bool:
+    return type(node) is cst.Name and node.value == name
 
 
 def _may_be_of_others(node: cst.Call) -> bool:

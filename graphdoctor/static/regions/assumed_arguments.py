@@ -19,7 +19,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import described, uses
+from graphdoctor.static.regions.argument_inference import described, uses_of
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -31,7 +31,7 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         params = params[1:]
     names = [p.name.value for p in params]
     # Only what is not annotated is judged by its use.
-    tensors, numbers = uses(info.body) if any(p.annotation is None for p in params) else (set[str](), set[str]())
+    tensors, numbers = uses_of(info) if any(p.annotation is None for p in params) else (set[str](), set[str]())
     open_names = {p.name.value for p in params if p.annotation is None} - tensors - numbers
     given = passed_on(interpreter, function, open_names)
     if info.name == "forward":

@@ -9,7 +9,7 @@ import libcst as cst
 from graphdoctor.static.domain.values import External, Function, Imported, Instance, Value
 from graphdoctor.static.interp import definitions, imports
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import uses
+from graphdoctor.static.regions.argument_inference import uses_of
 from graphdoctor.syntax.walk import walk
 
 #: How many calls a parameter is followed through.
@@ -45,7 +45,7 @@ def _used(interpreter: Interpreter, function: Function, depth: int) -> tuple[set
     owner = function.bound.info if isinstance(function.bound, Instance) else None
     known = interpreter.used.get((function.info, owner))
     if known is None:
-        tensors, numbers = uses(function.info.body)
+        tensors, numbers = uses_of(function.info)
         # A function that calls itself finds this.
         known = interpreter.used[function.info, owner] = tensors, numbers
         names = {param.name.value for param in definitions.parameters(function.info.node.params)}

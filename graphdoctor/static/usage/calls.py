@@ -307,7 +307,11 @@ class Calls(BuiltinCalls):
         """Walk the constructor of what is compiled where that was not done, so that its parts are known."""
         constructor = tracked.made_of.method("__init__") if tracked.made_of is not None else None
         if constructor is not None and not self.state.objects.get(tracked.number) and self._has_room(constructor):
-            self.enter(replace(constructor, bound=tracked), (), {}, alone=True)
+            maker = tracked.maker
+            # The arguments of a method that makes one, such as ``from_pretrained``, are not those of the constructor.
+            called = maker is not None and not maker.name.startswith(".")
+            args, kwargs = (maker.args, maker.kwargs) if maker is not None and called else ((), {})
+            self.enter(replace(constructor, bound=tracked), args, kwargs, alone=True)
 
     def _result(self, node: cst.Call, step: Operation) -> TrackedObject:
         first = step.argument(0, "model", "module")

@@ -37,6 +37,7 @@ _NAME = re.compile(r"\w+")
 #: A name that is called, whose attribute is read, that decorates, or that is handed to a call first or by keyword.
 #: It is matched from its first letter only: trying each letter takes time that grows with the square of its length.
 _USED = re.compile(r"\b\w+\b(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+\b(?=[,)])")
+_CALLED = re.compile(r"[ \t]*[(.]")
 
 
 def concerns_compiler(text: str) -> bool:
@@ -57,6 +58,29 @@ def names_in(code: str) -> frozenset[str]:
 def used_names(code: str) -> frozenset[str]:
     """The names that are called, read from, handed on or used as decorators, the bases of classes left out."""
     return frozenset(_USED.findall(_CLASS_LINE.sub("", code)))
+
+
+def used_among(names: Iterable[str], code: str) -> frozenset[str]:
+    """Those of ``names`` that ``used_names`` gives: for the few that a file imports, many times as fast."""
+    text = _CLASS_LINE.sub("", code)
+    return frozenset(name for name in names if _is_used(name, text))
+
+
+def _is_used(name: str, text: str) -> bool:
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        before, behind = text[start - 1 : start], text[end : end + 1]
+        is_word = not _is_letter(before) and not _is_letter(behind)
+        handed_on = before == "@" or (before in ("(", "=") and behind in (",", ")"))
+        if is_word and (handed_on or _CALLED.match(text, end)):
+            return True
+        start = text.find(name, end)
+    return False
+
+
+def _is_letter(character: str) -> bool:
+    return character == "_" or character.isalnum()
 
 
 def _concerns(text: str) -> bool:

@@ -14,6 +14,7 @@ from graphdoctor.static.usage.outline import (
     names_in,
     outline,
     part,
+    used_among,
     used_names,
 )
 from graphdoctor.syntax.module import SourceModule
@@ -52,9 +53,9 @@ class Relevance:
             return True
         text = code_of(self._main.text)
         names = names_in(text)
-        used = used_names(text) | frozenset(self._plain_bases())
         known = outline(self._main)
-        foreign = sorted(_resolvable(known, used) - known.defined)
+        used = used_names(text) if known.stars else used_among(known.imports.keys() - known.defined, text)
+        foreign = sorted(_resolvable(known, used | frozenset(self._plain_bases())) - known.defined)
         starts = [start for name in foreign for start in self._named(self._main, name, names)]
         return any(self._leads(source, key, compiles=True) for source, key in starts)
 

@@ -34,6 +34,22 @@ def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):
 
 
 @pytest.mark.parametrize(
+    ("code", "against"),
+    [
+        ("{k: v for k, v in zip(x, y)}", True),
+        ("{k: 1 for k in x}", True),
+        ("{v: k for k, v in zip(x, y)}", False),
+        ("{f(k): 1 for k in x}", False),
+        ("{1: k for k in x}", False),
+    ],
+)
+def test_what_holds_the_keys_of_a_dict_is_no_tensor(code, against):
+    function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is against
+
+
+@pytest.mark.parametrize(
     ("line", "found"),
     [
         ("x (torch.Tensor): the input", {"x"}),

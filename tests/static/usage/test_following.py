@@ -376,6 +376,53 @@ def test_helpers_of_another_file_are_followed(tmp_path: Path, statement: str) ->
     assert found(tmp_path, source, helpers=helper, parts=parts) == [("GD606", line_of(source, ".generate(x)"))]
 
 
+SAMPLER = """
+import torch.nn as nn
+
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def size(self):
+        return 4
+
+
+class Sampler(nn.Module):
+    def __init__(self, model, *, steps=3):
+        super().__init__()
+        self.model, self.steps = model, steps
+
+    def forward(self, x):
+        return self.model(x)
+
+    def predict(self, x):
+        return self.model(x)
+
+    def loop(self, x):
+        return [self.predict(x) for _ in range(self.steps)]
+
+    def sample(self, x, quick=False):
+        run = self.predict if quick else self.loop
+        return run(x)
+
+    def width(self):
+        return self.model.size()
+"""
+
+
+@pytest.mark.parametrize(("method", "is_found"), [("sample", True), ("width", False)])
+def test_layers_are_known_that_the_class_of_another_file_is_given(tmp_path: Path, method: str, is_found: bool) -> None:
+    source = "from net import Sampler, Unet\n\nnet = torch.compile(Sampler(Unet(), steps=2))\nnet(x)\nnet.METHOD(x)\n"
+    source = source.replace("METHOD", method)
+    expected = [("GD606", line_of(source, f"net.{method}"))] if is_found else []
+    assert found(tmp_path, source, net=SAMPLER) == expected
+
+
 def test_a_recursion_ends(tmp_path: Path) -> None:
     source = """
         def wrap(net, depth):

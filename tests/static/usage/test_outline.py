@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphdoctor.static.usage.outline import concerns_compiler
+from graphdoctor.static.usage.outline import concerns_compiler, names_in, used_among, used_names
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,15 @@ from graphdoctor.static.usage.outline import concerns_compiler
 )
 def test_what_concerns_the_compiler(text: str, concerned: bool) -> None:
     assert concerns_compiler(text) is concerned
+
+
+def test_names_that_are_used_are_found_one_by_one_as_all_are_together() -> None:
+    code = """
+from kit import (call, read, Base, first, named, decorate, plain, inner_call)
+class Net(Base):
+    @decorate
+    def run(self, x, kind: plain = 1):
+        return call (x) + read.it + use(first, second=named) + my_plain(x) + plain + (x, plain)
+"""
+    assert used_among(names_in(code), code) == used_names(code)
+    assert used_among({"call", "Base", "plain", "first", "named"}, code) == {"call", "first", "named"}
