@@ -23,7 +23,7 @@ from ._shared import certainty, code
 
 CODE = "GD304"
 NAME = "data-dependent-loop"
-SEVERITY = "error"
+SEVERITY = "warning"
 GB_IDS = ("GB0036",)
 TORCH = ">=2.6"
 

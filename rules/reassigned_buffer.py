@@ -115,7 +115,9 @@ class Net(nn.Module):
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not isinstance(event.receiver, Instance) or not is_tensor(event.value) or not _converted(event):
+    if not isinstance(event.receiver, Instance) or not is_tensor(event.value):
+        return None
+    if not _names_buffers(event.receiver) or not _converted(event):
         return None
     init = event.receiver.info.lookup("__init__")
     if not any(isinstance(o, Function) and event.name in _buffers(o) for o in options(init or event.value)):
@@ -126,6 +128,11 @@ def check_setattr(event: SetAttr) -> Hit | None:
         f"keep it in a local variable, or make it with `self.register_buffer({event.name!r}, ...)`",
         certainty(event),
     )
+
+
+def _names_buffers(receiver: Instance) -> bool:
+    """Whether a file that its class comes from names the class of buffers at all: hardly any does."""
+    return any("Buffer" in known.module.source.text for known in receiver.info.mro)
 
 
 def _converted(event: SetAttr) -> bool:

@@ -2,7 +2,8 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor, `ast.literal_eval`, and numpy arrays of objects.
+tensor, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and
+the making of pydantic's models and of distributions with `validate_args=True`.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately.
@@ -24,9 +25,10 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import External, Instance, TorchModule, Unknown
+from graphdoctor.static.domain.values import Const, External, Instance, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
+from ._numpy_functions import WITHOUT_TENSORS
 from ._shared import certainty, code, consequence, within
 
 CODE = "GD405"
@@ -53,10 +55,9 @@ UNTRACED = frozenset((
     "itertools.combinations_with_replacement", "struct.calcsize", "fnmatch.fnmatch", "configparser.ConfigParser",
     "argparse.ArgumentParser", "pprint.pformat", "dataclasses.make_dataclass", "enum.auto", "sys.getrefcount",
     "sys.gettrace", "builtins.object", "builtins.memoryview", "builtins.bytearray", "builtins.bytes",
-    "numpy.isscalar", "numpy.vectorize", "numpy.interp", "numpy.datetime64", "numpy.testing", "numpy.allclose",
-    "numpy.polynomial",
-    "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "numpy.set_printoptions", "numpy.frombuffer",
-    "numpy.fromiter", "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
+    "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
+    "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
+    "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
     "torch.jit.isinstance", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
     "torch.nn.GaussianNLLLoss.forward",
@@ -72,6 +73,8 @@ ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "fu
 
 #: Those that break on some versions of torch only.
 ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15"}
+
+DISTRIBUTIONS = frozenset({"torch.distributions"})
 
 #: Methods of a module that put a hook on it.
 HOOKS = (
@@ -467,7 +470,7 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS
+    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS or within(name, DISTRIBUTIONS)
 
 
 def check_call(event: Call) -> Hit | None:
@@ -475,22 +478,43 @@ def check_call(event: Call) -> Hit | None:
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
-    if not _is_untraced(event.qualname) and not _registers_hook(event) and not of_objects:
+    untraced = _is_untraced(event.qualname) or _registers_hook(event) or _validates(event)
+    if not untraced and not of_objects:
         return None
     return Hit(
         event,
         f"{code(event)} is not traced by Dynamo: {consequence(event)}",
-        "write it with the operator `**`" if power else "call it in `__init__` or at module level and keep the result",
+        _suggestion(event.qualname),
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),
     )
+
+
+def _validates(event: Call) -> bool:
+    """A distribution that is told to check its arguments; while compiling torch leaves it by default."""
+    package, _, name = event.qualname.rpartition(".")
+    return (
+        within(package, DISTRIBUTIONS)
+        and name not in ("Independent", "TransformedDistribution")
+        and event.kwargs.get("validate_args") == Const(True)
+    )
+
+
+def _suggestion(name: str) -> str:
+    if name == "builtins.pow":
+        return "write it with the operator `**`"
+    if name == "pydantic.BaseModel":
+        return "check the values before the call that is compiled, and pass them as they are"
+    if within(name, DISTRIBUTIONS):
+        return "leave `validate_args=True` out: by default a compiled call does not check the arguments"
+    return "call it in `__init__` or at module level and keep the result"
 
 
 _OBJECT = External("builtins.object")
 
 
 def _is_untraced(name: str) -> bool:
-    return name in ON_SOME or name in MADE_BEFORE or within(name, UNTRACED)
+    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or within(name, UNTRACED)
 
 
 def _registers_hook(event: Call) -> bool:

@@ -181,8 +181,11 @@ def _write(file: Path, data: bytes) -> None:
     """Write as a whole, or not at all; two processes may write the same entry."""
     import tempfile
 
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent)
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent)
+    except FileNotFoundError:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from graphdoctor.rules._numpy_functions import WITHOUT_TENSORS
 
 from benchmarks.rule_versions.examples import examples, holds_on, rules
 from graphdoctor.lint import catalog
@@ -39,3 +40,9 @@ def test_what_does_not_break_on_a_version_is_not_reported_for_it(tmp_path: Path,
                     silent.add(name)
                     assert not allows(holds_on(rule, source), version)
     assert silent == WHOLE[version]
+
+
+def test_functions_of_numpy_that_are_not_traced_are_those_that_torch_has_not() -> None:
+    import torch._numpy
+
+    assert {name for name in WITHOUT_TENSORS if hasattr(torch._numpy, name.partition(".")[2])} == set()

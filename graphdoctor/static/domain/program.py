@@ -136,6 +136,8 @@ class FunctionInfo:
     wrapper: Function | None = None
     #: Whether it makes an ``nn.Module``, once that was asked: all files that import it ask.
     builds_module: bool | None = None
+    #: The names that it uses as only tensors are and as numbers are, once that was asked.
+    uses: tuple[frozenset[str], frozenset[str]] | None = None
 
     @cached_property
     def generator(self) -> bool:
@@ -214,6 +216,14 @@ class ClassInfo:
             self.lookups.log.append((self, "found_in_name", (pattern,), found))
         return found
 
+    def methods_between(self, begin: str, end: str) -> tuple[str, ...]:
+        """The names of its functions that begin and end so, alphabetically."""
+        named = {name for info in self.mro for name, value in info.attrs.items() if isinstance(value, Function)}
+        found = tuple(sorted(n for n in named if len(n) > len(begin + end) and n.startswith(begin) and n.endswith(end)))
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "methods_between", (begin, end), found))
+        return found
+
     def lookup_in_subclasses(self, name: str) -> Value | None:
         """The class attribute ``name`` of an object of this class or of a subclass: another name or table there.
 
@@ -254,6 +264,10 @@ class ClassInfo:
     def derives(self, *qualnames: str) -> bool:
         """True when one of its bases outside the scanned code is named so."""
         return any(name in qualnames for name in self.externals)
+
+
+#: Bases whose fields are set as those of a dataclass are, after code that is not Python has looked at them.
+PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
 
 
 class Project:

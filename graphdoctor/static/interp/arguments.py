@@ -117,9 +117,17 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             if _rather_declared(names[name], declared):
                 names[name] = declared
             elif _asks_for_number(declared):
-                # On the way on which the caller holds a tensor, it would not call this.
-                names[name] = narrowed_to(names[name], lambda option: not isinstance(option, Tensor))
+                names[name] = _without_tensors(names[name], declared)
     return names
+
+
+def _without_tensors(value: Value, declared: Value) -> Value:
+    """What is passed for a number: on the way on which the caller holds a tensor, it would not make the call.
+
+    A tensor by assumption alone is none then.
+    """
+    rest = narrowed_to(value, lambda option: not isinstance(option, Tensor))
+    return declared if isinstance(rest, Tensor) and not rest.is_known else rest
 
 
 def _rather_declared(value: Value, declared: Value) -> bool:

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
+from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -55,6 +55,8 @@ def instantiate(
         # What a base of another module does for all its subclasses is to check the fields; that is not worth its price.
         if isinstance(post, Function) and post.info.module is info.module:
             calls.call_function(interpreter, node, post.to(instance), (), {})
+    if interpreter.frame.compiled and info.derives(*PYDANTIC_MODELS):
+        interpreter.emit(Call, node, qualname="pydantic.BaseModel", args=args, kwargs=kwargs, receiver=None)
     if info.is_module and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
     _children(info, instance, args)

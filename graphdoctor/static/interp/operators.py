@@ -25,6 +25,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import strings
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
@@ -120,7 +121,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
         return UNKNOWN
     kinds = {_kind(a), _kind(b)}
     if "str" in kinds:
-        return PythonValue("str")
+        return strings.joined(Const(""), (a, b)) if name == "Add" else PythonValue("str")
     if kinds <= {"int", "bool", "float"}:
         floating = "float" in kinds or name == "Divide"
         shape = _from_shape(a) or _from_shape(b)

@@ -297,12 +297,19 @@ def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
 
 def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]) -> Value:
     """``getattr`` of one of the names that it may be called with."""
+    if isinstance(name, PythonValue) and name.affixes is not None and isinstance(owner, Instance):
+        named = owner.info.methods_between(*name.affixes) if sum(map(len, name.affixes)) >= _FEWEST_LETTERS else ()
+        return join(*(attributes.read_attribute(interpreter, node, owner, n) for n in named)) if named else UNKNOWN
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN
     found = attributes.read_attribute(interpreter, node, owner, name.value)
     known = isinstance(owner, Instance) and name.value in owner.attrs
     known = known or (isinstance(found, External) and found.qualname in torch_tables.COMPILE_TIME)
     return join(found, *default) if not known else found
+
+
+#: So much of a name tells which methods are meant: of ``f"_{kind}"`` it would be any.
+_FEWEST_LETTERS = 3
 
 
 def _hasattr(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:

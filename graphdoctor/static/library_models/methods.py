@@ -74,6 +74,8 @@ def _plain(
     if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
         isinstance(receiver, PythonValue) and receiver.kind == "str"
     ):
+        if name == "format" and isinstance(receiver, Const) and not kwargs:
+            return strings.formatted(receiver.value, args)
         return strings.joined(receiver, strings.parts(args[0])) if name == "join" and args else strings.method(name)
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN

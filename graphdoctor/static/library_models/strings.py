@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
 
@@ -26,10 +26,32 @@ def text(value: Value) -> str | None:
 def joined(separator: Value, parts: Iterable[Value]) -> Value:
     """``separator.join(parts)``; a part may be one of several texts."""
     between = text(separator)
+    parts = list(parts)
     rows = [[text(option) for option in options(part)] for part in parts]
     if between is None or prod(map(len, rows)) > _MOST or any(None in row for row in rows):
-        return PythonValue("str")
+        return _around(parts) if between == "" else PythonValue("str")
     return join(*(Const(between.join(map(str, row))) for row in product(*rows)))
+
+
+def _around(parts: Sequence[Value]) -> PythonValue:
+    """Text of which only the first and the last of ``parts`` are known, if they are."""
+    begin, end = (_end_of(parts[0], 0), _end_of(parts[-1], 1)) if parts else ("", "")
+    return PythonValue("str", affixes=(begin, end) if begin or end else None)
+
+
+def _end_of(part: Value, which: int) -> str:
+    if isinstance(part, PythonValue):
+        return part.affixes[which] if part.affixes is not None else ""
+    return text(part) or ""
+
+
+def formatted(form: str, args: Sequence[Value]) -> Value:
+    """``form.format(*args)``, where each field is an empty pair of braces."""
+    pieces = form.split("{}")
+    if len(pieces) != len(args) + 1 or any("{" in piece or "}" in piece for piece in pieces):
+        return PythonValue("str")
+    between = [part for piece, arg in zip(pieces, (*args, Const("")), strict=True) for part in (Const(piece), arg)]
+    return joined(Const(""), between[:-1])
 
 
 def parts(value: Value) -> Iterable[Value]:

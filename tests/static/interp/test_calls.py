@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Call, Convert
+from graphdoctor.static.domain.events import Call, Convert, Truth
+from graphdoctor.static.domain.values import Tensor
 
 HEAD = """
         import functools
@@ -361,3 +362,22 @@ def test_a_tensor_stays_one_where_the_callee_is_annotated_otherwise(events):
                 return self.crop(x, sizes)
     """)
     assert {e.how for e in found if isinstance(e, Convert)} == {"slice"}
+
+
+def test_what_is_a_tensor_by_custom_alone_is_what_the_callee_is_annotated_with(events):
+    found = events("""
+        import torch
+
+        class Pad(torch.nn.Module):
+            def forward(self, x: torch.Tensor, inference: bool = False):
+                return x * 2 if inference else x
+
+        class Block(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.pad = Pad()
+
+            def forward(self, x, inference):
+                return self.pad(x, inference=inference)
+    """)
+    assert not any(isinstance(e, Truth) and isinstance(e.value, Tensor) for e in found)

@@ -23,6 +23,24 @@ def items(found):
     return [e.site.function for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"]
 
 
+def test_a_model_of_pydantic_holds_what_it_was_given_and_its_making_is_not_traced(events):
+    found = events("""
+        import torch
+        from pydantic import BaseModel
+
+        class Checked(BaseModel):
+            model_config = {"arbitrary_types_allowed": True}
+
+        class Inputs(Checked):
+            time: torch.Tensor
+
+        @torch.compile
+        def f(x):
+            return Inputs(time=x.sum()).time.item()
+    """)
+    assert [e.qualname for e in found if isinstance(e, Call)][-2:] == ["pydantic.BaseModel", "torch.Tensor.item"]
+
+
 @pytest.mark.parametrize(
     ("fields", "read"),
     [

@@ -42,6 +42,25 @@ def test_a_method_chosen_by_one_of_several_names_may_be_each(events, name):
     assert read == ["Net.h_mean", "Net.h_sum"]
 
 
+@pytest.mark.parametrize("name", ["'use_' + kind", "f'use_{kind}'", "'use_{}'.format(kind)"])
+def test_a_method_chosen_by_a_name_that_is_known_in_part_is_one_that_begins_so(events, name):
+    called = events(f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def use_mean(self, x):
+                return x.mean().item()
+
+            def other(self, x):
+                return x.sum().item()
+
+            def forward(self, x, kind: str):
+                return getattr(self, {name})(x)
+    """)
+    read = [e.site.function for e in called if isinstance(e, Call) and e.qualname.endswith(".item")]
+    assert read == ["Net.use_mean"]
+
+
 def test_the_keys_of_a_table_are_joined_where_all_are_known():
     assert list(parts(Mapping((("a", UNKNOWN_TEXT), ("b", UNKNOWN_TEXT))))) == [Const("a"), Const("b")]
     assert list(parts(Mapping((("a", UNKNOWN_TEXT),), UNKNOWN_TEXT))) == [UNKNOWN_TEXT]

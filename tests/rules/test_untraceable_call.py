@@ -1,0 +1,40 @@
+"""Library functions that Dynamo does not trace, told by their arguments or by what torch does not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import numpy as np
+import torch
+import torch.nn as nn
+from pydantic import BaseModel
+
+
+class Inputs(BaseModel):
+    time: torch.Tensor
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        low, high = torch.tensor(0.0), torch.tensor(1.0)
+        checked = torch.distributions.Uniform(low, high, validate_args=True)  # found
+        plain = torch.distributions.Uniform(low, high)
+        both = torch.distributions.Independent(plain, 0, validate_args=True)
+        middle = np.nanmean(np.ones(3))  # found
+        mean = np.mean(np.ones(3))
+        given = Inputs(time=x)  # found
+        return given.time * checked.sample() * both.sample() * middle * mean
+"""
+
+
+def test_what_is_not_traced(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(SOURCE)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(SOURCE.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    first, _, last = (f.suggestion for f in found)
+    assert "validate_args" in first and last.startswith("check the values before")
