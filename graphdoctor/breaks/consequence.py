@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _SPLITS = "this splits the graph"
 _REASON = ", because Dynamo cannot split its loop, try or with block"
 _WHOLE = re.compile(r"`([^`]+)` runs uncompiled as a whole")
+_BEHIND = re.compile(r"once compiling gets past line (\d+)")
 _END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}(?:{_REASON})?)$")
 
 
@@ -26,6 +27,12 @@ def behind(message: str, line: int) -> str:
     then = f"once compiling gets past line {line}"
     head, found = _END.subn(f": a graph break {then}", message)
     return head if found else f"{message} ({then})"
+
+
+def waits_for(message: str) -> int:
+    """The line that compiling ended at before it came to the finding with this ``message``; 0 where there is none."""
+    found = _BEHIND.search(message)
+    return int(found[1]) if found else 0
 
 
 def unmeasured(message: str) -> str:

@@ -27,6 +27,11 @@ def sets_for_process(fix: Fix) -> bool:
     return any("torch._dynamo.config." in edit.text for edit in fix.edits)
 
 
+def only_in_eager(fix: Fix) -> bool:
+    """Whether ``fix`` leaves out under compile what eager code goes on to do, such as printing."""
+    return any("not torch.compiler.is_compiling()" in edit.text for edit in fix.edits)
+
+
 def is_offered(finding: Finding, owner: Owner | None = "own") -> bool:
     """Whether there is a fix that could be written, with or without ``--unsafe-fixes``.
 

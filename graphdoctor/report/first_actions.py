@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from graphdoctor.breaks.guards import is_left_by_break
+from graphdoctor.breaks.consequence import waits_for
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.failure import Failure, failure
-from graphdoctor.report.proof import idle, mends
+from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (
     advice,
     named,
@@ -41,6 +41,7 @@ class Action:
     place: str
     effect: str
     finding: Finding | None = None
+    recompile: Recompile | None = None
 
 
 def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
@@ -66,15 +67,20 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
     ran = diagnosis.dynamic is not None
-    actions = [_repair(finding, others, ran, finding.fingerprint in vain) for finding, others in left]
+    waiting = Counter((finding.location.path, waits_for(finding.message)) for finding in diagnosis.findings)
+    actions = [
+        _repair(
+            finding, others, ran, finding.fingerprint in vain, waiting[finding.location.path, finding.location.line]
+        )
+        for finding, others in left
+    ]
     places = {action.place for action in actions}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
     found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
-    whole = bool(mended) and diagnosis.verification is not None and diagnosis.verification.breaks == 0
     actions += [
         _remedy(recompile)
         for recompile in found
-        if recompile_place(recompile) not in places and not (whole and is_left_by_break(recompile.guard))
+        if recompile_place(recompile) not in places and not goes_with_breaks(recompile, diagnosis)
     ]
     first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
     return tuple([*first, *actions][:limit])
@@ -119,8 +125,9 @@ def _of_rule(same: Sequence[Finding]) -> Action:
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
-def _repair(finding: Finding, others: int, ran: bool, in_vain: bool) -> Action:
-    """``others`` counts the findings that have the same cause; ``ran`` says whether there was a run.
+def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: int) -> Action:
+    """``others`` counts the findings that have the same cause, ``waiting`` those to which compiling did not get because
+    of this one; ``ran`` says whether there was a run.
 
     ``in_vain``: the fix of the finding was tried, and improves nothing.
     """
@@ -136,6 +143,11 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool) -> Action:
         effect += f"; {inside if inside.startswith('in a library') else calls}"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
+    if waiting:
+        verb = "comes" if waiting == 1 else "come"
+        effect += (
+            f"; {plural(waiting, 'more finding')} that {verb} after it {'waits' if waiting == 1 else 'wait'} for that"
+        )
     return Action(title, place(finding.location), effect, finding)
 
 
@@ -153,4 +165,4 @@ def _effect(finding: Finding, ran: bool) -> str:
 
 def _remedy(recompile: Recompile) -> Action:
     effect = f"recompiles: {recompile.cause}; {recompile_effect(recompile)}"
-    return Action(remedy(recompile), recompile_place(recompile), effect)
+    return Action(remedy(recompile), recompile_place(recompile), effect, recompile=recompile)

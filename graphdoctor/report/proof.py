@@ -5,11 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.guards import is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, may_be_written, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import Recompile
 
 #: Options of ``graphdoctor scan`` about where reports go and how they look: with a value, and without.
 _WITH_VALUE = (
@@ -70,6 +75,8 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         "graphs": f"{result.graphs:,}",
         "fullgraph=True": {True: "passes", False: "fails", None: "not tried"}[result.fullgraph_passes],
     }
+    if any(goes_with_breaks(each, diagnosis) for each in wording.recompiles(diagnosis.dynamic or ())):
+        after["recompile causes"] = f"{_causes_left(diagnosis):,}"
     equal = result.numerics.equal if result.numerics else None
     after["outputs"] = {True: "equal", False: "differ", None: "not compared"}[equal]
     fixes = f"{wording.fixes(result.fixes, diagnosis.findings)} applied to a copy"
@@ -158,6 +165,24 @@ def mends(diagnosis: Diagnosis) -> frozenset[str]:
         return frozenset()
     good = {f.fingerprint for f in diagnosis.findings if f.fix is not None and f.fix.grade != "none"}
     return frozenset(good.intersection(result.fixes))
+
+
+def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:
+    """Whether a recompile is about what a graph break left, and the fixes remove all graph breaks."""
+    result = diagnosis.verification
+    return bool(mends(diagnosis)) and result is not None and not result.breaks and is_left_by_break(recompile.guard)
+
+
+def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
+    """What helps against a recompile, or that the fixes do."""
+    gone = goes_with_breaks(recompile, diagnosis)
+    return "none needed: it goes with the graph breaks that the fixes remove" if gone else wording.remedy(recompile)
+
+
+def _causes_left(diagnosis: Diagnosis) -> int:
+    """The causes of recompiles that do not go with the graph breaks."""
+    every = wording.recompiles(diagnosis.dynamic or ())
+    return len({(each.cause, each.path, each.line) for each in every if not goes_with_breaks(each, diagnosis)})
 
 
 def idle(diagnosis: Diagnosis) -> frozenset[str]:

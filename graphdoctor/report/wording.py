@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.consequence import waits_for
 from graphdoctor.breaks.locations import without_site
-from graphdoctor.model.labels import is_offered, label, may_be_written
+from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Comparison, Finding, Fix, Location, Summary
@@ -69,6 +71,12 @@ def quoted(text: str) -> list[tuple[str, bool]]:
     if len(parts) % 2 == 0:
         parts[-2:] = ["`".join(parts[-2:])]
     return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
+
+
+def sentences(text: str) -> list[str]:
+    """``text`` cut behind each sentence; a capital letter begins the next one."""
+    parts: list[str] = re.split(r"(?<=[.;]) (?=[A-Z])", text)
+    return parts
 
 
 def named(finding: Finding) -> str:
@@ -152,9 +160,15 @@ def fix_kind(fix: Fix) -> str:
     return LABELS[kind] if kind in ("manual", "refused") else f"{LABELS[kind]}; {GRADES[fix.grade]}"
 
 
-def fix_label(fix: Fix) -> str:
-    """``safe fix``; of one that was tried in vain it says so."""
-    return f"{label(fix)} fix" + (", no effect seen" if fix.grade == "no-effect" else "")
+def fix_label(finding: Finding) -> str:
+    """``safe fix``; with what it leaves to eager code, and where it was tried in vain, why."""
+    if finding.fix is None:
+        return ""
+    text = f"{label(finding.fix)} fix" + (", in eager only" if only_in_eager(finding.fix) else "")
+    if finding.fix.grade != "no-effect":
+        return text
+    line = waits_for(finding.message)
+    return f"{text}, waits for line {line}" if line else f"{text}, no effect seen"
 
 
 def fix_text(fix: Fix) -> str:

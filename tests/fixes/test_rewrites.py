@@ -454,6 +454,8 @@ REFUSED = {
                  "Line 7 must run under compile too."),
     "numpy_random": ("import numpy as np\n" + HEAD + F + "    return x * np.random.choice([0.2, 0.3])\n",
                      "Torch has another generator, so the numbers would change; draw with torch, or pass them in."),
+    "shuffle": ("import random\n" + HEAD + F + "    order = [0, 1, 2]\n    random.shuffle(order)\n    return x[order]\n",
+                "It reorders its argument, which compiled code needs too."),
     "opened_before": (HEAD + F + "    log = open('/dev/null')\n    with log:\n        return x * 2\n",
                       "`log` is read in line 7, which runs under compile too."),
     "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.rand() < 0.5:\n        return x\n    return x * 2\n",

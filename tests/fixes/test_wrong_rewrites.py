@@ -167,7 +167,7 @@ WRONG = {
     ),
     "a check is gone": (
         FUNCTION.format("y = x * 2\n        if x.isnan().any(): raise ValueError('bad')", ""), "x.isnan().any()", "False",
-        "with one NaN in each input only the original raises ValueError: bad",
+        "with one NaN in each input: only the original raises ValueError: bad",
     ),
     "a setting of the process": (
         MODULE.format("y = self.a(x)"), "self.a(x)", "self.a(x); torch.set_default_dtype(torch.float64)",
@@ -180,15 +180,15 @@ WRONG = {
 OTHERWISE = {
     "the dtype of float64 is lost": (
         FUNCTION.format("y = x + 0.5", ""), "x + 0.5", "x.float() + 0.5",
-        "with float64 output: dtypes torch.float64 and torch.float32",
+        "with float64: output: dtypes torch.float64 and torch.float32",
     ),
     "whole numbers become fractions": (
         FUNCTION.format("y = x * 2", ""), "x * 2", "x * 2.0",
-        "with integers in place of floats output: dtypes torch.int64 and torch.float32",
+        "with integers in place of floats: output: dtypes torch.int64 and torch.float32",
     ),
     "an empty batch raises": (
         FUNCTION.format("y = x * 2", ""), "x * 2", "torch.stack([row * 2 for row in x])",
-        "with an empty batch only the fixed code raises RuntimeError: ",
+        "with an empty batch: only the fixed code raises RuntimeError: ",
     ),
     "a copy of the input comes back": (
         FUNCTION.format("y = x", ""), "y = x", "y = x.clone()",
@@ -202,7 +202,7 @@ OTHERWISE = {
         FUNCTION.format("z = x.nan_to_num(posinf=float('inf')); y = torch.where(x.isfinite(), z, 0.0)",
                         ", requires_grad=True"),
         "x.isfinite(), z", "x.isfinite(), z * (z - z + 1)",
-        "with one infinity in each input gradient of input[0]: values differ: NaN in one and not in the other",
+        "with one infinity in each input: gradient of input[0]: values differ: NaN in one and not in the other",
     ),
 }  # fmt: skip
 
@@ -255,18 +255,18 @@ ANNOUNCED = {
     ),
     "a zero is treated in another way": (
         "zeros", FUNCTION.format("y = torch.where(x == 0, 1.0, x)", ""), "torch.where(x == 0, 1.0, x)", "x + 0",
-        "with inputs of zeros output: values differ by up to 1",
+        "with inputs of zeros: output: values differ by up to 1",
     ),
     "what is not finite goes on": (
         "not_finite", FUNCTION.format("y = torch.nan_to_num(x)", ""), "torch.nan_to_num(x)", "x + 0",
-        "with one NaN in each input output: values differ: NaN in one and not in the other",
+        "with one NaN in each input: output: values differ: NaN in one and not in the other",
     ),
     "gradients are others": (
         "gradients", FUNCTION.format("y = x * x", ""), "x * x", "x * x.detach()", "gradient of input[0]: values differ",
     ),
     "a gradient is NaN": (
         "", FUNCTION.format("y = torch.where(x == 0, x, 1.0)", ""), "x, 1.0", "x, 1.0 + 0 * x.nan_to_num(0, 0, 0).abs().sqrt()",
-        "with inputs of zeros gradient of input[0]: values differ: NaN in one and not in the other",
+        "with inputs of zeros: gradient of input[0]: values differ: NaN in one and not in the other",
     ),
     "an attribute is no longer kept": (
         "anew", MODULE.format("self.scale = x.shape[0]; y = self.a(x) * self.scale"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from graphdoctor.breaks.consequence import behind
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.first_actions import first_actions
+from graphdoctor.report.proof import against, proof
 
 
 def test_findings_in_their_order_then_recompiles(rich: Diagnosis) -> None:
@@ -124,3 +126,15 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     clean = replace(rich.verification, breaks=0)
     assert not [a for a in first_actions(replace(found, verification=clean)) if a.finding is None]
     assert [a.place for a in first_actions(replace(found, verification=None)) if a.finding is None] == ["model.py:900"]
+    shown = proof(replace(found, verification=clean))
+    assert shown is not None and shown.after["recompile causes"] == "0"
+    assert against(left, replace(found, verification=clean)).startswith("none needed")
+    assert against(left, replace(found, verification=None)) == left.remedy
+
+
+def test_what_waits_behind_a_break_is_counted(rich: Diagnosis) -> None:
+    first, second = rich.findings[:2]
+    line = first.location.line
+    waits = replace(second, message=behind(second.message, line), status="static-only")
+    actions = first_actions(replace(rich, findings=(first, waits), verification=None))
+    assert actions[0].effect.endswith("; 1 more finding that comes after it waits for that")

@@ -49,14 +49,19 @@ def test_what_only_fullgraph_shows_is_called_so(rich: Diagnosis) -> None:
     ]
 
 
-def test_only_a_graded_fix_is_called_verified() -> None:
+def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     assert wording.fix_kind(Fix("safe", "", EDITS)) == "safe; not verified"
     assert wording.fix_kind(Fix("unsafe", "", EDITS, grade="general")).startswith(
         "unsafe: may change behaviour; compiles"
     )
     in_vain = Fix("safe", "", EDITS, grade="no-effect")
     assert wording.fix_kind(in_vain) == "safe; tried in a run, which shows no effect"
-    assert wording.fix_label(in_vain) == "safe fix, no effect seen"
+    (finding,) = (replace(f, fix=in_vain) for f in rich.findings[:1])
+    assert wording.fix_label(finding) == "safe fix, no effect seen"
+    hidden = replace(finding, message="`print()`: a graph break once compiling gets past line 28")
+    assert wording.fix_label(hidden) == "safe fix, waits for line 28"
+    edit = Edit("m.py", (1, 1), (1, 1), "if not torch.compiler.is_compiling():\n    print(x)\n")
+    assert wording.fix_label(replace(finding, fix=Fix("safe", "", (edit,)))) == "safe fix, in eager only"
     verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
     assert wording.fix_kind(verified) == "verified; compiles with the default settings"
     assert "verified" not in wording.fix_kind(Fix("manual", "")) and "verified" not in wording.fix_kind(REFUSED)

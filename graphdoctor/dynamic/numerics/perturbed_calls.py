@@ -107,8 +107,8 @@ class Varying:
             exact = cache(partial(self._exact, variation, before[_GIVEN]))
             wrong, other = self._compared(variation, before, after, noise, exact)
             calls += observed.RAISED not in before
-            differs = differs or (wrong and f"with {variation.name} {wrong}")
-            changes = changes or (other and f"with {variation.name} {other}")
+            differs = differs or (wrong and f"with {variation.name}: {wrong}")
+            changes = changes or (other and f"with {variation.name}: {other}")
         return Varied(self.mode, calls=calls, differs=differs, changes=changes)
 
     def repeat(self) -> Varied:

@@ -34,7 +34,7 @@ from graphdoctor.report.html.pictures.timeline import timelines
 from graphdoctor.report.html.size_limit import Card, fit
 from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
-from graphdoctor.report.proof import again, mends, proof, safe_fixes
+from graphdoctor.report.proof import again, against, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
@@ -95,6 +95,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             mended=bool(mends(shown)),
             strip=strip(shown),
             timelines=drawn,
+            causes=list(wording.recompiles(runs)),
             recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps for run in runs)),
             sources=source_view.files(shown) if rows == _ROWS[0] else (),
             types={finding.function.partition(".")[0] for finding in shown.findings if "." in finding.function},
@@ -193,6 +194,7 @@ def environment() -> Environment:
         words=wording,
         icicles=icicles,
         varied=varied,
+        against=against,
         advise=advise,
         source_lines=source_lines,
         module_rows=module_tree.rows,

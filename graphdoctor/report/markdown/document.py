@@ -102,7 +102,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     measured = [
         run.runs(runs, detail.rows),
         titled("Parts of the model", bullets(_rows(map(prose, optional_checks.of_runs(runs)), detail))),
-        run.recompiles(runs, detail.rows),
+        run.recompiles(diagnosis, detail.rows),
         titled("Varied inputs", bullets(_rows(map(prose, varied.sweeps(runs)), detail))),
         run.verification(diagnosis.verification, diagnosis.findings),
         _advice(diagnosis) if detail.rows is None else "",

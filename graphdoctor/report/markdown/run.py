@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from graphdoctor.model.findings import Finding
+from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import DynamicRun, Verification
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line
 from graphdoctor.report.gfm import code, escape, fence, folded, prose, table, titled
+from graphdoctor.report.proof import against
 
 
 def runs(shown: Sequence[DynamicRun], most: int | None) -> str:
@@ -31,7 +32,7 @@ def runs(shown: Sequence[DynamicRun], most: int | None) -> str:
     return titled("The run", "\n\n".join(texts) if rows else "")
 
 
-def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:
+def recompiles(diagnosis: Diagnosis, most: int | None) -> str:
     """A row for each cause of recompiles, at most ``most`` of them."""
     rows = [
         (
@@ -39,9 +40,9 @@ def recompiles(shown: Sequence[DynamicRun], most: int | None) -> str:
             code(wording.recompile_place(recompile) or "no line named"),
             prose(recompile.cause),
             escape(wording.recompile_effect(recompile)),
-            prose(wording.remedy(recompile)),
+            prose(against(recompile, diagnosis)),
         )
-        for recompile, met in islice(wording.recompiles(shown).items(), most)
+        for recompile, met in islice(wording.recompiles(diagnosis.dynamic or ()).items(), most)
     ]
     return titled("Recompiles", table(("Run", "Where", "Cause", "Effect", "Suggested fix"), rows))
 

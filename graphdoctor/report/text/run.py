@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.report import wording
-from graphdoctor.report.proof import helps, proof
+from graphdoctor.report.proof import against, helps, proof
 from graphdoctor.report.text.paint import Paint, item
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
         first, *rest = item(f"{title}: {recompile.cause}", 0, look.width)
         yield first.replace(title, paint(title, "bold"), 1)
         yield from rest
-        yield from item(_effect(recompile, met, look.verbose), 2, look.width)
+        fix = against(recompile, diagnosis)
+        yield from item(_effect(recompile, fix, met, look.verbose), 2, look.width)
         if look.verbose:
             from graphdoctor.report import varied
 
@@ -130,8 +131,7 @@ def _recompiles(diagnosis: Diagnosis, look: Look) -> Iterator[str]:
                 yield from item(f"= tried: {line}", 2, look.width)
 
 
-def _effect(recompile: Recompile, met: str, verbose: bool) -> str:
-    fix = wording.remedy(recompile)
+def _effect(recompile: Recompile, fix: str, met: str, verbose: bool) -> str:
     measured = bool(fix) and recompile.verified_compilations is not None
     effect = wording.recompile_effect(recompile, fix) if measured else wording.recompile_effect(recompile)
     effect += f"; {met}" if verbose else ""

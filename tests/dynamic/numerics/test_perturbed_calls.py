@@ -88,20 +88,20 @@ def test_a_right_rewrite_holds_on_all_inputs(tmp_path: Path, mode: str) -> None:
     found = compared(tmp_path, branch, select, mode)
     assert found.differs == "" and found.calls >= 10
     # Where an infinity makes the side that is not taken overflow, torch.where gives NaN.
-    overflow = "with one infinity in each input gradient of weight: values differ: NaN in one and not in the other"
+    overflow = "with one infinity in each input: gradient of weight: values differ: NaN in one and not in the other"
     assert found.changes == (overflow if mode == "train" else "")
 
 
 @pytest.mark.parametrize("mode", ["eval", "train"])
 def test_a_side_that_the_sample_does_not_take_is_compared(tmp_path: Path, mode: str) -> None:
     found = compared(tmp_path, branch, one_side, mode)
-    assert found.differs.startswith("with the inputs negated output: values differ by up to ")
+    assert found.differs.startswith("with the inputs negated: output: values differ by up to ")
 
 
 def test_a_gradient_that_becomes_nan_is_seen_in_train_mode_alone(tmp_path: Path) -> None:
     assert compared(tmp_path, root, select_root, "eval").differs == ""
     found = compared(tmp_path, root, select_root, "train")
-    assert found.differs.startswith("with the inputs negated gradient of ")
+    assert found.differs.startswith("with the inputs negated: gradient of ")
 
 
 def _sum(grouped: bool, factor: float = 1.0) -> Forward:
@@ -121,18 +121,18 @@ def test_sums_in_another_order_differ_by_rounding_alone(tmp_path: Path) -> None:
     varying(tmp_path, _sum(grouped=False), "eval", x).record(one_sided, lambda found: None)
     assert varying(tmp_path, _sum(grouped=True), "eval", x).check().differs == ""
     wrong = varying(tmp_path, _sum(grouped=True, factor=1.001), "eval", x).check()
-    assert wrong.differs.startswith("with the inputs as they are output: values differ by up to ")
+    assert wrong.differs.startswith("with the inputs as they are: output: values differ by up to ")
 
 
 def test_exceptions_are_told_from_results(tmp_path: Path) -> None:
     assert compared(tmp_path, guard, guard, "eval").changes == ""
     found = compared(tmp_path, guard, other_guard, "eval")
     assert found.differs == ""
-    assert found.changes == "with one NaN in each input it raises RuntimeError: bad, and the original ValueError: bad"
+    assert found.changes == "with one NaN in each input: it raises RuntimeError: bad, and the original ValueError: bad"
     gone = compared(tmp_path, guard, one_side, "eval")
-    assert gone.differs == "with one NaN in each input only the original raises ValueError: bad"
+    assert gone.differs == "with one NaN in each input: only the original raises ValueError: bad"
     new = compared(tmp_path, one_side, guard, "eval")
-    assert new.differs == "with one NaN in each input only the fixed code raises ValueError: bad"
+    assert new.differs == "with one NaN in each input: only the fixed code raises ValueError: bad"
 
 
 def test_an_input_that_the_original_does_not_accept_does_not_count(tmp_path: Path) -> None:
