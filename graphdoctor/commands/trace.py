@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, check_writable, emit, look
+from graphdoctor.commands.common import CLEAN, FINDINGS, OneLine, emit, look
+from graphdoctor.commands.outputs import Report, check_reports, format_option, report_option, write_reports
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
@@ -19,7 +20,7 @@ _EXAMPLES = """\b
 Examples:
   TORCH_TRACE=/tmp/trace torchrun --nproc-per-node 8 train.py
   graphdoctor trace /tmp/trace
-  graphdoctor trace /tmp/trace --html report.html --output-format markdown --output comment.md
+  graphdoctor trace /tmp/trace --html report.html --report markdown=comment.md
   graphdoctor trace /tmp/trace --follow
 
 \b
@@ -33,7 +34,8 @@ Exit codes:
 @click.command(epilog=_EXAMPLES)
 @click.argument("path", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
-@click.option("--output-format", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+@report_option
+@format_option
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
 @click.option(
     "--against", type=click.Path(path_type=Path), metavar="DIR", help="An earlier run: why its caches were missed."
@@ -49,6 +51,7 @@ def trace(
     context: click.Context,
     path: Path,
     html: str | None,
+    reports: tuple[Report, ...],
     output_format: str,
     output: str | None,
     against: Path | None,
@@ -62,11 +65,11 @@ def trace(
     DIR is the folder that TORCH_TRACE named, with the files of all ranks, or one such file; they may be packed (.gz).
     Nothing is run, and torch is not needed.
     """
-    check_writable(html, output)
+    if html is not None:
+        reports = (*reports, Report("html", html))
+    check_reports(reports, output)
     from graphdoctor.commands.scan import exit_code
-    from graphdoctor.report.json_format import writer
-    from graphdoctor.report.markdown import document
-    from graphdoctor.report.text import terminal
+    from graphdoctor.report.formats import render
     from graphdoctor.trace.files import NoTrace
 
     if idle is not None and not follow:
@@ -75,15 +78,8 @@ def trace(
         diagnosis = _followed(path, idle, against) if follow else _read(path, jobs, against)
     except NoTrace as error:
         raise OneLine(str(error)) from None
-    if output_format == "text":
-        shown = terminal.render(diagnosis, look(output))
-    else:
-        shown = writer.render(diagnosis) if output_format == "json" else document.render(diagnosis)
-    emit(shown, output)
-    if html is not None:
-        from graphdoctor.report.html.page import render
-
-        emit(render(diagnosis), html)
+    emit(render(diagnosis, output_format, look(output)), output)
+    write_reports(diagnosis, reports)
     code = exit_code(diagnosis)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)
 

@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from graphdoctor.recorder.torch_hooks import interned_names
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
@@ -116,6 +118,9 @@ class TraceFile(logging.Handler):
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         program = {"arguments": sys.argv, "main": os.path.abspath(main) if main else None, "folder": os.getcwd()}
         self._write({"artifact": {"name": "graphdoctor_program", "encoding": "json"}}, json.dumps(program, default=str))
+        # torch writes this record only where it opens a trace of its own.
+        version = json.dumps({"pytorch_version": torch.__version__})
+        self._write({"artifact": {"name": "torch_version", "encoding": "json"}}, version)
         for path, number in interned_names().items():
             self._write({"str": [path, number]}, None)
 

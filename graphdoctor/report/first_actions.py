@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from graphdoctor.breaks.consequence import waits_for
+from graphdoctor.breaks.guards import is_left_by_break
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -48,10 +49,10 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
     Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that have
-    the cause of another, or that the fixes of the report mend, as they do recompiles for what a graph break left: one
-    command applies them. No fix that was tried and
-    removes no graph break is offered: a finding that a run saw has what its rule suggests, any other is left out. Of a
-    scan without a run with more actions than ``limit``, those of one rule are one.
+    the cause of another, or that the fixes of the report mend: one command applies them. A recompile for what a graph
+    break left ends with the break, and two compilations for training and evaluation are as many as it takes. No fix
+    that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests, any other
+    is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
     """
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
@@ -76,11 +77,13 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     ]
     places = {action.place for action in actions}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
-    found = (recompile for recompile in recompiles(diagnosis.dynamic or ()) if remedy(recompile))
+    breaks = any(finding.status in _SEEN for finding, _ in left)
     actions += [
         _remedy(recompile)
-        for recompile in found
-        if recompile_place(recompile) not in places and not goes_with_breaks(recompile, diagnosis)
+        for recompile in recompiles(diagnosis.dynamic or ())
+        if remedy(recompile) and recompile_place(recompile) not in places
+        if not goes_with_breaks(recompile, diagnosis) and not (breaks and is_left_by_break(recompile.guard))
+        if recompile.kind != "state" or recompile.at_limit
     ]
     first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
     return tuple([*first, *actions][:limit])

@@ -58,7 +58,8 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
     """Modes and devices that no run had; for the devices in ``covered`` it was already listed."""
-    modes = {run.mode for run in runs}
+    # A program makes its own calls; in which mode each was, a trace does not say.
+    modes = {run.mode for run in runs if not _was_watched(run)}
     if modes == {"eval"}:
         yield "Train mode was not run."
     if modes == {"train"}:
@@ -104,7 +105,8 @@ def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
     fixes = [f for f in diagnosis.findings if f.fix is not None and is_offered(f, owner=None)]
     untried = sum(f.fix is not None and f.fix.grade == "not-verified" and f.fingerprint not in ran for f in fixes)
     if untried:
-        yield f"{_of(untried, len(fixes))} tried in a run."
+        tries = "; `graphdoctor run --verify` tries them" if diagnosis.command.split()[1:2] == ["run"] else ""
+        yield f"{_of(untried, len(fixes))} tried in a run{tries}."
     if diagnosis.comparison and diagnosis.comparison.not_compared:
         missing = plural(diagnosis.comparison.not_compared, "finding")
         yield f"{missing} not compared with {diagnosis.comparison.base}: one side was not run or not read."

@@ -96,7 +96,8 @@ def _slowest(times: Sequence[FrameTime], every: Sequence[Ran]) -> Iterator[str]:
     for time in times[:SLOWEST]:
         if time.seconds < _BRIEF:
             return
-        where = "" if len(time.processes) == len(every) else f" on {together(time.processes)}"
+        where = f" on {together(time.processes)}" if len(every) > 1 else ""
+        where += " together" if len(time.processes) > 1 else ""
         yield (
             f"compile time of {without_site(time.place)} {time.function}: {time.seconds:.1f} s in "
             f"{plural(time.compilations, 'compilation')}{where}"

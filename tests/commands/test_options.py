@@ -177,6 +177,7 @@ CASES: dict[tuple[str, str], Case] = {
     **{("fix", name): case for name, case in FIX_CASES.items()},
     **{("compare", name): case for name, case in COMPARE_CASES.items()},
     ("trace", "html"): (TRACE, ("--html", "report.html")),
+    ("trace", "reports"): (TRACE, ("--report", "sarif=trace.sarif")),
     ("trace", "output_format"): (TRACE, ("--output-format", "json")),
     ("trace", "output"): (TRACE, ("--output", "report.txt")),
     ("trace", "exit_zero"): (TRACE, ("--exit-zero",)),

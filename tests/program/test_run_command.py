@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,7 @@ def test_breaks_are_those_of_torch_logs_with_the_rules_and_fixes_of_the_source(
     assert all(finding["fix"]["edits"] for finding in report["findings"])
     assert report["summary"]["headline"] == "Not ready: 2 graph breaks in your code"
     assert report["dynamic"][0]["target"] == "train.py"
+    assert report["environment"]["torch"] == version("torch")
     told = {int(line) for line in re.findall(r"Graph break in user code at \S*train.py:(\d+)", done.stderr)}
     assert told == {b["line"] for b in report["dynamic"][0]["breaks"]} == {CONDITION, PRINT}
 

@@ -125,7 +125,10 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     found = replace(rich, dynamic=(replace(run, recompiles=(left,)),))
     clean = replace(rich.verification, breaks=0)
     assert not [a for a in first_actions(replace(found, verification=clean)) if a.finding is None]
-    assert [a.place for a in first_actions(replace(found, verification=None)) if a.finding is None] == ["model.py:900"]
+    # The break is an action then, and one is enough; where it is not listed, the recompile is all that there is to do.
+    unverified = replace(found, verification=None)
+    assert not [a for a in first_actions(unverified) if a.finding is None]
+    assert [a.place for a in first_actions(replace(unverified, findings=()))] == ["model.py:900"]
     shown = proof(replace(found, verification=clean))
     assert shown is not None and shown.after["recompile causes"] == "0"
     assert against(left, replace(found, verification=clean)).startswith("none needed")
@@ -138,3 +141,13 @@ def test_what_waits_behind_a_break_is_counted(rich: Diagnosis) -> None:
     waits = replace(second, message=behind(second.message, line), status="static-only")
     actions = first_actions(replace(rich, findings=(first, waits), verification=None))
     assert actions[0].effect.endswith("; 1 more finding that comes after it waits for that")
+
+
+def test_training_and_evaluation_need_two_compilations(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    modes = replace(run.recompiles[0], kind="state", path="model.py", line=900, at_limit=False)
+    found = replace(rich, dynamic=(replace(run, recompiles=(modes,)),), findings=(), verification=None)
+    assert first_actions(found) == ()
+    limited = replace(run, recompiles=(replace(modes, at_limit=True),))
+    assert [a.place for a in first_actions(replace(found, dynamic=(limited,)))] == ["model.py:900"]

@@ -42,6 +42,9 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
     swept = replace(run, mode="train", sweeps=(Sweep("batch 4, 5", True, 2, 1),))
     assert "so what recompiles" not in " ".join(unchecked(replace(rich, dynamic=(swept,))))
     assert "Eval mode was not run." in unchecked(replace(rich, dynamic=(swept,)))
+    # A program that trains may evaluate as well; its trace does not say.
+    program = replace(watched[0], mode="train")
+    assert not [text for text in unchecked(replace(rich, dynamic=(program,))) if text.startswith("Eval mode")]
 
 
 def test_what_a_device_could_not_show_is_said_once_for_both_modes(rich: Diagnosis) -> None:
@@ -73,3 +76,5 @@ def test_fixes_that_no_run_verified(clean: Diagnosis, rich: Diagnosis) -> None:
     untried = replace(rich.findings[0], fix=replace(fix, grade="not-verified"))
     findings = (rich.findings[0], rich.findings[1], untried)
     assert unchecked(replace(clean, findings=findings))[1:] == ("1 of the 2 fixes was not tried in a run.",)
+    ran = replace(clean, findings=findings, command="graphdoctor run train.py")
+    assert unchecked(ran)[-1] == "1 of the 2 fixes was not tried in a run; `graphdoctor run --verify` tries them."

@@ -44,3 +44,13 @@ def test_no_trace_is_one_line_and_2(traces: Traces, capsys: pytest.CaptureFixtur
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1
     assert str(traces.folder) in shown.err
+
+
+def test_every_format_can_be_written(traces: Traces, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), traces.record("dynamo_output_graph"), traces.graph_break(NET, 5))
+    sarif, page = tmp_path / "trace.sarif", tmp_path / "trace.html"
+    assert run(traces.folder, "--report", f"sarif={sarif}", "--html", page, "--output-format", "concise") == 1
+    assert json.loads(sarif.read_text())["version"] == "2.1.0"
+    assert "1 graph break in your code" in page.read_text()
+    assert f"{NET}:5" in capsys.readouterr().out
+    assert run(traces.folder, "--report", "sarif") == 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from graphdoctor.model.labels import is_offered
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -40,9 +42,14 @@ def closing(diagnosis: Diagnosis) -> str:
 
 
 def _ways(diagnosis: Diagnosis) -> str:
-    """How to get the fixes: by the options of a scan, else by the command for them."""
+    """How to get the fixes: by the options of a scan, else by the command for them, and what proves them."""
     command = diagnosis.command.split()[1:2]
-    return "`graphdoctor fix FILE` writes" if command in (["run"], ["trace"]) else "--diff shows, --fix applies"
+    if command not in (["run"], ["trace"]):
+        return "--diff shows, --fix applies"
+    files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
+    file = shlex.quote(files.pop()) if len(files) == 1 else "FILE"
+    proves = "--verify proves, " if command == ["run"] and diagnosis.verification is None else ""
+    return f"{proves}`graphdoctor fix {file}` writes"
 
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:

@@ -81,6 +81,13 @@ def test_unsafe_fixes_are_counted_apart(rich: Diagnosis) -> None:
     finding = replace(rich.findings[0], fix=Fix("unsafe", "reason"))
     last = terminal.render(replace(rich, findings=(finding,))).splitlines()[-1]
     assert last.endswith("1 automatic fix (1 only with --unsafe-fixes): --diff shows, --fix applies.")
+    # Other commands have not these options; what they are told is complete where there is one file.
+    ran = replace(rich, findings=(finding,), command="graphdoctor run train.py", verification=None)
+    path = finding.location.path
+    assert terminal.render(ran).endswith(f": --verify proves, `graphdoctor fix {path}` writes.\n")
+    elsewhere = replace(finding, location=replace(finding.location, path="other.py"))
+    trace = replace(ran, findings=(finding, elsewhere), command="graphdoctor trace folder")
+    assert terminal.render(trace).endswith("(2 only with --unsafe-fixes): `graphdoctor fix FILE` writes.\n")
 
 
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
