@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from graphdoctor.breaks.consequence import waits_for
 from graphdoctor.breaks.guards import is_left_by_break
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -49,10 +50,10 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
     Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that have
-    the cause of another, or that the fixes of the report mend: one command applies them. A recompile for what a graph
-    break left ends with the break, and two compilations for training and evaluation are as many as it takes. No fix
-    that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests, any other
-    is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
+    the cause of another, or that the fixes of the report mend: one command applies them. A recompile that ends
+    with a graph break is none, and training and evaluation need two compilations. No fix that was tried and removes no
+    graph break is offered: a finding that a run saw has what its rule suggests, any other is left out. Of a scan
+    without a run with more actions than ``limit``, those of one rule are one.
     """
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
@@ -77,12 +78,12 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     ]
     places = {action.place for action in actions}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
-    breaks = any(finding.status in _SEEN for finding, _ in left)
+    broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
     actions += [
         _remedy(recompile)
         for recompile in recompiles(diagnosis.dynamic or ())
         if remedy(recompile) and recompile_place(recompile) not in places
-        if not goes_with_breaks(recompile, diagnosis) and not (breaks and is_left_by_break(recompile.guard))
+        if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]
     first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
@@ -101,6 +102,15 @@ def _even(diagnosis: Diagnosis) -> Action:
 def _correct(failed: Failure) -> Action:
     """The error comes first: where the code does not run, nothing else can be measured."""
     return Action(f"correct the error: {failed.text}", failed.place, "until then nothing is compiled or measured")
+
+
+def _ends_with(broken: Set[str], recompile: Recompile) -> bool:
+    """Whether a recompile ends with the graph breaks in the files ``broken``: it is for a value that one left, or of a
+    function of a library, which has a compilation of its own because its caller breaks.
+    """
+    in_library = recompile.path is not None and without_site(recompile.path) != recompile.path
+    calls_it = bool(broken) and all(without_site(path) == path for path in broken)
+    return (bool(broken) and is_left_by_break(recompile.guard)) or (in_library and calls_it)
 
 
 def _counts(finding: Finding) -> bool:

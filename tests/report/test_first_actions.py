@@ -129,6 +129,10 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     unverified = replace(found, verification=None)
     assert not [a for a in first_actions(unverified) if a.finding is None]
     assert [a.place for a in first_actions(replace(unverified, findings=()))] == ["model.py:900"]
+    of_library = replace(left, guard="args[2] is None", path="/env/lib/python3.11/site-packages/net/layers.py")
+    broken = replace(rich, dynamic=(replace(run, recompiles=(of_library,)),), verification=None)
+    assert not [a for a in first_actions(broken) if a.finding is None]
+    assert [a.place for a in first_actions(replace(broken, findings=()))] == ["net/layers.py:900"]
     shown = proof(replace(found, verification=clean))
     assert shown is not None and shown.after["recompile causes"] == "0"
     assert against(left, replace(found, verification=clean)).startswith("none needed")

@@ -39,6 +39,20 @@ def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     assert drawn is not None and len(drawn.lanes) == 1
 
 
+def test_what_cuts_many_functions_on_the_way_to_it_is_drawn_once(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    found = rich.dynamic[0].breaks[0]
+    breaks = (replace(found, whole_frame=True), replace(found, whole_frame=True, line=found.line + 1))
+    order = tuple(Piece(break_at=at) for at in (0, 0, 1, 0, 1, None, 0))
+    run = replace(rich.dynamic[0], breaks=breaks, pieces=order, graphs=1)
+    drawn = strip(replace(rich, dynamic=(run,)))
+    assert drawn is not None
+    calls, alone = f"{found.function} runs in eager and calls:", f"{found.function} runs in eager"
+    assert [(shape.kind, shape.text) for shape in drawn.lanes[0].drawings[0].shapes] == [
+        ("cut", "1"), ("eager", calls), ("cut", "2"), ("graph", "1"), ("cut", "1"), ("eager", alone),
+    ]  # fmt: skip
+
+
 def test_two_places_of_a_library_behind_one_line_are_two_cuts(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     found = next(entry for entry in rich.dynamic[0].breaks if entry.owner != "own")

@@ -156,22 +156,26 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
         yield ("eager", "nothing is compiled: all of it runs in eager", 0)
         return
     graph, shown = 0, 0
-    previous: str | None = None
+    #: What was drawn since the last graph: a break deep inside cuts each function that is on the way to it.
+    drawn: set[str] = set()
     for piece in run.pieces or (Piece(operators=0),) * run.graphs:
         if shown == _MOST:
             yield ("more", f"{run.graphs - graph} more", 0)
             return
         if _is_cut(piece, run):
-            text = str(numbers[_place(run.breaks[piece.break_at])])  # type: ignore[index]
-            if text != previous:
-                shown += 1
-                yield ("cut", text, 0)
-                if run.breaks[piece.break_at].whole_frame:  # type: ignore[index]
-                    calls = " and calls:" if graph < run.graphs else ""
-                    yield ("eager", f"{run.breaks[piece.break_at].function} runs in eager{calls}", 0)  # type: ignore[index]
-            previous = text
+            entry = run.breaks[piece.break_at]  # type: ignore[index]
+            number = str(numbers[_place(entry)])
+            if number in drawn:
+                continue
+            shown += 1
+            yield ("cut", number, 0)
+            eager = f"{entry.function} runs in eager{' and calls:' if graph < run.graphs else ''}"
+            if entry.whole_frame and eager not in drawn:
+                yield ("eager", eager, 0)
+            drawn.update((number, eager) if entry.whole_frame else (number,))
         else:
-            graph, shown, previous = graph + 1, shown + 1, None
+            graph, shown = graph + 1, shown + 1
+            drawn.clear()
             yield ("graph", str(graph), piece.operators or 0)
 
 
