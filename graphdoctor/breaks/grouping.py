@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 from graphdoctor.breaks.explanations import in_plain_words
@@ -61,41 +62,29 @@ def distinct(events: Sequence[RawEvent], places: Places, source: Callable[[str],
     recurs for each frame of an inlined call chain and on each recompile: those are counted in ``Break.events``.
     ``source`` gives the text of an absolute path, to name functions.
     """
+    return numbered(events, places, source)[0]
+
+
+def numbered(
+    events: Sequence[RawEvent], places: Places, source: Callable[[str], str]
+) -> tuple[tuple[Break, ...], dict[int, int]]:
+    """``distinct`` of ``events``, and for the number of each event that has a break the number of that."""
     sites: dict[tuple[object, ...], list[Break]] = {}
-    for event in events:
+    met: dict[int, tuple[tuple[object, ...], int]] = {}
+    for number, event in enumerate(events):
         stack = user_stack(event, places)
         if stack:
             site = _innermost(stack, places, ("own", "third-party")) or stack[-1]
             fresh = _break(event, stack, site, places, source)
-            _count(sites.setdefault((fresh.gb_type, fresh.path, fresh.line, site.path, site.line), []), fresh)
-    return tuple(found for group in sites.values() for found in group)
+            key = (fresh.gb_type, fresh.path, fresh.line, site.path, site.line)
+            met[number] = key, _count(sites.setdefault(key, []), fresh)
+    starts = dict(zip(sites, accumulate(map(len, sites.values()), initial=0), strict=False))
+    breaks = tuple(found for group in sites.values() for found in group)
+    return breaks, {number: starts[key] + index for number, (key, index) in met.items()}
 
 
-def numbers(
-    events: Sequence[RawEvent], breaks: Sequence[Break], places: Places, source: Callable[[str], str]
-) -> dict[int, int]:
-    """The number in ``breaks``, which ``distinct`` made of ``events``, of the site of each event that has one."""
-    found = {}
-    for number, event in enumerate(events):
-        stack = user_stack(event, places)
-        site = _innermost(stack, places, ("own", "third-party")) or stack[-1] if stack else None
-        if site is None:
-            continue
-        fresh = _break(event, stack, site, places, source)
-        same = (n for n, known in enumerate(breaks) if _same_site(known, fresh))
-        if (match := next(same, None)) is not None:
-            found[number] = match
-    return found
-
-
-def _same_site(known: Break, fresh: Break) -> bool:
-    if (known.gb_type, known.path, known.line) != (fresh.gb_type, fresh.path, fresh.line):
-        return False
-    return known.column == fresh.column or known.column is None or fresh.column is None
-
-
-def _count(group: list[Break], fresh: Break) -> None:
-    """Add ``fresh`` to the breaks of its line, or count it as one more event of the break it repeats."""
+def _count(group: list[Break], fresh: Break) -> int:
+    """Add ``fresh`` to the breaks of its line, or count it as one more event of the break it repeats; where it is."""
     for i, known in enumerate(group):
         # Frames above the traced ones may run rewritten bytecode, which has lines but no columns.
         if known.column == fresh.column or known.column is None or fresh.column is None:
@@ -105,8 +94,9 @@ def _count(group: list[Break], fresh: Break) -> None:
                 events=known.events + fresh.events,
                 whole_frame=known.whole_frame or fresh.whole_frame,
             )
-            return
+            return i
     group.append(fresh)
+    return len(group) - 1
 
 
 def _break(

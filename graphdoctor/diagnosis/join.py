@@ -175,7 +175,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
         confidence="certain",
         location=Location(brk.path, brk.line, column, brk.line, column),
         function=brk.function,
-        message=brk.reason + _inside(brk),
+        message=brk.reason + inside(brk),
         why=rule.why or f"{consequence}, and what is left is compiled and launched on its own.",
         suggestion=brk.hints[0] if brk.hints else rule.suggestion,
         status="dynamic-only",
@@ -186,7 +186,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
     )
 
 
-def _inside(brk: Break) -> str:
+def inside(brk: Break) -> str:
     """Where in a library it happened, when the line of the finding is only the user's way in."""
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from graphdoctor.breaks.grouping import RawEvent, RawFrame, distinct, user_stack
+from graphdoctor.breaks.grouping import RawEvent, RawFrame, distinct, numbered, user_stack
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Frame
 
@@ -66,6 +66,11 @@ def test_a_break_in_a_package_is_third_party_but_placed_at_the_own_call() -> Non
 def test_two_lines_of_a_package_under_one_call_are_two_breaks() -> None:
     other = RawFrame(LIBRARY.path, 800, 9, "forward")
     assert len(distinct([event(FORWARD, LIBRARY), event(FORWARD, other)], PLACES, source)) == 2
+    # Each event is known to be of its own break.
+    events = [event(FORWARD, LIBRARY), event(FORWARD, other), event(), event(FORWARD, other), event(FORWARD, LIBRARY)]
+    breaks, numbers = numbered(events, PLACES, source)
+    assert [found.stack[-1].line for found in breaks] == [LIBRARY.line, 800]
+    assert numbers == {0: 0, 1: 1, 3: 1, 4: 0}
 
 
 def test_the_break_in_torch_optimizers_is_torchs() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.breaks.grouping import RawEvent, distinct, numbers
+from graphdoctor.breaks.grouping import RawEvent, numbered
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.modules import tree
 from graphdoctor.dynamic.modules.graph_order import pieces
@@ -202,8 +202,7 @@ class Experiment:
             # It may be the counting: there are operators that no dispatch mode handles.
             return self.compiled(run, None)
         events = [*recording.events, failure] if failure else recording.events
-        found = distinct(events, self.places, source_of)
-        sites = numbers(recording.events, found, self.places, source_of)
+        found, sites = numbered(events, self.places, source_of)
         run = replace(
             run,
             breaks=found,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from graphdoctor.model.advice import Advice, Placement
 from graphdoctor.model.benchmark import Bench, Result, Timing
-from graphdoctor.model.findings import Diagnosis
+from graphdoctor.model.findings import Diagnosis, Location
 from graphdoctor.model.runs import Frame, ModuleNode, Piece, Sweep, SweepCall
 from graphdoctor.report.html import page
 from graphdoctor.report.html.pictures.bars import of_advice
@@ -60,6 +60,13 @@ def test_two_places_of_a_library_behind_one_line_are_two_cuts(rich: Diagnosis) -
     run = replace(rich.dynamic[0], breaks=breaks, pieces=(), graphs=1)
     drawn = strip(replace(rich, dynamic=(run,)))
     assert drawn is not None and len(drawn.cuts) == 2
+    # Each is told by its own finding, though both have one line, column and id.
+    here = Location(found.path, found.line, 1, found.line, 1)
+    findings = [
+        replace(rich.findings[0], location=here, events=1, message=f"a call (at library.py:{line})") for line in (5, 7)
+    ]
+    drawn = strip(replace(rich, dynamic=(run,), findings=tuple(findings)))
+    assert drawn is not None and [cut.finding for cut in drawn.cuts] == findings
 
 
 def test_where_nothing_is_compiled_all_is_eager(rich: Diagnosis) -> None:

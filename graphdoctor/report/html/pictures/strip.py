@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import Literal
 
+from graphdoctor.diagnosis.join import inside
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import Break, DynamicRun, Piece
 from graphdoctor.report.proof import helps
@@ -241,8 +242,12 @@ def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
         for f in findings
         if f.events and any(f.location.path == p and f.location.line <= n <= f.location.end_line for p, n in places)
     ]
+    within = inside(entry)
     return min(
         here,
-        key=lambda f: (f.location.column != entry.column, f.location.line != entry.line, entry.gb_id not in f.gb_ids),
+        key=lambda f: (
+            within not in f.message, f.location.column != entry.column, f.location.line != entry.line,
+            entry.gb_id not in f.gb_ids,
+        ),  # fmt: skip
         default=None,
     )
