@@ -43,6 +43,10 @@ REWRITTEN = {
                     "    return torch.tensor(out)\n", "out.append(row.sum().detach())"),
     "item_at_least_one": (HEAD + F + "    n = int((x > 0).sum())\n    return x.sum() / max(n, 1)\n",
                           "return x.sum() / n.clamp(min=1)"),
+    "item_precedence": (HEAD + F + "    n = x.sum()\n    a = (-n.item()) ** 2\n    b = float(n.item() - 1) * 2\n    c = abs(n.item() - 5)\n"
+                        "    d = min(1.0, n.item() / 1000)\n    return x * a + x * b + x * c + x * d\n",
+                        "a = (-n.detach()) ** 2\n    b = (n.detach() - 1) * 2\n    c = (n.detach() - 5).abs()\n"
+                        "    d = (n.detach() / 1000).clamp(max=1.0)"),
     "tolist": (HEAD + F + "    v = x.mean(0).tolist()\n    return x + v[0]\n", "v = x.mean(0).detach()"),
     "float_bound": (HEAD + F + "    return torch.clamp(x, max=float(x.mean()))\n", "max=x.mean().detach())"),
     "math": ("import math\n" + HEAD + F + "    n = x.abs().sum().item()\n    return x / math.sqrt(n)\n",
@@ -269,6 +273,10 @@ REWRITTEN = {
               "        print('max', v.item())\n    m = x.mean().detach()\n    condition = m > 0\n"
               "    if not torch.compiler.is_compiling() and condition:\n        print(f'mean {m:.3f}')\n"
               "    x = torch.where(condition, x - m, x)\n    if not torch.compiler.is_compiling():\n        n = x.sum().item()\n"),
+    "shown_branch": (HEAD + F + "    scale = x.detach().abs().max().item()\n    if scale > 1:\n        print('large', scale)\n"
+                     "    elif scale < 0.5:\n        print('small', scale)\n    return x * 2\n",
+                     "    if not torch.compiler.is_compiling():\n        scale = x.detach().abs().max().item()\n"
+                     "    if not torch.compiler.is_compiling():\n        if scale > 1:\n            print('large', scale)\n"),
     "stored_times": ("import time\n" + HEAD + F + "    times = {}\n    t0 = time.time()\n    y = x * 2\n    times['a'] = time.time() - t0\n"
                      "    print(len(times))\n    return y\n", "        times['a'] = time.time() - t0\n"),
     "number_or_default": (HEAD + F + "    try:\n        v = int(x.sum())\n    except (ValueError, OverflowError):\n        v = 0\n"

@@ -88,18 +88,36 @@ class _Chooser:
             raise Refuse("the condition is one of a longer chain")
         indent = self.editor.indent_of(node)
         cases, otherwise = _chain(as_branches(node, self.editor) if isinstance(node, cst.Match) else node)
-        if branch_arms.is_return(cases[0].body):
-            return self._returns(node, cases, otherwise, indent)
-        return self._assigns(node, cases, otherwise, indent)
+        if not branch_arms.is_return(cases[0].body):
+            return self._assigns(node, cases, otherwise, indent)
+        run = self._run_of_returns(node) if isinstance(node, cst.If) else []
+        if len(run) > 1:
+            return self._returns(run, [_Case(branch.test, branch.body) for branch in run], None, indent)
+        return self._returns([node], cases, otherwise, indent)
+
+    def _run_of_returns(self, node: cst.If) -> list[cst.If]:
+        """The branches that stand one behind the other with ``node``, and do nothing but return, by tensor data."""
+        block = self.editor.parent(node)
+        lines = list(block.body) if isinstance(block, cst.IndentedBlock) else [node]
+        run: list[cst.If] = []
+        for line in lines:
+            is_one = isinstance(line, cst.If) and line.orelse is None and branch_arms.is_return(line.body)
+            if isinstance(line, cst.If) and is_one and self.conditions.types.kind(line.test) is not None:
+                run.append(line)
+            elif node in run:
+                break
+            else:
+                run = []
+        return run if node in run else [node]
 
     def _returns(
-        self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
+        self, nodes: Sequence[cst.If | cst.Match], cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
     ) -> Edit:
-        last: cst.CSTNode = node
+        last: cst.CSTNode = nodes[-1]
         if otherwise is not None:
             value = branch_arms.returned_value(otherwise)
         else:
-            following = self.editor.following(node)
+            following = self.editor.following(last)
             small = following.body[0] if isinstance(following, cst.SimpleStatementLine) else None
             if not isinstance(small, cst.Return) or small.value is None or following is None:
                 raise Refuse("the return of the other side does not follow directly")
@@ -109,10 +127,9 @@ class _Chooser:
             chosen = self._choose(
                 case.test, self._side(branch_arms.returned_value(case.body)), chosen, case is cases[0]
             )
-        text = chosen.text
-        comments = self._comments(node, last)
-        line = self._line(indent, "return ", text)
-        return self.editor.replace_span(node, last, self.editor.lines(indent, *comments, line))
+        comments = self._comments(*nodes, *([last] if last is not nodes[-1] else []))
+        line = self._line(indent, "return ", chosen.text)
+        return self.editor.replace_span(nodes[0], last, self.editor.lines(indent, *comments, line))
 
     def _assigns(
         self, node: cst.If | cst.Match, cases: Sequence[_Case], otherwise: cst.BaseSuite | None, indent: str
@@ -127,7 +144,7 @@ class _Chooser:
         if any(set(block) != set(targets) for block in blocks):
             raise Refuse("the sides assign different names")
         self._check_targets(node, targets)
-        lines = self._comments(node, node)
+        lines = self._comments(node)
         tests = self._bound_tests(cases, targets, indent, lines)
         for number, target in enumerate(targets):
             values = [block[target] for block in blocks]
@@ -171,7 +188,7 @@ class _Chooser:
         lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
         text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
         lines.append(self._line(inside, f"{name} = ", text))
-        comments = self._comments(node, node)
+        comments = self._comments(node)
         if condition.python:
             lines = [f"if {condition.python}:", *(f"\t{line}" for line in lines)]
         return self.editor.replace(node, self.editor.lines(indent, *comments, *lines))
@@ -262,10 +279,9 @@ class _Chooser:
             branch_arms.check(value, self.editor)
         return _Side(name, cst.Name(name), before(name, node, self.editor))
 
-    def _comments(self, first: cst.CSTNode, last: cst.CSTNode) -> list[str]:
+    def _comments(self, *nodes: cst.CSTNode) -> list[str]:
         """Comments of the replaced lines, kept above the new one."""
-        start, end = self.editor.location(first), self.editor.location(last)
-        nodes = [first] if first is last else [first, last]
+        start, end = self.editor.location(nodes[0]), self.editor.location(nodes[-1])
         return [
             comment for node in nodes for place, comment in self.editor.module.comments(node)
             if (start.line, start.column) <= (place.line, place.column) < (end.end_line, end.end_column)

@@ -9,7 +9,7 @@ from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
-from graphdoctor.fixes.branches.output_blocks import called_in
+from graphdoctor.fixes.branches.output_blocks import called_in, guard_branch
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters, target_names
@@ -30,10 +30,12 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     block = _with_block(hit.place, editor)
     if block is not None:
         return _guard_block(block, editor)
-    group = _group(editor.statement_of(hit.place), editor)
+    group, branches = _group(editor.statement_of(hit.place), editor)
     edits: list[Edit] = []
     for statement in group:
         edits += [edit for edit in editor.guard(statement) if edit not in edits]
+    for plan in branches:
+        edits += [edit for edit in plan.edits if edit not in edits]
     lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
     if not lost:
         return FixPlan(tuple(edits), "safe", "In eager nothing changes; no tensor depends on these lines.")
@@ -41,7 +43,7 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def guard_shown(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``n = x.sum().item()`` that is only printed stays in eager with its print."""
+    """``n = x.sum().item()`` that is only printed stays in eager with its print, and with ``if n > 9:`` around that."""
     plan = guard_host(hit, editor)
     is_proved = isinstance(plan, FixPlan) and plan.safety == "safe"
     return plan if is_proved else Refusal("The value serves more than output.")
@@ -67,12 +69,15 @@ def _lost(statement: cst.CSTNode, hit: Hit, editor: Editor) -> str:
     return trace([statement.value], (), known, editor)  # type: ignore[attr-defined]
 
 
-def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
-    """``first`` and the statements that read what it binds, and so on. Refuses when one of them is needed."""
+def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[FixPlan]]:
+    """``first`` and the statements that read what it binds, and so on; those in branches that do nothing but write
+    output are in the plans for these. Refuses when one of them is needed.
+    """
     function = editor.function_of(first)
     if function is None:
         raise Refuse("the code is not in a function")
     group: list[cst.CSTNode] = []
+    branches: dict[cst.CSTNode, FixPlan] = {}
     waiting = [first]
     while waiting:
         statement = waiting.pop()
@@ -88,11 +93,27 @@ def _group(first: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
                 if editor.function_of(node) is not function:
                     raise Refuse(f"`{name}` is read in an inner function, which may run later")
                 reader = editor.statement_of(node)
-                if reader not in group and reader not in waiting:
+                branch = _decided_by(name, node, editor)
+                if branch is not None:
+                    branches[branch] = branches.get(branch) or _only_output(branch, name, editor)
+                elif reader not in group and reader not in waiting:
                     waiting.append(_simple(reader, name, editor))
     if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
         raise Refuse("the function reads its variables by name")
-    return sorted(group, key=editor.location)
+    return sorted(group, key=editor.location), [branches[branch] for branch in sorted(branches, key=editor.location)]
+
+
+def _decided_by(name: str, node: cst.CSTNode, editor: Editor) -> cst.If | None:
+    """The outermost branch around ``node`` whose test reads ``name``."""
+    around = [n for n in editor.ancestors(node) if isinstance(n, cst.If) and editor.mentions(n.test, name)]
+    return around[-1] if around else None
+
+
+def _only_output(branch: cst.If, name: str, editor: Editor) -> FixPlan:
+    plan = guard_branch(branch, editor)
+    if isinstance(plan, Refusal) or plan.safety != "safe":
+        raise Refuse(f"`{name}` decides the branch in line {editor.location(branch).line}, which does more than output")
+    return plan
 
 
 def _is_bound(node: cst.Name, editor: Editor) -> bool:

@@ -227,7 +227,8 @@ class Flow:
             self.follow(user, negate(text) if kind == "bool" else f"({text} == 0)", "bool")
         else:
             number = _counted(text) if kind == "bool" else text
-            self.follow(user, self.editor.module.tree.code_for_node(user.operator) + number)
+            inner = self.editor.module.tree.code_for_node(user.operator) + number
+            self.follow(user, f"({inner})" if user.lpar else inner)
 
     def _comparison(self, user: cst.Comparison, node: cst.BaseExpression, text: str) -> None:
         """``ok = t.item() > 3``: the bool that Python had is a tensor of bools."""
@@ -269,21 +270,22 @@ class Flow:
 
     def _builtin(self, call: cst.Call, name: str, text: str, kind: Kind) -> None:
         if name == "float" and len(call.args) == 1:
-            self.follow(call, text)
+            # The parentheses of the call are gone.
+            self.follow(call, tight(text))
         elif name == "int" and len(call.args) == 1:
-            self.follow(call, f"{text}.long()" if kind == "bool" else f"torch.trunc({text})")
+            self.follow(call, f"{tight(text)}.long()" if kind == "bool" else f"torch.trunc({text})")
         elif name == "round" and len(call.args) == 1:
             self.follow(call, f"torch.round({text})")
         elif name == "round" and isinstance(call.args[1].value, cst.Integer):
             self.follow(call, f"torch.round({text}, decimals={self.editor.code(call.args[1].value)})")
         elif name == "abs":
-            self.follow(call, f"{text}.abs()")
+            self.follow(call, f"{tight(text)}.abs()")
         elif name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
             literal = [a.value for a in call.args if isinstance(a.value, (cst.Integer, cst.Float))]
             if len(literal) != 1:
                 raise Refuse(ARGUMENT)
             bound = "min" if name == "max" else "max"
-            self.follow(call, f"{text}.clamp({bound}={self.editor.code(literal[0])})")
+            self.follow(call, f"{tight(text)}.clamp({bound}={self.editor.code(literal[0])})")
         else:
             raise Refuse(ARGUMENT)
 
