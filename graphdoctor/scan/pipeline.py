@@ -24,6 +24,7 @@ from graphdoctor.scan.plan import Plan
 from graphdoctor.scan.session import Callbacks, Session, started
 from graphdoctor.scan.source_texts import with_snippet
 from graphdoctor.scan.steps.analyse import Analysed, analyse, analyse_again
+from graphdoctor.scan.steps.compose import with_composed
 from graphdoctor.scan.steps.join import Joined, join
 from graphdoctor.scan.steps.run import Advised, Ran, advise, complete, external, run
 from graphdoctor.scan.steps.verify import Verified, verify
@@ -59,7 +60,7 @@ def diagnose(plan: Plan, callbacks: Callbacks | None = None) -> Diagnosis:
         ran = _run(plan, analysed, session)
         analysed = analyse_again(plan.static, plan.inputs.stdin, analysed, ran, plan.inputs.root, session)
         joined = join(plan.static, plan.selection, analysed, ran)
-        verified = verify(plan.verify, joined, ran, session)
+        verified = with_composed(plan, joined, ran, session, verify(plan.verify, joined, ran, session))
         completed = complete(plan.run, ran, session)
         advised = advise(plan.run, completed, session)
         diagnosis = _diagnosis(plan, Results(analysed, ran, joined, verified, completed, advised), session)

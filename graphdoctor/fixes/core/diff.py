@@ -80,6 +80,19 @@ def _moved(line: str, old_by: int, new_by: int) -> str:
     return f"@@ -{int(old) + old_by}{old_count} +{int(new) + new_by}{new_count} @@{line[head.end() :]}"
 
 
+def edits_between(path: str, before: str, after: str) -> tuple[Edit, ...]:
+    """The edits, of whole lines, that make ``after`` of ``before``."""
+    old, new = _with_ends(before), _with_ends(after)
+    edits = []
+    for tag, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            below = (
+                (last + 1, 1) if last < len(old) or not old or LINE_END.search(old[-1]) else (last, len(old[-1]) + 1)
+            )
+            edits.append(Edit(path, (first + 1, 1), below, "".join(new[start:end])))
+    return tuple(edits)
+
+
 def _with_ends(text: str) -> list[str]:
     starts = [*line_starts(text), len(text)]
     return [text[start:end] for start, end in pairwise(starts) if start < end]

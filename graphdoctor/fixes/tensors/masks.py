@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
@@ -89,7 +90,7 @@ def _reduced(name: str, mask: str, tensor: str) -> str:
     if name in _NEUTRAL:
         return f"torch.where({mask}, {tensor}, {_NEUTRAL[name]}).{name}()"
     if name == "mean":
-        return f"(torch.where({mask}, {tensor}, 0).sum() / ({mask}).expand_as({tensor}).sum())"
+        return f"(torch.where({mask}, {tensor}, 0).sum() / {tight(mask)}.expand_as({tensor}).sum())"
     sign = "-" if name in ("max", "amax") else ""
     return f"torch.where({mask}, {tensor}, {sign}torch.inf).{name}()"
 

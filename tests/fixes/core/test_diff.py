@@ -8,7 +8,7 @@ import re
 import pytest
 
 from graphdoctor.fixes.core.apply import apply
-from graphdoctor.fixes.core.diff import of_edits, unified
+from graphdoctor.fixes.core.diff import edits_between, of_edits, unified
 from graphdoctor.model.findings import Edit
 
 
@@ -65,6 +65,21 @@ def test_edits_near_and_far_give_the_diff_of_the_whole_texts(seed: int, newline:
         end = draw.choice([(start, 1), (start, 5), (start + 1, 1), (start + 2, 3)])
         edits.append(Edit("m.py", (start, 1), end, draw.choice(["", "new", f"a{newline}b{newline}"])))
     assert of_edits("m.py", text, edits) == unified("m.py", text, apply(text, edits)) != ""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_edits_between_two_texts_make_the_second_of_the_first(seed: int, newline: str) -> None:
+    draw = random.Random(seed)
+
+    def text() -> str:
+        lines = [draw.choice(["a", "b", "c", ""]) for _ in range(draw.randrange(8))]
+        return newline.join(lines) + newline * draw.randrange(2)
+
+    before, after = text(), text()
+    edits = edits_between("m.py", before, after)
+    assert apply(before, edits) == after
+    assert bool(edits) == (before != after)
 
 
 def test_no_edits_make_no_diff() -> None:

@@ -246,8 +246,10 @@ def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
     return min(
         here,
         key=lambda f: (
-            within not in f.message, f.location.column != entry.column, f.location.line != entry.line,
+            within not in f.message,
+            f.location.column != entry.column,
+            f.location.line != entry.line,
             entry.gb_id not in f.gb_ids,
-        ),  # fmt: skip
+        ),
         default=None,
     )
