@@ -47,6 +47,9 @@ REWRITTEN = {
                         "    d = min(1.0, n.item() / 1000)\n    return x * a + x * b + x * c + x * d\n",
                         "a = (-n.detach()) ** 2\n    b = (n.detach() - 1) * 2\n    c = (n.detach() - 5).abs()\n"
                         "    d = (n.detach() / 1000).clamp(max=1.0)"),
+    "item_same_name": (HEAD + F + "    scale = x.exp().mean().clamp(max=100)\n    y = x + scale\n    scale = scale.item()\n"
+                       "    if scale > 1:\n        y = y - scale\n    return y * scale\n",
+                       "    scale = scale.detach()\n    y = torch.where(scale > 1, y - scale, y)\n    return y * scale\n"),
     "tolist": (HEAD + F + "    v = x.mean(0).tolist()\n    return x + v[0]\n", "v = x.mean(0).detach()"),
     "float_bound": (HEAD + F + "    return torch.clamp(x, max=float(x.mean()))\n", "max=x.mean().detach())"),
     "math": ("import math\n" + HEAD + F + "    n = x.abs().sum().item()\n    return x / math.sqrt(n)\n",
@@ -277,6 +280,8 @@ REWRITTEN = {
                      "    elif scale < 0.5:\n        print('small', scale)\n    return x * 2\n",
                      "    if not torch.compiler.is_compiling():\n        scale = x.detach().abs().max().item()\n"
                      "    if not torch.compiler.is_compiling():\n        if scale > 1:\n            print('large', scale)\n"),
+    "shown_before_semicolon": (HEAD + F + "    v = x.abs().max().item()\n    print('max', v); y = x / v\n    return y\n",
+                               "        print('max', v.item())\n    y = x / v"),
     "stored_times": ("import time\n" + HEAD + F + "    times = {}\n    t0 = time.time()\n    y = x * 2\n    times['a'] = time.time() - t0\n"
                      "    print(len(times))\n    return y\n", "        times['a'] = time.time() - t0\n"),
     "number_or_default": (HEAD + F + "    try:\n        v = int(x.sum())\n    except (ValueError, OverflowError):\n        v = 0\n"

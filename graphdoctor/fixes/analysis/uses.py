@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import parameters
 from graphdoctor.syntax.walk import find
 
 
@@ -19,10 +20,34 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
     if is_elsewhere(target.value, assign, editor):
         raise Refuse("the value is stored where other code may read it")
     bound = editor.assignments(function, target.value)
-    if bound != [assign]:
+    read = [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]
+    if bound == [assign] and target.value not in parameters(function):
+        return read
+    if not _is_last(assign, bound, read, function, editor):
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
-    return [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]
+    return [node for node in read if editor.location(node) > editor.location(assign.value)]
+
+
+def _is_last(
+    assign: cst.Assign,
+    bound: Sequence[cst.CSTNode],
+    read: Sequence[cst.Name],
+    function: cst.FunctionDef,
+    editor: Editor,
+) -> bool:
+    """Whether all that is read behind ``assign`` is what it binds: it always runs, and nothing binds the name again."""
+    line = editor.parent(assign)
+    if line is None or editor.parent(line) is not function.body:
+        return False
+    here = editor.location(assign)
+    later = [other for other in bound if other is not assign and editor.location(other) > here]
+    # What an inner function reads is what the name has when that runs.
+    return not later and all(editor.function_of(node) is function and not _is_deferred(node, editor) for node in read)
+
+
+def _is_deferred(node: cst.CSTNode, editor: Editor) -> bool:
+    return any(isinstance(outer, (cst.Lambda, cst.GeneratorExp)) for outer in editor.ancestors(node))
 
 
 def is_only_written(assign: cst.Assign, editor: Editor) -> bool:

@@ -194,7 +194,9 @@ class Flow:
         after = before
         if isinstance(node, cst.Name):
             shown = [n for n in self.editor.mentions(statement, node.value) if not self.editor.is_label(n)]
-            changed = statement.deep_replace(shown[0], cst.parse_expression(f"{text}.item()")) if shown else statement
+            # The semicolon behind a statement is a part of its node, and not of its code.
+            alone = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            changed = alone.deep_replace(shown[0], cst.parse_expression(f"{text}.item()")) if shown else alone
             for other in shown[1:]:
                 changed = changed.deep_replace(other, cst.parse_expression(f"{text}.item()"))
             after = cst.Module([]).code_for_node(changed) if isinstance(changed, cst.CSTNode) else before

@@ -209,6 +209,8 @@ TABLE: list[Row] = [
      (cst.Call, "s.enter"), UNKNOWN, "The contexts are all that the block has."),
     # Values that only output needs, statements that are taken out.
     (guard_shown, "k = g(x.sum().item())\nprint(k)", (cst.Call, "item"), UNKNOWN, "The value serves more than output."),
+    (guard_host, "t = time.time()\nif t > 3:\n    print(g(x))\nreturn x", (cst.Call, "time.time"), UNKNOWN,
+     "`t` decides the branch in line 6, which does more than output."),
     (read_global, "K = 1\n" + F + "    g = globals(); k = g['K']\n", CALL, UNKNOWN,
      "The statement shares its line with other statements."),
     # Layers and models.
