@@ -130,6 +130,18 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0090": (Words("an operator has no implementation for tensors without data", _FAKE),),
+    "GB0092": (
+        Words(
+            "a graph ends in the middle of this loop or comprehension, and Dynamo cannot make its iterator again",
+            "Remove the graph break inside it first; mostly this one goes with it.",
+            r"variable \w*Iterator\b",
+        ),
+        Words(
+            "a graph ends while `{0}` is in use, and Dynamo cannot make it again",
+            "Remove the graph break around here first, or make the object outside the compiled code.",
+            r"variable ([\w.]+)",
+        ),
+    ),
     "GB0098": (
         Words(
             "the called function is excluded with torch.compiler.disable",

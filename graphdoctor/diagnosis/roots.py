@@ -49,8 +49,15 @@ def _top(number: int, root: dict[int, int]) -> int:
     return number
 
 
+#: Dynamo could not go on behind a break: what was in use there cannot be made again.
+_AFTER_A_BREAK = frozenset({"GB0092"})
+
+
 def _leads(head: Finding, head_number: int, other: Finding, other_number: int) -> bool:
     """Whether ``head`` stands for ``other``."""
+    if _AFTER_A_BREAK.issuperset(other.gb_ids or ("",)) and other.status == "dynamic-only":
+        same_line = head.location.line == other.location.line
+        return same_line and head.status == "confirmed" and not _AFTER_A_BREAK.issuperset(head.gb_ids)
     mends = any(_covers(edit, other.location) for edit in (head.fix.edits if head.fix else ()))
     back = any(_covers(edit, head.location) for edit in (other.fix.edits if other.fix else ()))
     if mends != back:

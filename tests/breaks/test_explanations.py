@@ -27,3 +27,13 @@ def test_an_explanation_that_names_nothing_is_about_its_type() -> None:
     for explanation in ("Dynamo does not support this.", "This is not supported.", "Currently not supported"):
         reason, hints = in_plain_words(Message(gb_type, "GB0242", explanation, hints=("Ask for it.",)))
         assert (reason, hints) == (f"{gb_type}, which Dynamo does not support", ("Ask for it.",))
+
+
+def test_an_iterator_that_is_in_use_at_a_break_is_no_riddle() -> None:
+    text = "Dynamo has no bytecode reconstruction implemented for sourceless variable {}."
+    reason, _ = in_plain_words(Message("Reconstruction failure", "GB0092", text.format("DictItemsIterator()")))
+    assert reason.startswith("a graph ends in the middle of this loop or comprehension")
+    reason, _ = in_plain_words(
+        Message("Reconstruction failure", "GB0092", text.format("UserDefinedObjectVariable(Box)"))
+    )
+    assert reason.startswith("a graph ends while `UserDefinedObjectVariable` is in use")

@@ -43,3 +43,10 @@ def test_each_finding_ends_at_a_head_of_its_own(build: Any) -> None:
     ]
     found = roots(findings)
     assert all(found[head] == head for head in found.values())
+
+
+def test_what_cannot_be_made_again_behind_a_break_has_its_cause(build: Any) -> None:
+    iterator = replace(_at(build, 3, 8, 8), status="dynamic-only", gb_ids=("GB0092",))
+    item = replace(_at(build, 3, 20, 30), status="confirmed", gb_ids=("GB0124",))
+    assert roots([iterator, item]) == {0: 1, 1: 1}
+    assert roots([iterator, replace(item, location=Location("m.py", 4, 20, 4, 30))]) == {0: 0, 1: 1}

@@ -47,6 +47,8 @@ REWRITTEN = {
                         "    d = min(1.0, n.item() / 1000)\n    return x * a + x * b + x * c + x * d\n",
                         "a = (-n.detach()) ** 2\n    b = (n.detach() - 1) * 2\n    c = (n.detach() - 5).abs()\n"
                         "    d = (n.detach() / 1000).clamp(max=1.0)"),
+    "item_compared": (HEAD + F + "    loss = x.mean(1)\n    top, _ = loss.topk(2)\n    t = top[-1].item()\n"
+                     "    return loss * (loss >= t)\n", "    t = top[-1].detach()\n    return loss * (loss >= t)\n"),
     "item_same_name": (HEAD + F + "    scale = x.exp().mean().clamp(max=100)\n    y = x + scale\n    scale = scale.item()\n"
                        "    if scale > 1:\n        y = y - scale\n    return y * scale\n",
                        "    scale = scale.detach()\n    y = torch.where(scale > 1, y - scale, y)\n    return y * scale\n"),
@@ -400,6 +402,9 @@ MODULES = {
                      "        for e in hit:\n            e = e[0]\n            k, rows = torch.where(mask[e])\n"
                      "            w = self.w.view(3, 8, 8)[e]\n            out.index_add_(0, rows, x[rows] @ w)\n        return out\n",
                      "for e in hit[: len(self.w.view(3, 8, 8))]:"),
+    "drawn_when_training": ("\n    def forward(self, x):\n        if self.training and torch.rand(1).item() < 0.5:\n            return x\n"
+                            "        return x * 2\n",
+                            "(torch.where(torch.rand(1).reshape(()) < 0.5, x, x * 2) if self.training else x * 2)"),
     "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
                "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
 }  # fmt: skip

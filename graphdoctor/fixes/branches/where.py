@@ -228,7 +228,7 @@ class _Chooser:
             self.risks.extend(branch_arms.risks(side.value, self.editor))
         if is_number(taken.value, self.editor) and is_number(other.value, self.editor):
             self.risks.append("Python numbers become tensors of torch's default dtype")
-        skipped = [test] if not is_first else conjuncts(test)[1:]
+        skipped = [test] if not is_first else self._also_computed(test)
         for operand in skipped:
             branch_arms.check_calls(operand, self.editor)
             self.risks.extend(branch_arms.risks(operand, self.editor))
@@ -238,6 +238,14 @@ class _Chooser:
             self.risks.append(f"`{target}` keeps the result, with what its gradient needs, beyond this call")
         choice = Choice(test, taken.term, other.term, is_first)
         self.unproved.extend(unproved(choice, target, self.branch, self.editor))
+
+    def _also_computed(self, test: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """The operands of ``and`` that Python may skip, and the rewritten code does not: those behind the first that is
+        tensor data, before which the others still decide.
+        """
+        operands = conjuncts(test)
+        first = next((n for n, operand in enumerate(operands) if self.conditions.types.kind(operand) is not None), 0)
+        return operands[first + 1 :]
 
     def _is_python(self, test: cst.BaseExpression) -> bool:
         """``self.momentum == -1``: an attribute and a literal, in an ``elif`` behind a test of tensor data."""

@@ -12,7 +12,8 @@ from graphdoctor.source.text import LINE_END, line_starts
 
 #: Lines that two fixes may add at one place, in any order: each defines a name of its own.
 _DEFINES = re.compile(
-    r'\s*(import [\w.]+|@torch\.library\.custom_op\("\w+::\w+|self\.\w+ = |self\.register_buffer\("\w+|_[A-Z0-9_]+ = )'
+    r"\s*(import [\w.]+|torch\._dynamo\.config\.\w+ = |"
+    r'@torch\.library\.custom_op\("\w+::\w+|self\.\w+ = |self\.register_buffer\("\w+|_[A-Z0-9_]+ = )'
 )
 
 

@@ -77,6 +77,8 @@ class Flow:
         if self._in_branch(node) or self._shown(node, text):
             return
         user = self.editor.parent(node)
+        if isinstance(user, cst.ComparisonTarget):
+            user = self.editor.parent(user)
         if isinstance(user, cst.BinaryOperation):
             self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
@@ -239,6 +241,10 @@ class Flow:
             raise Refuse("the number is compared in more than one way at once")
         operator = self.editor.module.tree.code_for_node(user.comparisons[0].operator)
         right = user.comparisons[0].comparator
+        if is_tensor_like(right if user.left is node else user.left, self.editor):
+            # Compared with a tensor, the result was one before.
+            self._replace(node, text)
+            return
         sides = (text, self.editor.code(right)) if user.left is node else (self.editor.code(user.left), text)
         self.follow(user, f"({sides[0]}{operator}{sides[1]})", "bool")
 

@@ -78,6 +78,8 @@ def test_overlap() -> None:
     assert not overlap(edit((1, 1), (1, 1), "p"), a)
     assert not overlap(edit((1, 1), (1, 1), "_A = 1\n"), edit((1, 1), (1, 1), "_B = 2\n"))
     assert overlap(edit((1, 1), (1, 1), "_A = 1\n"), edit((1, 1), (1, 1), "_A = 2\n"))
+    settings = [edit((1, 1), (1, 1), f"\ntorch._dynamo.config.{name} = True\n") for name in ("a", "b")]
+    assert not overlap(*settings)
 
 
 def test_select_drops_the_later_of_two_overlapping_fixes() -> None:
