@@ -69,7 +69,11 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
     ran = diagnosis.dynamic is not None
-    waiting = Counter((finding.location.path, waits_for(finding.message)) for finding in diagnosis.findings)
+    waiting = Counter(
+        (finding.location.path, waits_for(finding.message))
+        for number, finding in enumerate(diagnosis.findings)
+        if heads[number] == number
+    )
     actions = [
         _repair(
             finding, others, ran, finding.fingerprint in vain, waiting[finding.location.path, finding.location.line]

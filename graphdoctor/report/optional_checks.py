@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.report import wording
@@ -28,7 +29,7 @@ _NAMED = 5
 
 def lines(run: DynamicRun, first: bool = True) -> list[str]:
     """Sentences about one run, in the order of the fields; what could not be checked is listed for the ``first``."""
-    found = [_blocks(group) for group in run.blocks if group.compilations or group.alone is not None]
+    found = [_blocks(same) for same in _alike(run.blocks)]
     found += _readiness(run.readiness) if run.readiness else []
     found += _ladder(run.ladder) if run.ladder else []
     found += audit(run.audit) if run.audit else []
@@ -45,8 +46,19 @@ def of_runs(runs: Iterable[DynamicRun]) -> list[str]:
     return [f"{wording.run_title(run)}: {line}" for number, run in enumerate(runs) for line in lines(run, not number)]
 
 
-def _blocks(group: Blocks) -> str:
-    blocks = f"{len(group.names)} blocks of class {group.type}"
+def _alike(blocks: Iterable[Blocks]) -> list[list[Blocks]]:
+    """The blocks of which there is something to say; lists of one class share its compilations, and are one entry."""
+    groups: dict[Blocks, list[Blocks]] = {}
+    for group in blocks:
+        if group.compilations or group.alone is not None:
+            groups.setdefault(replace(group, names=()), []).append(group)
+    return list(groups.values())
+
+
+def _blocks(same: Sequence[Blocks]) -> str:
+    group = same[0]
+    lists = f" in {len(same)} lists" if len(same) > 1 else ""
+    blocks = f"{sum(len(each.names) for each in same)} blocks of class {group.type}{lists}"
     if group.compilations:
         text = f"{blocks}: {plural(group.compilations, 'compilation')} in all{_limit(group.at_limit)}"
     else:

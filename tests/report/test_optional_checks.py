@@ -116,3 +116,10 @@ def test_text_and_markdown_show_it_and_json_reads_back(rich: Diagnosis) -> None:
     read = reader.read(writer.render(diagnosis))
     assert read.dynamic == (RUN,)
     assert "repro" not in json.loads(writer.render(diagnosis))["dynamic"][0]["ladder"]
+
+
+def test_lists_of_blocks_of_one_class_share_its_compilations() -> None:
+    lists = tuple(Blocks("Expert", tuple(f"{block}.experts.{n}" for n in range(4)), 2) for block in range(2))
+    assert optional_checks.lines(replace(RUN, blocks=lists))[0] == (
+        "8 blocks of class Expert in 2 lists: 2 compilations in all"
+    )

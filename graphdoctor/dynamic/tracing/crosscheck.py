@@ -55,7 +55,8 @@ def short(error: BaseException) -> str:
         if unknown := _UNKNOWN.search(_text(error)):
             symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", unknown[1]))))
             test = _EQUALITY.sub(lambda call: f"{call[2]} {_SIGNS[call[1]]} {call[3]}", unknown[1].strip())
-            return f"tracing cannot decide `{test}`: {symbols or 'it'} depends on the data"
+            where = f", where {symbols} stands for a number that tensor data gives" if symbols else ""
+            return f"tracing cannot decide `{test}`{where or ': it depends on the data'}"
         return f"{type(error).__name__}: {one_line(_text(error))}"
     reason, _ = in_plain_words(message)
     return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason

@@ -57,7 +57,7 @@ def test_an_error_without_a_break_type_is_one_line() -> None:
 
 def test_a_branch_on_an_unbacked_symbol_is_told_in_words() -> None:
     result = fullgraph(Sample(lambda x: x + 1 if x.nonzero().numel() == 0 else x, (X,)), CountingBackend(), PLACES)
-    assert result.error == "tracing cannot decide `u0 == 0`: u0 depends on the data"
+    assert result.error == "tracing cannot decide `u0 == 0`, where u0 stands for a number that tensor data gives"
 
 
 def two_breaks(x: torch.Tensor) -> torch.Tensor:
