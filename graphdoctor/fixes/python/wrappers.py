@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
+from graphdoctor.fixes.analysis.purity import calls, is_pure
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -37,4 +38,6 @@ def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if lost or any(a.keyword is not None and a.keyword.value == "file" for a in options):
         lost = lost or "file"
         return FixPlan(edits, "unsafe", f"Under compile there is no progress bar, and `{lost}` is left out with it.")
+    if name.endswith("trange") and any(not is_pure(c, editor, python=True) for a in call.args for c in calls(a)):
+        return FixPlan(edits, "unsafe", "In eager nothing changes; under compile the bounds are computed in the graph.")
     return FixPlan(edits, "safe", "In eager nothing changes; under compile there is no progress bar.")

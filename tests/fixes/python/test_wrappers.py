@@ -39,6 +39,7 @@ def test_the_bar_is_left_out(fixed: Any, runner: Any, loop: str, items: str) -> 
     [
         ("for i in tqdm(range(3), desc=next(names)):", "unsafe"),
         ("for i in tqdm(range(3), file=open('/dev/null', 'a')):", "unsafe"),
+        ("for i in trange(len(next(names))):", "unsafe"),
         ("for i in trange(*few):", "manual"),
         ("for k, i in tenumerate([4, 5]):", "manual"),
     ],
