@@ -73,6 +73,12 @@ def quoted(text: str) -> list[tuple[str, bool]]:
     return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
 
 
+def title(summary: Summary) -> str:
+    """The headline, of a difference between ranks only what it is: the first action has all of it."""
+    brief = re.sub(r" \([^()]*\)", "", summary.uneven).partition("; ")[0].partition(", and ")[0]
+    return summary.headline.replace(summary.uneven, brief) if summary.uneven else summary.headline
+
+
 def sentences(text: str) -> list[str]:
     """``text`` cut behind each sentence; a capital letter begins the next one."""
     parts: list[str] = re.split(r"(?<=[.;]) (?=[A-Z])", text)

@@ -179,3 +179,16 @@ def test_code_stands_between_backticks(text: str, parts: list[tuple[str, bool]])
 
 def test_gb_link() -> None:
     assert wording.gb_link("GB0059") == "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0059.html"
+
+
+def test_the_title_of_a_page_is_brief_about_ranks(rich: Diagnosis) -> None:
+    assert wording.title(rich.summary) == rich.summary.headline
+    uneven = (
+        "rank 1 alone compiles a.py:3 again (2 compilations; the size of x changed), and the other ranks wait for it at "
+        "the next collective; what helps on every rank: torch.compile(dynamic=True)"
+    )
+    summary = replace(rich.summary, uneven=uneven, headline=f"Not ready: {uneven}; 1 graph break in your code")
+    assert wording.title(summary) == "Not ready: rank 1 alone compiles a.py:3 again; 1 graph break in your code"
+    uneven = "a.py:4 breaks the graph (GB0124) on rank 1 only (and 2 other places); take the same path on every rank"
+    summary = replace(summary, uneven=uneven, headline=f"Not ready: {uneven}")
+    assert wording.title(summary) == "Not ready: a.py:4 breaks the graph on rank 1 only"
