@@ -404,7 +404,7 @@ MODULES = {
                      "for e in hit[: len(self.w.view(3, 8, 8))]:"),
     "drawn_when_training": ("\n    def forward(self, x):\n        if self.training and torch.rand(1).item() < 0.5:\n            return x\n"
                             "        return x * 2\n",
-                            "(torch.where(torch.rand(1).reshape(()) < 0.5, x, x * 2) if self.training else x * 2)"),
+                            "return torch.where(torch.rand(1).reshape(()) < 0.5, x, x * 2) if self.training else x * 2\n"),
     "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
                "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
 }  # fmt: skip

@@ -194,6 +194,12 @@ class _Chooser:
         return self.editor.replace(node, self.editor.lines(indent, *comments, *lines))
 
     def _line(self, indent: str, start: str, value: str) -> str:
+        if (
+            self.editor.newline not in value
+            and isinstance(node := cst.parse_expression(value), cst.IfExp)
+            and node.lpar
+        ):
+            value = value[1:-1]
         return self.editor.statement(indent, start, behind(indent, value, self.editor.newline))
 
     def _side(self, value: cst.BaseExpression) -> _Side:
