@@ -217,7 +217,13 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
     """The headline, the proof, what was not checked and what comes first."""
     summary, findings = data["summary"], data["findings"]
     top = text(_all(r'<div class="verdict">(.*?)<ul class="numbers"', page)[0])
-    yield "headline", summary["headline"] in top, True
+    start, uneven, rest = summary["headline"].partition(summary.get("uneven") or summary["headline"])
+    if start or rest:
+        # The title is brief about ranks that differ; the first action has the whole sentence.
+        yield "headline", top.startswith(start) and rest in top, True
+        yield "uneven", uneven[1:] in text(page), True
+    else:
+        yield "headline", uneven in top, True
     yield "files", f"{plural(summary['files'], 'file')}" in top, True
     for fixes, graphs, breaks in _all(
         r"(\d+) fix(?:es)?(?: in \d+ changes?)? applied to a copy\D*(\d+) graphs?, (\d+) graph breaks?", top

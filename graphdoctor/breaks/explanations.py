@@ -133,7 +133,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB0092": (
         Words(
             "a graph ends in the middle of this loop or comprehension, and Dynamo cannot make its iterator again",
-            "Remove the graph break inside it first; mostly this one goes with it.",
+            "Remove the graph break inside it first: this one is usually gone with it.",
             r"variable \w*Iterator\b",
         ),
         Words(

@@ -39,8 +39,9 @@ def _edits(finding: Finding) -> tuple[Edit, ...]:
 def composed(group: Sequence[Finding], text: str, analyse: Analyse) -> Fix | None:
     """The fixes of ``group``, made in ``text`` one after the other; None where findings of its rules are left."""
     head, rules = group[0], {finding.rule for finding in group[1:]}
-    path = head.location.path
-    made = [fix for finding in group[:1] if (fix := finding.fix) is not None]
+    if head.fix is None:
+        return None
+    path, made = head.location.path, [head.fix]
     after = apply(text, _edits(head))
     for _ in range(_MOST):
         inside = [f for f in _within(_changed(path, text, after), analyse(after)) if f.rule in rules]

@@ -86,9 +86,8 @@ def edits_between(path: str, before: str, after: str) -> tuple[Edit, ...]:
     edits = []
     for tag, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
-            below = (
-                (last + 1, 1) if last < len(old) or not old or LINE_END.search(old[-1]) else (last, len(old[-1]) + 1)
-            )
+            ends_whole = last < len(old) or not old or LINE_END.search(old[-1])
+            below = (last + 1, 1) if ends_whole else (last, len(old[-1]) + 1)
             edits.append(Edit(path, (first + 1, 1), below, "".join(new[start:end])))
     return tuple(edits)
 

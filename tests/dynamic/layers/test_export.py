@@ -83,7 +83,7 @@ def test_a_failure_is_at_the_line_that_decides() -> None:
     )
     for made in exported(Sized()):
         assert (made.outcome, made.path, made.line, made.function) == ("failed", FILE, line, "forward")
-        assert "`u0 > 2`: u0 depends on the data" in made.error
+        assert "`u0 > 2`, where u0 stands for a number that tensor data gives" in made.error
 
 
 def test_a_class_that_export_does_not_know_is_named() -> None:
