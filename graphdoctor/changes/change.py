@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphdoctor.changes.patch import PatchError, parse
-from graphdoctor.model.findings import Edit, Finding, Fix, Location
+from graphdoctor.fixes.core.diff import edits_between
+from graphdoctor.model.findings import Finding, Fix, Location
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, decode_as, read, read_bytes
 from graphdoctor.source.git import GitError, base_commit, write_files
-from graphdoctor.source.text import split_lines
 
 
 class ChangeError(Exception):
@@ -112,30 +111,10 @@ def as_findings(shown: Mapping[Path, str], change: Change) -> tuple[Finding, ...
 
 
 def _hunks(path: str, before: str, after: str) -> Iterator[Finding]:
-    old, new = (_with_ends(text) for text in (before, after))
-    for tag, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        begin, end_of = (_start(old, line) for line in (first, last))
-        edit = Edit(path, begin, end_of, "".join(new[start:end]))
+    for edit in edits_between(path, before, after):
+        first, (end, column) = edit.start[0], edit.end
         # Of what is put in between, no line of the original is changed.
-        place = Location(path, first + 1, 1, max(last, first + 1), 1)
+        place = Location(path, first, 1, max(end - (column == 1), first), 1)
         fix = Fix("unsafe", "written by somebody else", (edit,))
         name = "change"
-        yield Finding(name, name, "info", "possible", place, "", "", "", "", fix=fix, fingerprint=f"{path}:{first}")
-
-
-def _start(lines: Sequence[str], index: int) -> tuple[int, int]:
-    """Where the line with this index begins; behind the last one, its end."""
-    return (index + 1, 1) if index < len(lines) else (len(lines), len(lines[-1]) + 1)
-
-
-def _with_ends(text: str) -> list[str]:
-    lines = split_lines(text)
-    found, at = [], 0
-    for line in lines:
-        end = at + len(line)
-        ending = 2 if text[end : end + 2] == "\r\n" else 1 if end < len(text) else 0
-        found.append(text[at : end + ending])
-        at = end + ending
-    return found
+        yield Finding(name, name, "info", "possible", place, "", "", "", "", fix=fix, fingerprint=f"{path}:{first - 1}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
-from graphdoctor.report.wording import OUTCOMES, plural, run_title
+from graphdoctor.report.wording import OUTCOMES, command, plural, run_title
 
 #: What a run measures that came to its end.
 _NOTHING = "graph breaks, fullgraph=True, recompiles and outputs"
@@ -105,7 +105,7 @@ def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
     fixes = [f for f in diagnosis.findings if f.fix is not None and is_offered(f, owner=None)]
     untried = sum(f.fix is not None and f.fix.grade == "not-verified" and f.fingerprint not in ran for f in fixes)
     if untried:
-        tries = "; `graphdoctor run --verify` tries them" if diagnosis.command.split()[1:2] == ["run"] else ""
+        tries = "; `graphdoctor run --verify` tries them" if command(diagnosis) == "run" else ""
         yield f"{_of(untried, len(fixes))} tried in a run{tries}."
     if diagnosis.comparison and diagnosis.comparison.not_compared:
         missing = plural(diagnosis.comparison.not_compared, "finding")

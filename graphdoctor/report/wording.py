@@ -11,7 +11,7 @@ from graphdoctor.breaks.locations import without_site
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Comparison, Finding, Fix, Location, Summary
+    from graphdoctor.model.findings import Comparison, Diagnosis, Finding, Fix, Location, Summary
     from graphdoctor.model.labels import Label
     from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
@@ -71,6 +71,11 @@ def quoted(text: str) -> list[tuple[str, bool]]:
     if len(parts) % 2 == 0:
         parts[-2:] = ["`".join(parts[-2:])]
     return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
+
+
+def command(diagnosis: Diagnosis) -> str:
+    """The command that made the report: ``scan``, ``run``, ``trace``; empty where a program called for it."""
+    return "".join(diagnosis.command.split()[1:2])
 
 
 def title(summary: Summary) -> str:

@@ -102,7 +102,8 @@ def _returns(draft: Draft, base: str, subject: str, is_tensor: bool) -> tuple[li
     test = condition(draft, subject)
     middle = []
     if draft.chance(0.25):
-        middle = [f"elif {condition(draft, subject)}:", f"    return {arm(draft, base, is_tensor)}"]
+        start = draft.pick(("elif", "if"))
+        middle = [f"{start} {condition(draft, subject)}:", f"    return {arm(draft, base, is_tensor)}"]
     if draft.chance(0.3):
         return [f"if {test}:", f"    return {first}", *middle, "else:", f"    return {second}"], ""
     return [f"if {test}:", f"    return {first}", *middle, f"return {second}"], ""

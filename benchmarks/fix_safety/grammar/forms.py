@@ -32,6 +32,24 @@ _SHOWN = (
     ["for i in range(2): x = x + i; print(i)", "y = x"],
     ["y = x; print('%s' % x.sum()); y = y * 2"],
 )
+_SHOWN_IN_A_BRANCH = (
+    ["v = x.sum().item()", "if v > {k}:", "    print('large', v)", "y = x"],
+    ["v = x.sum().item()", "if v > {k} and {flag}:", "    print(v)", "elif v < 0:", "    {LOG}.info('%f', v)", "y = x"],
+    ["v = x.sum().item()", "w = v * 2", "if w > {k}:", "    print(v, w)", "y = x"],
+    ["v = x.sum().item()", "if v > {k}:", "    {COUNTS}.append(v)", "    print(v)", "y = x"],
+    ["v = x.sum().item()", "if v > {k}:", "    print(next({IT}), v)", "y = x"],
+    ["v = x.sum().item()", "if v > {k}:", "    print(v)", "y = x * v"],
+    ["v = x.sum().item()", "if {flag}:", "    if v > {k}:", "        print(v)", "    x = x + 1", "y = x"],
+    ["y, b = x, 0.0", "for row in (x, x * 2):", "    v = row.sum().item()", "    if v > b:", "        b = v; print(v)"],
+    ["t = time.time()", "y = x * 2", "if time.time() - t > {k}:", "    print('slow')"],
+    ["v = x.sum()", "y = x + v", "v = v.item()", "if v > {k}:", "    y = y - v", "y = y * v"],
+    ["v = x.sum()", "f = lambda: v", "v = v.item()", "y = (x * v, f())"],
+    ["v = x.sum()", "if {flag}:", "    v = v.item()", "y = x * v"],
+    ["v = x.max().item()", "y = x * (x >= v)"],
+    ["v = x.max().item()", "y = x[x >= v].sum()"],
+    ["v = x.sum().item()", "y = x * (-v) ** 2 + float(v - 1) * 2"],
+    ["v = x.sum().item()", "y = x * abs(v - 5) + min(1.0, v / 3)"],
+)  # fmt: skip
 _ASKED = (
     ["y = x", "if any(t > {k} for t in x.reshape(-1)):", "    y = x * 2"],
     ["y = x * 2 if all([x.any(), x.sum() > {k}]) else x"],
@@ -109,7 +127,7 @@ _STORED = (
     ["y = None", "if x.sum() > {k}:", "    y = x"],
     ["y = x * 1", "if x.sum() > {k}:", "    y[{n}] = 0"],
 )
-_ALL = (*_SHOWN, *_SHOWN, *_ASKED, *_MADE, *_NUMBERS, *_DRAWN, *_STORED)
+_ALL = (*_SHOWN, *_SHOWN, *_SHOWN_IN_A_BRANCH, *_ASKED, *_MADE, *_NUMBERS, *_DRAWN, *_STORED)
 
 
 def form(draft: Draft) -> tuple[list[str], str]:

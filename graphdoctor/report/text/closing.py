@@ -43,12 +43,12 @@ def closing(diagnosis: Diagnosis) -> str:
 
 def _ways(diagnosis: Diagnosis) -> str:
     """How to get the fixes: by the options of a scan, else by the command for them, and what proves them."""
-    command = diagnosis.command.split()[1:2]
-    if command not in (["run"], ["trace"]):
+    command = wording.command(diagnosis)
+    if command not in ("run", "trace"):
         return "--diff shows, --fix applies"
     files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
     file = shlex.quote(files.pop()) if len(files) == 1 else "FILE"
-    proves = "--verify proves, " if command == ["run"] and diagnosis.verification is None else ""
+    proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
     return f"{proves}`graphdoctor fix {file}` writes"
 
 
