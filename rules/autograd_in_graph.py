@@ -2,12 +2,13 @@
 
 What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
 `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()` of an argument or
-parameter; the same tensor given twice to an `autograd.Function`; `torch.zeros(..., requires_grad=True)` and its like.
+parameter; an `autograd.Function` that is given the same tensor twice, or whose `forward` or `backward` is a
+classmethod; `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
 custom `autograd.Function`s and `.detach()` are traced, but where gradients flow through a `Function`, its inputs
-are distinguished by their tensors.
+are distinguished by their tensors, and its methods are called without a class.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
 For derivatives inside the model use `torch.func.grad`.
@@ -25,7 +26,7 @@ from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.old_forms import constant_without_gradient, written_data
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import Const, Instance, Tensor, TorchModule, Value
+from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -35,7 +36,7 @@ NAME = "autograd-in-graph"
 SEVERITY = "error"
 GB_IDS = (
     "GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297",
-    "GB0225",
+    "GB0225", "GB7312",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -223,6 +224,27 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8), torch.ones(4, 8))
 """,
+    """\
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @classmethod
+    def forward(cls, ctx, x):
+        return x * 2
+
+    @classmethod
+    def backward(cls, ctx, slope):
+        return slope * 2
+
+
+def f(x):
+    return Scale.apply(x) + 1  # GB7312
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8, requires_grad=True),)
+""",
 )
 
 CLEAN = (
@@ -408,7 +430,7 @@ def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
         return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
     if event.qualname == _APPLY:
-        return _same_twice(event)
+        return _class_methods(event) or _same_twice(event)
     if event.qualname in FACTORIES:
         return _with_gradient(event)
     package, _, name = event.qualname.rpartition(".")
@@ -449,6 +471,26 @@ def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None =
         suggestion,
         certainty(event, value),
     )
+
+
+def _class_methods(event: Call) -> Hit | None:
+    """A `Function` that Dynamo cannot bind the arguments of, where gradients flow; without them it is traced."""
+    assert isinstance(event.receiver, Class)
+    found = {name: event.receiver.info.lookup(name) for name in ("forward", "backward")}
+    named = [name for name, method in found.items() if _is_classmethod(method)]
+    if not named:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} calls a classmethod ({' and '.join(named)}), which is not traced when gradients flow: "
+        f"{consequence(event)}",
+        "make it a `staticmethod` without `cls`",
+        "likely",
+    )
+
+
+def _is_classmethod(value: Value | None) -> bool:
+    return isinstance(value, Function) and "classmethod" in value.info.markers
 
 
 def _same_twice(event: Call) -> Hit | None:

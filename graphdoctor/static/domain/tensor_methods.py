@@ -75,3 +75,12 @@ ARRAY_METHODS = words(
     swapaxes take to_device tobytes tofile tolist trace transpose var view
     """
 )
+
+#: Nothing else that is met in a forward pass has these: what is not known but has such a method is a tensor. Those that
+#: only change a shape are left out: they would make a tensor known of whose dtype nothing is.
+ONLY_TENSORS = words(
+    """
+    all amax amin any argmax argmin bincount count_nonzero cumsum isfinite isinf isnan item log_softmax logsumexp
+    masked_select nonzero numpy sigmoid softmax tolist topk
+    """
+)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
+from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
 from graphdoctor.static.domain.value_functions import join, kinds, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -31,6 +32,7 @@ from graphdoctor.static.domain.values import (
     Super,
     Tensor,
     TorchModule,
+    Unknown,
     Value,
 )
 from graphdoctor.static.interp import calls, imports, operators
@@ -92,6 +94,8 @@ def _plain_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Valu
         return PythonValue("str")
     operators.use(interpreter, node, receiver, name)
     if isinstance(receiver, (Seq, Mapping, Const, PythonValue, Function, Partial)):
+        return Method(receiver, name)
+    if type(receiver) is Unknown and name in ONLY_TENSORS:
         return Method(receiver, name)
     # Whatever has a device or a shape calls it so: moved there, a mask stays a mask.
     if name == "shape":

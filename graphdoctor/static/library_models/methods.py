@@ -10,7 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
-from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
 from graphdoctor.static.domain.value_functions import is_sure_tensor, join, options, walk
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -29,6 +29,7 @@ from graphdoctor.static.domain.values import (
     Super,
     Tensor,
     TorchModule,
+    Unknown,
     Value,
 )
 from graphdoctor.static.interp import assignments, attributes, calls, iteration, operators, subscripts
@@ -63,7 +64,7 @@ def _plain(
     name: str,
     args: tuple[Value, ...],
     kwargs: Kwargs,
-    _used: bool,
+    used: bool,
 ) -> Value:
     """A method of a text, a number, or of what is not known."""
     if name == "join" and args:
@@ -79,6 +80,8 @@ def _plain(
         return strings.joined(receiver, strings.parts(args[0])) if name == "join" and args else strings.method(name)
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
+    if type(receiver) is Unknown and name in ONLY_TENSORS:
+        return _tensor(interpreter, node, Tensor(is_known=False), name, args, kwargs, used)
     return UNKNOWN
 
 
@@ -196,6 +199,8 @@ def _returned(
         return receiver
     if receiver.qualname == "contextlib.ExitStack" and name == "enter_context" and args:
         return args[0]
+    if name in ONLY_TENSORS:
+        return _tensor(interpreter, node, Tensor(is_known=False), name, args, kwargs, used)
     return UNKNOWN
 
 
@@ -297,19 +302,25 @@ def _container(
 
 
 def _autograd_function(interpreter: Interpreter, node: cst.CSTNode, receiver: Class, args: tuple[Value, ...]) -> Value:
-    forward = receiver.info.lookup("forward")
+    forward = _of_class(receiver, "forward")
     if not isinstance(forward, Function):
         return Tensor()
     # What the forward stores in its context, the backward reads: Dynamo traces both.
     context = Instance(receiver.info)
     forward_args = args if receiver.info.lookup("setup_context") is not None else (context, *args)
     result = calls.apply(interpreter, node, forward, forward_args, {})
-    backward = receiver.info.lookup("backward")
+    backward = _of_class(receiver, "backward")
     if isinstance(backward, Function):
-        calls.apply(
-            interpreter, node, backward, (context, *(Tensor("float") for _ in backward.info.node.params.params[1:])), {}
-        )
+        own = 1 if backward.bound is None else 2
+        slopes = (Tensor("float") for _ in backward.info.node.params.params[own:])
+        calls.apply(interpreter, node, backward, (context, *slopes), {})
     return result
+
+
+def _of_class(receiver: Class, name: str) -> Value | None:
+    """What a class itself gives for ``name``: a classmethod has the class bound."""
+    found = receiver.info.lookup(name)
+    return found.to(receiver) if isinstance(found, Function) and "classmethod" in found.info.markers else found
 
 
 #: Values without an entry are plain.

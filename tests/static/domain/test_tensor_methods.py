@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import torch
 
-from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
 
 
 def methods(kind: type) -> set[str]:
@@ -15,3 +15,9 @@ def methods(kind: type) -> set[str]:
 def test_no_method_of_the_installed_versions_is_missing():
     assert methods(torch.Tensor) <= TENSOR_METHODS
     assert methods(numpy.ndarray) <= ARRAY_METHODS
+
+
+def test_what_only_tensors_have_is_a_method_of_theirs_and_of_no_builtin():
+    assert ONLY_TENSORS <= TENSOR_METHODS
+    for kind in (str, bytes, int, float, list, tuple, dict, set, torch.nn.Module, torch.Size):
+        assert not ONLY_TENSORS & methods(kind), kind

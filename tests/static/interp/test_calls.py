@@ -194,6 +194,23 @@ def items(found):
         ),
         pytest.param(
             """
+        class Double(torch.autograd.Function):
+            @classmethod
+            def forward(cls, ctx, v):
+                return v * v.max().item()
+
+            @classmethod
+            def backward(cls, ctx, g):
+                return g
+
+        def f(x):
+            return Double.apply(x)
+        """,
+            "Double.forward",
+            id="autograd function of classmethods",
+        ),
+        pytest.param(
+            """
         class Layer:
             def slope_of(self, g):
                 return g * g.max().item()

@@ -1,0 +1,54 @@
+"""Methods of what is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Call, Truth
+
+NET = """
+import torch
+from elsewhere import made
+
+
+class Net(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        {statement}
+        return x
+"""
+
+
+def reads(found) -> int:
+    """How often tensor data is read on the host."""
+    return sum(isinstance(e, Truth) or (isinstance(e, Call) and e.qualname == "torch.Tensor.item") for e in found)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "n = self.inner(x).item()",
+        "n = made(x).item()",
+        "n = self.inner.scale.argmax().item()",
+        "x = x + 1 if (self.inner(x) > 0).all() else x",
+        "x = x + 1 if made(x).isnan().any() else x",
+    ],
+)
+def test_what_only_tensors_have_makes_a_tensor_of_it(events, statement) -> None:
+    assert reads(events(NET.format(statement=statement))) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x = x + 1 if self.inner.get(x) else x",
+        "x = x + 1 if made(x).squeeze() else x",
+        "x = x + 1 if self.item() else x",
+        "x = x + 1 if self.inner.item else x",
+    ],
+)
+def test_other_names_tell_nothing(events, statement) -> None:
+    assert reads(events(NET.format(statement=statement))) == 0
