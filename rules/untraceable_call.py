@@ -3,10 +3,12 @@
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
 tensor, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and
-the making of pydantic's models and of distributions with `validate_args=True`.
+the making of pydantic's models and of distributions with `validate_args=True`; also the functions of scipy, sklearn,
+pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
-the graph, runs it in Python, and compiles the rest separately.
+the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
+(`THIRDPARTY_SKIPLIST` in `torch/_dynamo/trace_rules.py`); others come to such a function soon.
 
 Fix: Call it in `__init__` or at module level and keep the result. Write `t**2` for `pow(t, 2)`, and torch
 functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for `statistics.mean`. A function
@@ -25,7 +27,7 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import Const, External, Instance, TorchModule, Unknown
+from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import WITHOUT_TENSORS
@@ -63,6 +65,12 @@ UNTRACED = frozenset((
     "torch.nn.GaussianNLLLoss.forward",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
+))  # fmt: skip
+
+#: Packages of which every function tried breaks on torch 2.13: those that Dynamo skips, and some that rest on C.
+PACKAGES = frozenset((
+    "networkx", "onnx", "onnxruntime", "pandas", "sklearn", "tabulate", "tensorflow", "xarray",
+    "cv2", "librosa", "matplotlib", "nltk", "PIL", "scipy", "skimage",
 ))  # fmt: skip
 
 #: Classes whose objects are traced where they were made before.
@@ -250,6 +258,14 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.loss(x, torch.zeros_like(x), torch.ones_like(x))  # GB0033
+""",
+    """\
+import networkx
+
+
+def f(x):
+    order = networkx.path_graph(3)  # GB0007
+    return x * 2
 """,
 )
 
@@ -466,11 +482,21 @@ functions = SimpleNamespace(double=double, factor=3)
 def f(x):
     return functions.double(x) * functions.factor
 """,
+    """\
+import networkx
+
+ORDER = networkx.path_graph(3)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
 def watches(name: str) -> bool:
-    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS or within(name, DISTRIBUTIONS)
+    packages = PACKAGES | DISTRIBUTIONS
+    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS or within(name, packages)
 
 
 def check_call(event: Call) -> Hit | None:
@@ -478,7 +504,7 @@ def check_call(event: Call) -> Hit | None:
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
-    untraced = _is_untraced(event.qualname) or _registers_hook(event) or _validates(event)
+    untraced = _is_untraced(event.qualname) or _registers_hook(event) or _validates(event) or _of_package(event)
     if not untraced and not of_objects:
         return None
     return Hit(
@@ -500,7 +526,14 @@ def _validates(event: Call) -> bool:
     )
 
 
+def _of_package(event: Call) -> bool:
+    """A function of a package, not a method of what such a function gave: that is not said again."""
+    return within(event.qualname, PACKAGES) and not isinstance(event.receiver, ExternalObject)
+
+
 def _suggestion(name: str) -> str:
+    if within(name, PACKAGES):
+        return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == "pydantic.BaseModel":

@@ -38,3 +38,29 @@ def test_what_is_not_traced(tmp_path: Path) -> None:
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
     first, _, last = (f.suggestion for f in found)
     assert "validate_args" in first and last.startswith("check the values before")
+
+
+MATCHER = """\
+import cv2
+import pandas as pd
+import torch.nn as nn
+from scipy.optimize import linear_sum_assignment
+
+
+class Matcher(nn.Module):
+    def forward(self, cost):
+        pairs = [linear_sum_assignment(c) for c in cost.cpu()]  # found
+        frame = pd.DataFrame({"a": [1]})  # found
+        mean = frame.mean()
+        small = cv2.resize(cost.numpy(), (2, 2), interpolation=cv2.INTER_AREA)  # found
+        return pairs, mean, small
+"""
+
+
+def test_packages_that_work_on_data_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(MATCHER)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(MATCHER.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    assert all("outside the compiled code" in f.suggestion for f in found)

@@ -13,6 +13,7 @@ from graphdoctor.static.domain.values import (
     Const,
     Function,
     Instance,
+    LazyText,
     Mapping,
     OneOf,
     PythonValue,
@@ -172,6 +173,13 @@ def is_sure_tensor(value: Value) -> bool:
 def may_be_tensor(value: Value) -> bool:
     """True when some alternative is tensor data."""
     return type(value) is Tensor or (type(value) is OneOf and any(type(o) is Tensor for o in value.options))
+
+
+def is_text(value: Value) -> bool:
+    """True when ``value`` is a string and nothing else."""
+    if isinstance(value, Const):
+        return isinstance(value.value, str)
+    return isinstance(value, LazyText) or (isinstance(value, PythonValue) and value.kind == "str")
 
 
 def tensor_of(value: Value) -> Tensor | None:

@@ -9,7 +9,15 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.events import Convert, Decide, Specialise, Truth
-from graphdoctor.static.domain.value_functions import holds_tensor, is_read, join, may_be_tensor, options, tensor_of
+from graphdoctor.static.domain.value_functions import (
+    holds_tensor,
+    is_read,
+    is_text,
+    join,
+    may_be_tensor,
+    options,
+    tensor_of,
+)
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
@@ -357,7 +365,9 @@ def _holds_number(sequence: Seq) -> bool:
 
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
-        interpreter.emit(Truth, node, value=right, context="in", branch=None)
+        # A text is looked for in a mapping: that it is a tensor was only assumed.
+        if not is_text(left):
+            interpreter.emit(Truth, node, value=right, context="in", branch=None)
         return PythonValue("bool")
     for option in options(right):
         if isinstance(option, Instance) and option.info.lookup("__contains__") is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.events import Convert, Subscript
-from graphdoctor.static.domain.value_functions import is_read, join, may_be_tensor, options
+from graphdoctor.static.domain.value_functions import is_read, is_text, join, may_be_tensor, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
@@ -54,6 +54,9 @@ def _other_item(
 def _tensor_item(
     interpreter: Interpreter, _node: cst.Subscript, receiver: Tensor, first: Value, index: tuple[Value, ...]
 ) -> Value:
+    if is_text(first):
+        # What was assumed to be a tensor is a mapping, or numpy's array of records.
+        return UNKNOWN
     return Tensor(
         receiver.dtype,
         _ndim(receiver, index),

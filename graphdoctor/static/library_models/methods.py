@@ -11,7 +11,7 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
-from graphdoctor.static.domain.value_functions import is_sure_tensor, join, options, walk
+from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
 from graphdoctor.static.domain.values import (
     CHILDREN,
     HOOKS,
@@ -72,16 +72,14 @@ def _plain(
             operators.use(interpreter, node, part, name)
     if isinstance(receiver, Const) and name == "format" and any(is_sure_tensor(v) for v in (*args, *kwargs.values())):
         return LazyText("str")
-    if (isinstance(receiver, Const) and isinstance(receiver.value, str)) or (
-        isinstance(receiver, PythonValue) and receiver.kind == "str"
-    ):
+    if is_text(receiver):
         if name == "format" and isinstance(receiver, Const) and not kwargs:
             return strings.formatted(receiver.value, args)
         return strings.joined(receiver, strings.parts(args[0])) if name == "join" and args else strings.method(name)
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
     if type(receiver) is Unknown and name in ONLY_TENSORS:
-        return _tensor(interpreter, node, Tensor(is_known=False), name, args, kwargs, used)
+        return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN
 
 
@@ -200,7 +198,7 @@ def _returned(
     if receiver.qualname == "contextlib.ExitStack" and name == "enter_context" and args:
         return args[0]
     if name in ONLY_TENSORS:
-        return _tensor(interpreter, node, Tensor(is_known=False), name, args, kwargs, used)
+        return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN
 
 

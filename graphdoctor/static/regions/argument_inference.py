@@ -51,6 +51,24 @@ def uses(
     return found - against, against | bounds
 
 
+def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """Names in ``body`` that are used as only mappings are: ``b["mask"]``, ``"mask" in b``, ``b.items()``."""
+    found: set[str] = set()
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(child) is cst.Subscript:
+            key = child.slice[0].slice
+            if type(child.value) is cst.Name and type(key) is cst.Index and type(key.value) is cst.SimpleString:
+                found.add(child.value.value)
+        elif type(child) is cst.Comparison:
+            asked = child.comparisons[0]
+            within = type(asked.operator) in (cst.In, cst.NotIn) and type(child.left) is cst.SimpleString
+            if within and type(asked.comparator) is cst.Name:
+                found.add(asked.comparator.value)
+        elif type(child) is cst.Attribute and type(child.value) is cst.Name and child.attr.value in ("items", "keys"):
+            found.add(child.value.value)
+    return found
+
+
 def _holding(element: cst.BaseExpression, loop: cst.CompFor) -> Iterator[str]:
     """The name of what a comprehension goes through to get ``element``: ``keys`` for ``k`` in ``zip(keys, values)``."""
     targets: list[cst.BaseExpression] = [loop.target]

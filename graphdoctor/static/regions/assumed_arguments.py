@@ -12,6 +12,7 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
     Function,
+    Mapping,
     PythonValue,
     Tensor,
     Unknown,
@@ -19,7 +20,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.regions.argument_inference import described, uses_of
+from graphdoctor.static.regions.argument_inference import described, keyed, uses_of
 from graphdoctor.static.regions.passed_on import passed_on
 
 
@@ -45,10 +46,19 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         passed = interpreter.reached.get(id(info), {})
         numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
         by_custom = set(names) - numbers
-    return {
+    found = {
         name: _assumed(interpreter, info, p, name in tensors, name in by_custom)
         for name, p in zip(names, params, strict=True)
     }
+    if any(_is_by_custom(value) for value in found.values()):
+        mappings = keyed(info.body)
+        # A batch holds tensors, by custom too.
+        found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
+    return found
+
+
+def _is_by_custom(value: Value) -> bool:
+    return isinstance(value, Tensor) and not value.is_known
 
 
 def _assumed(interpreter: Interpreter, info: FunctionInfo, param: cst.Param, evident: bool, by_custom: bool) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from graphdoctor.static.regions.argument_inference import described, uses
+from graphdoctor.static.regions.argument_inference import described, keyed, uses
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,18 @@ def test_what_a_docstring_calls_a_tensor(line, found):
     source = f'def f(x, y0):\n    """Solve it.\n\n    Args:\n        {line}\n    """\n    return x\n'
     function = cst.parse_module(source).body[0]
     assert described(function.body) == found
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("y = x['mask'].sum()", {"x"}),
+        ("if 'mask' in x and 'k' not in z:\n    pass", {"x", "z"}),
+        ("y = {k: v for k, v in x.items()}", {"x"}),
+        ("y = x[0]['mask']", set()),
+        ("y = 'mask' in x.names", set()),
+        ("y = x[mask] + x.sum()", set()),
+    ],
+)
+def test_what_has_texts_as_keys_is_a_mapping(code, names):
+    assert keyed(cst.parse_module(code).body[0]) == names
