@@ -237,7 +237,7 @@ def f(x):
 def check_setattr(event: SetAttr) -> Hit | None:
     if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event) or stays_eager(event):
         return None
-    if _grows_until_enough(event) or _goes_round(event):
+    if _grows_until_enough(event) or _goes_round(event) or _settles(event):
         return None
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
@@ -251,6 +251,13 @@ def check_setattr(event: SetAttr) -> Hit | None:
         "likely" if event.site.conditional else "certain",
         severity="info" if _is_symbol(event) else None,
     )
+
+
+def _settles(event: SetAttr) -> bool:
+    """`self.exported |= flag` gives the same in the next call."""
+    statement = event.site.statement
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return isinstance(small, cst.AugAssign) and isinstance(small.operator, (cst.BitOrAssign, cst.BitAndAssign))
 
 
 def _is_symbol(event: SetAttr) -> bool:

@@ -161,7 +161,8 @@ def f(x):
 
 def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
-    if tensor is None or not tensor.numpy or _is_folded(event.node):
+    # Text is another rule's.
+    if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format") or _is_folded(event.node):
         return None
     return Hit(
         event,

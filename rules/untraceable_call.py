@@ -26,6 +26,7 @@ from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.torch_tables import HOST_PACKAGES
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -65,12 +66,6 @@ UNTRACED = frozenset((
     "torch.nn.GaussianNLLLoss.forward",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
-))  # fmt: skip
-
-#: Packages of which every function tried breaks on torch 2.13: those that Dynamo skips, and some that rest on C.
-PACKAGES = frozenset((
-    "networkx", "onnx", "onnxruntime", "pandas", "sklearn", "tabulate", "tensorflow", "xarray",
-    "cv2", "librosa", "matplotlib", "nltk", "PIL", "scipy", "skimage",
 ))  # fmt: skip
 
 #: Classes whose objects are traced where they were made before.
@@ -495,7 +490,7 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    packages = PACKAGES | DISTRIBUTIONS
+    packages = HOST_PACKAGES | DISTRIBUTIONS
     return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS or within(name, packages)
 
 
@@ -528,11 +523,11 @@ def _validates(event: Call) -> bool:
 
 def _of_package(event: Call) -> bool:
     """A function of a package, not a method of what such a function gave: that is not said again."""
-    return within(event.qualname, PACKAGES) and not isinstance(event.receiver, ExternalObject)
+    return within(event.qualname, HOST_PACKAGES) and not isinstance(event.receiver, ExternalObject)
 
 
 def _suggestion(name: str) -> str:
-    if within(name, PACKAGES):
+    if within(name, HOST_PACKAGES):
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name == "builtins.pow":
         return "write it with the operator `**`"

@@ -274,3 +274,13 @@ def dtype_of(name: str) -> str | None:
     if name.startswith(("float", "bfloat", "double", "half")):
         return "float"
     return "complex" if name.startswith(("complex", "cfloat", "cdouble")) else None
+
+
+#: Packages of which every function tried ends the graph on torch 2.13: those that Dynamo skips (``THIRDPARTY_SKIPLIST``
+#: in torch/_dynamo/trace_rules.py), and some that rest on C code.
+HOST_PACKAGES = words(
+    """
+    networkx onnx onnxruntime pandas sklearn tabulate tensorflow xarray
+    cv2 librosa matplotlib nltk PIL scipy skimage
+    """
+)

@@ -19,7 +19,7 @@ def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
     """``uses`` of the body of a function, which is read once: it is entered, and others give it their arguments."""
     if info.uses is None:
         tensors, numbers = uses(info.body)
-        info.uses = frozenset(tensors), frozenset(numbers)
+        info.uses = frozenset(tensors), frozenset(numbers | only_asked(info.body))
     return set(info.uses[0]), set(info.uses[1])
 
 
@@ -27,8 +27,8 @@ def uses(
     body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
 ) -> tuple[set[str], set[str]]:
     """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
-    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)`` and ``x[:n]``, or holding the
-    keys of a dict. ``evidence``: the attributes that count.
+    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]`` and
+    ``dim=n``, or holding the keys of a dict. ``evidence``: the attributes that count.
     """
     found: set[str] = set()
     against: set[str] = set()
@@ -48,7 +48,53 @@ def uses(
                 bounds.update(_terms(bound))
         elif type(child) is cst.DictComp:
             against.update(_holding(child.key, child.for_in))
+        elif type(child) is cst.Arg:
+            if child.keyword is not None and child.keyword.value in ("dim", "axis"):
+                bounds.update(_terms(child.value))
+        elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
+            index = child.slice[0].slice
+            bounds.update(_terms(index.value if type(index) is cst.Index else None))
     return found - against, against | bounds
+
+
+def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
+    """Names in ``body`` of which nothing is used but what a condition asks of them: ``if flag``, ``if index == 0``.
+
+    So modes and flags are used. Of a tensor the values are used elsewhere, too.
+    """
+    asked: list[str] = []
+    other: list[str] = []
+    no_values: set[int] = set()
+    for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
+        if type(child) is cst.If or type(child) is cst.IfExp:
+            for name in _asked(child.test):
+                asked.append(name.value)
+                no_values.add(id(name))
+        elif type(child) is cst.Attribute:
+            no_values.add(id(child.attr))
+        elif type(child) is cst.Arg and child.keyword is not None:
+            no_values.add(id(child.keyword))
+        elif type(child) is cst.Name and id(child) not in no_values:
+            other.append(child.value)
+    return set(asked) - set(other)
+
+
+def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The names in a condition that stand alone, or are compared with literals."""
+    if type(test) is cst.Name:
+        yield test
+    elif type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        yield from _asked(test.expression)
+    elif type(test) is cst.BooleanOperation:
+        yield from _asked(test.left)
+        yield from _asked(test.right)
+    elif type(test) is cst.Comparison and type(test.left) is cst.Name:
+        asked = test.comparisons[0]
+        if type(asked.operator) in (cst.Equal, cst.NotEqual) and type(asked.comparator) in _LITERALS:
+            yield test.left
+
+
+_LITERALS = (cst.Integer, cst.SimpleString)
 
 
 def keyed(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE
+from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import options, tensor_of
-from graphdoctor.static.domain.values import Class, Const, Function, PythonValue
+from graphdoctor.static.domain.values import Class, Const, External, Function, PythonValue
 from graphdoctor.static.interp import arguments, definitions, objects
+from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
@@ -64,6 +65,24 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 
 #: What is inside another function or class is not its own.
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+
+
+def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` prepares, draws or converts data: it takes numpy arrays, or uses packages such as pandas."""
+    info = function.info
+    names = info.module.scope.names
+    for param in definitions.parameters(info.node.params):
+        parts = walk(param.annotation) if param.annotation is not None else ()
+        if any(type(part) is cst.Name and part.value == "ndarray" for part in parts):
+            return True
+    for node in walk(info.body):
+        value = names.get(node.value) if type(node) is cst.Name else None
+        used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
+        if type(node) is cst.Import or type(node) is cst.ImportFrom:
+            used = import_names(interpreter, node)
+        if any(name.partition(".")[0] in HOST_PACKAGES for name in used):
+            return True
+    return False
 
 
 def takes_tensors(interpreter: Interpreter, function: Function) -> bool:

@@ -41,6 +41,7 @@ from graphdoctor.static.regions.offered import (
     may_give_tensors,
     public_functions,
     takes_tensors,
+    works_on_the_host,
 )
 from graphdoctor.static.regions.public_names import public_names
 
@@ -297,14 +298,16 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
 
     So with the methods of its distributions, which users call on what a model gives back.
 
-    Users do not compile one that saves a file, builds a model, draws a picture or checks its arguments.
+    Users do not compile one that saves a file, prepares data, builds a model, draws a picture or checks its arguments.
     """
     most = interpreter.most_steps
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
     # What was found until the steps are used up stands.
     with suppress(Budget):
         for option in chain(public_functions(module, public), distribution_methods(interpreter, module, public)):
-            if may_give_tensors(interpreter, option) and takes_tensors(interpreter, option):
+            if works_on_the_host(interpreter, option) or not may_give_tensors(interpreter, option):
+                continue
+            if takes_tensors(interpreter, option):
                 with interpreter.sink.only_offered():
                     _enter(interpreter, module, option)
     interpreter.most_steps = most

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from graphdoctor.static.regions.argument_inference import described, keyed, uses
+from graphdoctor.static.regions.argument_inference import described, keyed, only_asked, uses
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,35 @@ def test_what_a_docstring_calls_a_tensor(line, found):
 )
 def test_what_has_texts_as_keys_is_a_mapping(code, names):
     assert keyed(cst.parse_module(code).body[0]) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ("y.shape[x]", True),
+        ("y.sum(dim=x)", True),
+        ("torch.cat(ys, axis=-x)", False),
+        ("y.shape[0] + y[x]", False),
+        ("f(mask=x)", False),
+    ],
+)
+def test_what_names_a_dimension_is_a_number(code, number):
+    function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is number
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("if flag:\n    y = 1", {"flag"}),
+        ("y = 1 if not flag and index == 0 else 2", {"flag", "index"}),
+        ("if mode == 'a' or mode == 'b':\n    y = f(x=mode)", set()),
+        ("if mode == 'a' or mode == 'b':\n    y = f(mode=x.mode)", {"mode"}),
+        ("y = x.masked_fill(mask == 0, 1)", set()),
+        ("if x == y or x > 0:\n    pass", set()),
+        ("if x:\n    y = x + 1", set()),
+    ],
+)
+def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
+    assert only_asked(cst.parse_module(body).body[0]) == names

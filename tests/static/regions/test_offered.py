@@ -39,3 +39,34 @@ def test_methods_of_distributions_and_transforms_that_take_tensors_are_regions(e
         "Slope._call",
         "Slope.ladj",
     ]
+
+
+def test_functions_that_prepare_or_draw_data_are_no_regions(events):
+    found = events("""
+        import cv2
+        import numpy as np
+        import torch
+        from torch import Tensor
+
+        __all__ = ["pad", "shown", "told", "scaled"]
+
+        def pad(x: Tensor, rows: np.ndarray):
+            print("pad")
+            return x
+
+        def shown(x: Tensor):
+            print("shown")
+            return cv2.resize(x.numpy(), (2, 2))
+
+        def told(x: Tensor):
+            import pandas as pd
+
+            print("told")
+            return pd.Series(x.numpy())
+
+        def scaled(x: Tensor):
+            print("scaled")
+            return x * 2
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["scaled"]
