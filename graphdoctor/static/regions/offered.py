@@ -68,11 +68,16 @@ _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data: it takes numpy arrays, or uses packages such as pandas."""
+    """Whether ``function`` prepares, draws or converts data: its annotations name numpy's arrays, or it uses packages
+    such as pandas.
+    """
     info = function.info
     names = info.module.scope.names
-    for param in definitions.parameters(info.node.params):
-        parts = walk(param.annotation) if param.annotation is not None else ()
+    annotations = [param.annotation for param in definitions.parameters(info.node.params)]
+    if isinstance(info.node, cst.FunctionDef):
+        annotations.append(info.node.returns)
+    for annotation in annotations:
+        parts = walk(annotation) if annotation is not None else ()
         if any(type(part) is cst.Name and part.value == "ndarray" for part in parts):
             return True
     for node in walk(info.body):

@@ -48,7 +48,7 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
         import torch
         from torch import Tensor
 
-        __all__ = ["pad", "shown", "told", "scaled"]
+        __all__ = ["pad", "shown", "told", "listed", "scaled"]
 
         def pad(x: Tensor, rows: np.ndarray):
             print("pad")
@@ -63,6 +63,10 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
 
             print("told")
             return pd.Series(x.numpy())
+
+        def listed(x: Tensor) -> np.ndarray:
+            print("listed")
+            return x.numpy()
 
         def scaled(x: Tensor):
             print("scaled")
