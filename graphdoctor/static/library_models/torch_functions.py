@@ -82,7 +82,7 @@ def call_torch(
         return UNKNOWN
     if qualname.startswith("torch.distributions."):
         return ExternalObject(qualname)
-    if qualname == "torch.no_grad" and args:
+    if qualname in ("torch.no_grad", "torch.autograd.Variable") and args:
         return args[0]
     package = qualname[: -len(name) - 1]
     if package == "torch._C" and name.startswith(("_is_", "_are_", "_has_")):
