@@ -190,6 +190,19 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB2922": (Words("a value that the code needs cannot be computed while it is traced", _EAGER),),
     "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
     "GB4315": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
+    "GB4347": (
+        Words(
+            "a comprehension is compiled on its own, because its function is not, and Dynamo cannot start in its "
+            "iterator",
+            "Remove the graph break in the function first: this one is usually gone with it.",
+            r"next\(\) on (?:list|tuple|dict|set|str)\w*_iterator",
+        ),
+        Words(
+            "the next item of a `{0}` is asked for, which Dynamo does not trace",
+            "Make a list of it outside the compiled code.",
+            r"next\(\) on ([\w.]+\w)",
+        ),
+    ),
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
     "GB5173": (
         Words(
@@ -207,6 +220,12 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "requires_grad_() is called on a tensor that the compiled code returns: {explanation}",
             "Let the caller set requires_grad on the result.",
+        ),
+    ),
+    "GB8335": (
+        Words(
+            "a graph ends while a generator is in use, and Dynamo cannot make it again",
+            "Remove the graph break inside it first: this one is usually gone with it.",
         ),
     ),
     "GB8985": (

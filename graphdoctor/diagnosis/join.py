@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 HIDING = frozenset({"GB7000", "GB0066"})
 
 
+#: Ids that tell what Dynamo met and not which code is the cause, so many causes end in them: an argument or a key that
+#: it cannot take, an object that it cannot compare, set or make again. A rule may expect them, but owns none of them.
+OF_MANY_CAUSES = frozenset((
+    "GB0087", "GB0112", "GB0117", "GB0148", "GB0193", "GB0207", "GB0299", "GB0467", "GB3934", "GB4880", "GB6215",
+    "GB7312", "GB8335", "GB9648",
+))  # fmt: skip
+
+
 @dataclass(frozen=True)
 class RuleText:
     """What a finding takes over from the rule that owns a graph-break id."""
@@ -41,7 +49,7 @@ def rule_texts(rules: Iterable[Rule]) -> dict[str, RuleText]:
     for rule in rules:
         for gb_id in rule.gb_ids:
             owners.setdefault(gb_id, []).append(RuleText(rule.code, rule.name, rule.why, rule.how))
-    return {gb_id: texts[0] for gb_id, texts in owners.items() if len(texts) == 1}
+    return {gb_id: texts[0] for gb_id, texts in owners.items() if len(texts) == 1 and gb_id not in OF_MANY_CAUSES}
 
 
 def of_fullgraph(rules: Iterable[Rule]) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from graphdoctor.diagnosis.roots import follows
 from graphdoctor.model.findings import Finding, Location
 
 _STATUS = {"confirmed": 0, "dynamic-only": 0, "static-only": 1, "not-reached": 2, "refuted": 3}
@@ -13,15 +14,16 @@ _CONFIDENCE = {"certain": 0, "likely": 1, "possible": 2}
 
 
 def rank(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Seen breaks first: own code, whole frames, many events; then what is only expected, the surest first."""
+    """Seen breaks first: own code, causes, whole frames, many events; then what is only expected, the surest first."""
     return tuple(sorted(findings, key=_key))
 
 
-def _key(finding: Finding) -> tuple[int, int, bool, int, int, int, Location, str]:
+def _key(finding: Finding) -> tuple[int, int, bool, bool, int, int, int, Location, str]:
     seen = _STATUS[finding.status] == 0
     return (
         _STATUS[finding.status],
         _OWNER[finding.owner],
+        follows(finding),
         not (seen and finding.whole_frame),
         -finding.events if seen else 0,
         _SEVERITY[finding.severity],

@@ -49,13 +49,18 @@ def _top(number: int, root: dict[int, int]) -> int:
     return number
 
 
-#: Dynamo could not go on behind a break: what was in use there cannot be made again.
-_AFTER_A_BREAK = frozenset({"GB0092"})
+#: Dynamo could not go on behind a break: what was in use there cannot be made again, or a comprehension is left alone.
+_AFTER_A_BREAK = frozenset({"GB0092", "GB4347", "GB8335"})
+
+
+def follows(finding: Finding) -> bool:
+    """Whether the break is one that another has left behind."""
+    return finding.status == "dynamic-only" and _AFTER_A_BREAK.issuperset(finding.gb_ids or ("",))
 
 
 def _leads(head: Finding, head_number: int, other: Finding, other_number: int) -> bool:
     """Whether ``head`` stands for ``other``."""
-    if _AFTER_A_BREAK.issuperset(other.gb_ids or ("",)) and other.status == "dynamic-only":
+    if follows(other):
         same_line = head.location.line == other.location.line
         return same_line and head.status == "confirmed" and not _AFTER_A_BREAK.issuperset(head.gb_ids)
     mends = any(_covers(edit, other.location) for edit in (head.fix.edits if head.fix else ()))

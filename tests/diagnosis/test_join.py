@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from graphdoctor.breaks.consequence import consequence
-from graphdoctor.diagnosis.join import RuleText, join
+from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
+from graphdoctor.lint import catalog
 from graphdoctor.model.runs import FullGraph, Recompile
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
@@ -151,3 +152,11 @@ def test_a_recompile_at_its_line_confirms_a_finding_about_recompiles(build: Any)
     there, elsewhere = (Recompile("", "", None, None, place.path, line, 2) for line in (place.line, place.line + 9))
     assert [f.status for f in join([counter], [replace(run, recompiles=(there,))], RULES)] == ["confirmed"]
     assert [f.status for f in join([counter], [replace(run, recompiles=(elsewhere,))], RULES)] == ["static-only"]
+
+
+def test_no_rule_owns_an_id_that_many_causes_end_in() -> None:
+    owned = rule_texts(catalog.rules())
+    expected = {gb_id for rule in catalog.rules() for gb_id in rule.gb_ids}
+    assert owned["GB0014"].name == "rnn-module"
+    assert expected >= OF_MANY_CAUSES
+    assert not OF_MANY_CAUSES & set(owned)

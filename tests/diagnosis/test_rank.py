@@ -13,6 +13,7 @@ def test_order(build: Any) -> None:
         build.finding(9, status="confirmed", whole_frame=True, events=1),
         build.finding(8, status="dynamic-only", events=5),
         build.finding(7, status="confirmed", events=2),
+        build.finding(11, status="dynamic-only", whole_frame=True, events=9, gb_ids=("GB8335",)),
         build.finding(1, status="dynamic-only", events=9, owner="third-party"),
         build.finding(6, confidence="certain"),
         build.finding(5, confidence="likely"),
