@@ -621,7 +621,7 @@ def _short_circuited(event: Truth | Call) -> bool:
     ``or`` ends as early: ``(a is not None and a.any()) or (b is not None and b.any())``, ``a is b or a.equal(b)``.
     """
     branch = event.branch if isinstance(event, Truth) else event.site.statement
-    if not event.site.conditional or not isinstance(branch, (cst.If, cst.IfExp, cst.While)):
+    if not event.site.optional or not isinstance(branch, (cst.If, cst.IfExp, cst.While)):
         return False
     test = branch.test
     while isinstance(test, cst.BooleanOperation):

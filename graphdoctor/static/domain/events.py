@@ -36,6 +36,8 @@ class Site:
     untaken: bool = False
     #: The region is a forward pass of which nothing shows that it is compiled.
     assumed: bool = False
+    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    optional: bool = False
     #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
 

@@ -55,7 +55,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         if left.verdict is (not is_and):
             return left
         before = interpreter.snapshot()
-        with interpreter.path(conditional=left.verdict is None):
+        with interpreter.path(optional=left.verdict is None):
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)
         interpreter.restore(before)

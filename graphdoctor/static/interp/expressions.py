@@ -236,7 +236,7 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
     if verdict is (not is_and):
         return left
     before = interpreter.snapshot()
-    with interpreter.path(conditional=verdict is None):
+    with interpreter.path(optional=verdict is None):
         conditions.narrow(interpreter, node.left, positive=is_and)
         right = evaluate(interpreter, node.right)
     interpreter.restore(before)

@@ -55,6 +55,8 @@ class Frame:
     #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
     whole_frame: str = ""
     conditional: bool = False
+    #: Behind an operand of ``and`` or ``or`` that may end the expression.
+    optional: bool = False
     #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
     untaken: bool = False
     #: On a path that only ends in a raise, or in an except handler: taken on errors only, so nothing is reported.
@@ -90,9 +92,11 @@ class _Path:
 
     def __enter__(self) -> None:
         frame = self.frame
-        self.before = frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
-        conditional, untaken, muted, whole_frame, trying = self.flags
+        self.before = frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
+        conditional, optional, untaken, muted, whole_frame, trying = self.flags
+        conditional |= optional
         frame.conditional |= conditional
+        frame.optional |= optional
         frame.untaken |= untaken or (conditional and frame.guessed)
         frame.muted |= muted
         if whole_frame:
@@ -101,7 +105,7 @@ class _Path:
 
     def __exit__(self, *error: object) -> None:
         frame = self.frame
-        frame.conditional, frame.untaken, frame.muted, frame.whole_frame, frame.trying = self.before
+        (frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying) = self.before
 
 
 _SAME = nullcontext()
@@ -270,6 +274,7 @@ class Interpreter:
             or known.statement is not frame.statement
             or known.whole_frame != frame.whole_frame
             or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
+            or known.optional != frame.optional
         ):
             frame.site = known = Site(
                 module=frame.module.source,
@@ -280,6 +285,7 @@ class Interpreter:
                 compiled=frame.compiled,
                 untaken=frame.untaken,
                 assumed=self.assumed,
+                optional=frame.optional,
             )
         return known
 
@@ -352,15 +358,16 @@ class Interpreter:
         self,
         *,
         conditional: bool = False,
+        optional: bool = False,
         untaken: bool = False,
         muted: bool = False,
         whole_frame: bool = False,
         trying: bool = False,
     ) -> _Path | nullcontext[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
-        if not (conditional or untaken or muted or whole_frame or trying):
+        if not (conditional or optional or untaken or muted or whole_frame or trying):
             return _SAME
-        return _Path(self.frame, conditional, untaken, muted, whole_frame, trying)
+        return _Path(self.frame, conditional, optional, untaken, muted, whole_frame, trying)
 
     def call(self, frame: Frame) -> _Call:
         """What is interpreted inside runs in ``frame``."""

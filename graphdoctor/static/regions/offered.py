@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import options, tensor_of
-from graphdoctor.static.domain.values import Class, Const, External, Function, PythonValue
+from graphdoctor.static.domain.values import Class, Const, External, Function, Instance, PythonValue
 from graphdoctor.static.interp import arguments, definitions, objects
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -40,6 +40,19 @@ def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: f
                 yield method.to(made)
 
 
+def methods_without_forward(
+    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+) -> Iterator[Function]:
+    """The methods of the public modules that have no forward, as solvers and samplers; ``made`` makes an object."""
+    for name, value in module.scope.names.items():
+        if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
+            info = value.info
+            methods = [] if info.lookup("forward") is not None else _methods(info)
+            if methods:
+                instance = made(info)
+                yield from (method.to(instance) for method in methods)
+
+
 def _methods(info: ClassInfo) -> list[Function]:
     named = [v for name, v in info.attrs.items() if not name.startswith("_") or name in _CALLED_BY_TORCH]
     return [value for value in named if isinstance(value, Function) and not value.info.markers & NO_METHODS]
@@ -67,9 +80,13 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
+#: Methods that only a training loop calls.
+_OF_TRAINING = ("backward", "zero_grad")
+
+
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` prepares, draws or converts data: its annotations name numpy's arrays, or it uses packages
-    such as pandas.
+    """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it uses
+    packages such as pandas, or it goes backward itself.
     """
     info = function.info
     names = info.module.scope.names
@@ -82,6 +99,8 @@ def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None
+        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _OF_TRAINING:
+            return True
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:
             used = import_names(interpreter, node)

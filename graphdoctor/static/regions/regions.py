@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 
 from graphdoctor.static.domain.events import Compile, Event
@@ -39,6 +40,7 @@ from graphdoctor.static.regions.offered import (
     NO_METHODS,
     distribution_methods,
     may_give_tensors,
+    methods_without_forward,
     public_functions,
     takes_tensors,
     works_on_the_host,
@@ -296,7 +298,8 @@ def _parameter_names(function: Function) -> list[str]:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
-    So with the methods of its distributions, which users call on what a model gives back.
+    So with the methods of its distributions, which users call on what a model gives back, and of its modules without a
+    forward.
 
     Users do not compile one that saves a file, prepares data, builds a model, draws a picture or checks its arguments.
     """
@@ -304,7 +307,11 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     interpreter.most_steps = min(most, interpreter.steps + _MOST_STEPS)
     # What was found until the steps are used up stands.
     with suppress(Budget):
-        for option in chain(public_functions(module, public), distribution_methods(interpreter, module, public)):
+        for option in chain(
+            public_functions(module, public),
+            distribution_methods(interpreter, module, public),
+            methods_without_forward(module, public, partial(default_module, interpreter)),
+        ):
             if works_on_the_host(interpreter, option) or not may_give_tensors(interpreter, option):
                 continue
             if takes_tensors(interpreter, option):

@@ -74,3 +74,37 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["scaled"]
+
+
+def test_the_methods_of_a_module_without_a_forward_are_regions(events):
+    found = events("""
+        import torch
+        import torch.nn as nn
+        from torch import Tensor
+
+        __all__ = ["Solver", "Net"]
+
+        class Solver(nn.Module):
+            def sample(self, x: Tensor):
+                print("sample")
+                return x
+
+            def describe(self, name):
+                print(name)
+                return name
+
+            def fitted(self, x: Tensor):
+                print("fitted")
+                x.sum().backward()
+                return x
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x
+
+            def sample(self, noise: Tensor):
+                print("beside a forward")
+                return noise
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Solver.sample"]

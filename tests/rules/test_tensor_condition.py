@@ -1,0 +1,41 @@
+"""Conditions on tensors behind others that may end the expression."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+NET = """\
+import torch
+import torch.nn as nn
+
+
+def chosen(x, kind="all"):
+    if {test}:
+        return x
+    return x + 1
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, flag: bool):
+        if flag:
+            x = chosen(x.exp())
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "confidence"),
+    [
+        ("x.sum() == 0", "likely"),
+        ('kind == "all" and x.sum() == 0', "likely"),
+        ("x.dtype == torch.float16 and x.sum() == 0", "possible"),
+    ],
+)
+def test_only_an_undecided_operand_makes_the_next_one_optional(tmp_path: Path, test: str, confidence: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET.format(test=test))
+    assert [finding.confidence for finding in analyse([(file, "net.py")]).findings] == [confidence]
