@@ -40,6 +40,10 @@ def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: f
                 yield method.to(made)
 
 
+#: Methods that train, by custom.
+_TRAINING = ("train", "fit")
+
+
 def methods_without_forward(
     module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[Function]:
@@ -48,6 +52,7 @@ def methods_without_forward(
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
             methods = [] if info.lookup("forward") is not None else _methods(info)
+            methods = [method for method in methods if method.info.name not in _TRAINING]
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
