@@ -22,6 +22,12 @@ def consequence(whole_frame: str) -> str:
     return f"`{whole_frame}` runs uncompiled as a whole{_REASON}" if whole_frame else _SPLITS
 
 
+def given_up(finding: Finding) -> str:
+    """The function that is not compiled at all because of the break: a loop around the call may be a caller's."""
+    found = _WHOLE.search(finding.message)
+    return found[1] if found else finding.function
+
+
 def behind(message: str, line: int) -> str:
     """``message`` of a finding to which compiling did not get, because it ended at ``line``."""
     then = f"once compiling gets past line {line}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from graphdoctor.breaks.consequence import waits_for
+from graphdoctor.breaks.consequence import given_up, waits_for
 from graphdoctor.breaks.guards import is_left_by_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
@@ -177,7 +177,7 @@ def _effect(finding: Finding, ran: bool) -> str:
         # Nothing broke there by default.
         return "would let fullgraph=True get past it"
     breaks = "would remove a graph break"
-    return f"{breaks} and let {finding.function or 'the function'} be compiled" if finding.whole_frame else breaks
+    return f"{breaks} and let {given_up(finding) or 'the function'} be compiled" if finding.whole_frame else breaks
 
 
 def _remedy(recompile: Recompile) -> Action:

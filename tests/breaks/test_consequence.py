@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.breaks.consequence import behind, consequence, reason_once, unmeasured
+from graphdoctor.breaks.consequence import behind, consequence, given_up, reason_once, unmeasured
 from graphdoctor.model.findings import Finding, Location
 
 
@@ -26,3 +26,9 @@ def test_why_a_function_runs_uncompiled_is_said_once() -> None:
     texts = [f"a: {consequence('f')}", f"b: {consequence('f')}", f"c: {consequence('g')}", f"d: {consequence('')}"]
     found = [each.message for each in reason_once(replace(finding, message=text) for text in texts)]
     assert found == [texts[0], "b: `f` runs uncompiled as a whole", *texts[2:]]
+
+
+def test_the_function_that_is_lost_is_the_one_with_the_loop() -> None:
+    finding = Finding("GD211", "n", "error", "certain", Location("m.py", 1, 1, 1, 2), "Block.forward", "", "", "")
+    assert given_up(replace(finding, message=f"a number: {consequence('Model.forward')}")) == "Model.forward"
+    assert given_up(replace(finding, message=f"a number: {consequence('')}")) == "Block.forward"
