@@ -195,7 +195,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "a comprehension is compiled on its own, because its function is not, and Dynamo cannot start in its "
             "iterator",
             "Remove the graph break in the function first: this one is usually gone with it.",
-            r"next\(\) on (?:list|tuple|dict|set|str)\w*_iterator",
+            r"next\(\) on (?:list|tuple|dict|set|str)\w*iterator",
         ),
         Words(
             "the next item of a `{0}` is asked for, which Dynamo does not trace",

@@ -41,7 +41,8 @@ def test_an_iterator_that_is_in_use_at_a_break_is_no_riddle() -> None:
 
 def test_an_iterator_that_a_break_leaves_behind_is_told_from_others() -> None:
     text = "Dynamo does not support next() on {}. Add tp_iternext_impl to this VariableTracker subclass."
-    reason, _ = in_plain_words(Message("Missing tp_iternext", "GB4347", text.format("list_iterator")))
-    assert reason.startswith("a comprehension is compiled on its own")
+    for kind in ("list_iterator", "dict_keyiterator", "str_ascii_iterator"):
+        reason, _ = in_plain_words(Message("Missing tp_iternext", "GB4347", text.format(kind)))
+        assert reason.startswith("a comprehension is compiled on its own")
     reason, _ = in_plain_words(Message("Missing tp_iternext", "GB4347", text.format("csv.reader")))
     assert reason == "the next item of a `csv.reader` is asked for, which Dynamo does not trace"
