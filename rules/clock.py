@@ -3,7 +3,7 @@
 What: The functions of `time`, `datetime.now` and its relatives, `datetime` and `timedelta` objects,
 `timeit.default_timer`.
 
-Why: The clock is outside the graph: each call splits it. What is measured is not the time of the operators
+Why: Dynamo traces none of them: each call splits the graph. What is measured is not the time of the operators
 either, because their kernels run later, fused and reordered, and on a GPU asynchronously.
 
 Fix: Measure around the call of the compiled model, with `torch.utils.benchmark` or `torch.profiler`.
@@ -26,6 +26,8 @@ GB_IDS = ("GB0007", "GB0156", "GB0147")
 TORCH = ">=2.6"
 
 CLOCKS = frozenset({"time", "datetime", "timeit"})
+#: They read no clock, but are no type that Dynamo knows.
+_SPANS = frozenset({"datetime.timedelta"})
 
 BREAKS = (
     """\
@@ -119,6 +121,13 @@ def watches(name: str) -> bool:
 
 
 def check_call(event: Call) -> Hit | None:
+    if within(event.qualname, _SPANS):
+        return Hit(
+            event,
+            f"{code(event)} is about a span of time, whose type is not traced by Dynamo: {consequence(event)}",
+            "give the compiled function the number of seconds",
+            certainty(event),
+        )
     return Hit(
         event,
         f"{code(event)} uses the clock: {consequence(event)}",

@@ -117,7 +117,7 @@ class Net(nn.Module):
 def check_setattr(event: SetAttr) -> Hit | None:
     if not isinstance(event.receiver, Instance) or not is_tensor(event.value):
         return None
-    if not _names_buffers(event.receiver) or not _converted(event):
+    if not _converted(event) or not _names_buffers(event.receiver):
         return None
     init = event.receiver.info.lookup("__init__")
     if not any(isinstance(o, Function) and event.name in _buffers(o) for o in options(init or event.value)):

@@ -155,7 +155,8 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
                         interpreter.emit(GetAttr, node, receiver=ExternalObject("functools.cached_property"), name=name)
                 results.append(calls.call_function(interpreter, node, option.to(receiver), (), {}))
             else:
-                results.append(calls.bind(option, receiver))
+                # A field is an attribute of the object itself, which the class only gives its default.
+                results.append(option if name in receiver.info.fields else calls.bind(option, receiver))
         return join(*results)
     if name == "__class__":
         return Class(receiver.info, exact=not receiver.may_be_subclass)

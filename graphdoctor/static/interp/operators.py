@@ -287,7 +287,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
         return _ordered(name, a.value, b.value)
     if isinstance(a, Seq) and isinstance(b, Seq):
-        tensor = _first_compared(a, b)
+        tensor = _first_compared(name, a, b)
         if tensor is not None:
             interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
     if (is_read(a) or is_read(b)) and {_kind(a), _kind(b)}.isdisjoint(("NoneType", "str")):
@@ -313,8 +313,12 @@ def _size_and_number(left: Value, right: Value) -> bool:
     return any(isinstance(v, PythonValue) and v.shape for v in values) and any(isinstance(v, Const) for v in values)
 
 
-def _first_compared(a: Seq, b: Seq) -> Value | None:
+def _first_compared(name: str, a: Seq, b: Seq) -> Value | None:
     """The tensor whose comparison must be a bool when two sequences are compared, element by element."""
+    if a.items == () or b.items == ():
+        return None
+    if name in ("Equal", "NotEqual") and a.items and b.items and len(a.items) != len(b.items):
+        return None
     if a.items is None or b.items is None:
         return next((v for v in (a.element, b.element, *(a.items or ()), *(b.items or ())) if may_be_tensor(v)), None)
     for left, right in zip(a.items, b.items, strict=False):

@@ -152,6 +152,8 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
         return Tensor(torch_tables.dtype_of(name), 0, numpy=True)
     if name in ("dtype", "errstate", "printoptions", "finfo", "iinfo", "ndarray", "default_rng", "RandomState"):
         return ExternalObject(qualname)
+    if qualname.startswith("numpy.random.") and (drawn := _drawn_number(name, args, kwargs)) is not None:
+        return drawn
     if name in ("allclose", "array_equal", "isscalar"):
         return PythonValue("bool")
     scalar = name in (
@@ -175,13 +177,6 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
         if scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args) and "axis" not in kwargs
         else None
     )
-    if qualname.startswith("numpy.random."):
-        ndim = (
-            0
-            if (not args and "size" not in kwargs)
-            or (name in ("uniform", "beta", "normal") and "size" not in kwargs and len(args) < 3)
-            else None
-        )
     if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
         return replace(torch_functions.from_literal(args[0]), numpy=True, constant=False)
     dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None
@@ -192,6 +187,32 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
         # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
         return PythonValue("float")
     return Tensor(dtype, ndim, numpy=True)
+
+
+#: Functions of ``numpy.random`` that give a number of Python, by how many arguments stand before ``size``.
+_DRAW_NUMBERS = {
+    **dict.fromkeys(torch_tables.words(
+        "rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy"), 0),
+    **dict.fromkeys(torch_tables.words(
+        "standard_gamma standard_t poisson exponential chisquare rayleigh geometric weibull pareto power"), 1),
+    **dict.fromkeys(torch_tables.words(
+        "uniform normal beta gamma binomial lognormal laplace gumbel logistic vonmises wald f randint"), 2),
+    "triangular": 3,
+}  # fmt: skip
+_WHOLE = ("randint", "poisson", "geometric", "binomial")
+
+
+def _drawn_number(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value | None:
+    """The number that a function of ``numpy.random`` gives where it is asked for no shape.
+
+    The graph ends at the call, so that what follows has a plain number.
+    """
+    before = _DRAW_NUMBERS.get(name)
+    if before is None or len(args) > before or "size" in kwargs:
+        return None
+    if any(holds_tensor(a) or isinstance(a, Seq) for a in (*args, *kwargs.values())):
+        return None
+    return PythonValue("int" if name in _WHOLE else "float")
 
 
 def _is_constant(value: Value) -> bool:

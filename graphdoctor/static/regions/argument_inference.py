@@ -27,8 +27,9 @@ def uses(
     body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
 ) -> tuple[set[str], set[str]]:
     """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
-    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]`` and
-    ``dim=n``, or holding the keys of a dict. ``evidence``: the attributes that count.
+    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
+    ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, or holding the keys of a dict. ``evidence``: the attributes
+    that count.
     """
     found: set[str] = set()
     against: set[str] = set()
@@ -43,13 +44,14 @@ def uses(
             if _may_be_of_others(child):
                 misleading.add(id(child.func))
             _call(child, found, against)
+            bounds.update(_sizes(child))
         elif type(child) is cst.Slice:
             for bound in (child.lower, child.upper):
                 bounds.update(_terms(bound))
         elif type(child) is cst.DictComp:
             against.update(_holding(child.key, child.for_in))
         elif type(child) is cst.Arg:
-            if child.keyword is not None and child.keyword.value in ("dim", "axis"):
+            if child.keyword is not None and child.keyword.value in ("dim", "axis", "size"):
                 bounds.update(_terms(child.value))
         elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
             index = child.slice[0].slice
@@ -149,6 +151,27 @@ def _terms(node: cst.BaseExpression | None) -> Iterator[str]:
     elif type(node) is cst.BinaryOperation:
         yield from _terms(node.left)
         yield from _terms(node.right)
+    elif type(node) is cst.Tuple or type(node) is cst.List:
+        for element in node.elements:
+            yield from _terms(element.value)
+
+
+def _sizes(node: cst.Call) -> Iterator[str]:
+    """The names in the sizes that a call is given: ``torch.zeros(b, n)``, ``x.view(b * n, -1)``."""
+    if type(node.func) is not cst.Attribute:
+        return
+    of_torch = _is_named(node.func.value, "torch")
+    if node.func.attr.value not in (_OF_SIZES if of_torch else _RESHAPING):
+        return
+    for arg in node.args:
+        if arg.keyword is None and not arg.star:
+            yield from _terms(arg.value)
+
+
+#: Functions of torch all of whose positional arguments are sizes or other numbers.
+_OF_SIZES = words("arange zeros ones empty rand randn randperm eye")
+#: The same of methods of tensors.
+_RESHAPING = words("view reshape expand repeat new_zeros new_ones new_empty")
 
 
 def _call(node: cst.Call, found: set[str], against: set[str]) -> None:

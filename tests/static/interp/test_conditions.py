@@ -117,3 +117,18 @@ def test_a_size_that_is_given_for_an_optional_argument_is_not_none(events, most:
                 return mask(lengths, {most})
     """)
     assert sum(isinstance(e, Convert) for e in found) == converted
+
+
+@pytest.mark.parametrize(
+    ("other", "asked"),
+    [("[]", 0), ("[x > 0]", 0), ("[x > 0, x]", 1), ("ys", 1)],
+)
+def test_lists_of_different_length_differ_whatever_they_hold(events, other: str, asked: int) -> None:
+    found = events(f"""
+        import torch
+
+        @torch.compile
+        def f(x: torch.Tensor, ys: list[torch.Tensor]):
+            return [x + 1, x + 2] != {other}
+    """)
+    assert sum(isinstance(e, Truth) for e in found) == asked

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.lint.engine import analyse
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, Truth
 
 HEAD = """
         from dataclasses import dataclass
@@ -302,3 +302,27 @@ def test_what_one_call_stores_the_next_one_finds(events, line: str) -> None:
 def test_nothing_is_stored_before_the_first_call(events) -> None:
     found = events(STORED.format("steps = Steps(); steps.update(x[0])"))
     assert [e for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"] == []
+
+
+def test_a_function_in_a_field_of_a_dataclass_is_no_method(events):
+    found = events("""
+        from collections.abc import Callable
+        from dataclasses import dataclass
+        import torch
+
+        def attend(queries, keys, causal):
+            return queries if causal else keys
+
+        @dataclass
+        class Options:
+            attend: Callable = attend
+
+        class Layer(torch.nn.Module):
+            def __init__(self, options: Options):
+                super().__init__()
+                self.attend = options.attend
+
+            def forward(self, x):
+                return self.attend(x, x, True)
+    """)
+    assert not [e for e in found if isinstance(e, Truth)]

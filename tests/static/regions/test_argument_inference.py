@@ -119,3 +119,22 @@ def test_what_names_a_dimension_is_a_number(code, number):
 )
 def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
     assert only_asked(cst.parse_module(body).body[0]) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ("torch.arange(x, device=y.device)", True),
+        ("y.view(2 * x, -1)", True),
+        ("torch.zeros((x, 3))", True),
+        ("F.interpolate(y, size=(x, x))", True),
+        ("torch.arange(len(x))", False),
+        ("y.view(x.shape)", False),
+        ("torch.full((2,), x)", False),
+        ("linear(y).split(x)", False),
+    ],
+)
+def test_what_is_a_size_is_a_number(code, number):
+    function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is number
