@@ -165,7 +165,10 @@ def _compiled_call(step: Operation) -> Operation | None:
     """What compiled the object that ``step`` calls."""
     if step.name != ".__call__" or step.receiver is None:
         return None
-    return step.receiver.find("torch.compile", ".compile")
+    made = step.receiver.find("torch.compile", ".compile")
+    # A switch that is not known may leave it uncompiled.
+    switched = made is not None and "disable" in made.kwargs and made.option("disable") is not False
+    return None if switched else made
 
 
 def _touches(earlier: Operation, step: Operation) -> bool:

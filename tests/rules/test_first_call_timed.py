@@ -1,0 +1,36 @@
+"""Which measurements include a compilation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import sys
+import time
+
+import torch
+
+
+def g(x):
+    return x * 2
+
+
+compiled = torch.compile(g{options})
+start = time.perf_counter()
+compiled(torch.rand(4))
+print(time.perf_counter() - start)
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [("", ["GD623"]), (", disable=False", ["GD623"]), (", disable=True", []), (", disable='-c' not in sys.argv", [])],
+)
+def test_a_switch_that_is_not_known_may_leave_it_uncompiled(tmp_path: Path, options: str, found: list[str]) -> None:
+    file = tmp_path / "measure.py"
+    file.write_text(SOURCE.format(options=options))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
