@@ -112,12 +112,14 @@ def stays_eager(event: Event) -> bool:
     function = function_named(event)
     if function is None:
         return False
+    returned = [node.value for node in find(function.body, cst.Return) if node.value is not None]
+    names = {value.value for value in returned if isinstance(value, cst.Name)}
     parameters = {param.name.value for param in (*function.params.posonly_params, *function.params.params)}
+    if not all(isinstance(value, cst.Name) for value in returned) or not names <= parameters:
+        return False
     assigned = (node.target for node in find(function.body, cst.AssignTarget))
     bound = [*assigned, *(node.target for node in find(function.body, cst.AugAssign))]
-    parameters -= {name.value for target in bound for name in find(target, cst.Name)}
-    returned = [node.value for node in find(function.body, cst.Return) if node.value is not None]
-    return all(isinstance(value, cst.Name) and value.value in parameters for value in returned)
+    return names.isdisjoint(name.value for target in bound for name in find(target, cst.Name))
 
 
 def function_named(event: Event) -> cst.FunctionDef | None:

@@ -13,6 +13,7 @@ Fix: Keep the result in a local variable, `table = self.table.to(x.device)`: the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -132,7 +133,12 @@ def check_setattr(event: SetAttr) -> Hit | None:
 
 def _names_buffers(receiver: Instance) -> bool:
     """Whether a file that its class comes from names the class of buffers at all: hardly any does."""
-    return any("Buffer" in known.module.source.text for known in receiver.info.mro)
+    return any(_has_buffers(known.module.source.text) for known in receiver.info.mro)
+
+
+@lru_cache(maxsize=64)
+def _has_buffers(text: str) -> bool:
+    return "Buffer" in text
 
 
 def _converted(event: SetAttr) -> bool:
