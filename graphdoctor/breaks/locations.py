@@ -1,4 +1,4 @@
-"""Whose code a path is, how results name it, and which function a line belongs to. Pure."""
+"""Whose code a path is, how results name it, and which function a line belongs to."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ class Places:
             return "third-party"
         if any(_under(path, folder) for folder in self.library):
             return "library"
-        return "third-party"
+        # A checkout that is imported from elsewhere is the user's own, too.
+        return "third-party" if any(map(_holds_packages, PurePath(path).parents)) else "own"
 
     def is_tool(self, path: str) -> bool:
         """True for this tool's own frames."""
@@ -140,3 +141,12 @@ def _under(path: str, folder: str) -> bool:
 def is_installed(path: str) -> bool:
     """Whether ``path`` lies in a folder of installed packages."""
     return any(part in _SITE for part in PurePath(path).parts)
+
+
+@lru_cache(maxsize=4096)
+def _holds_packages(folder: PurePath) -> bool:
+    """Whether pip installed something right below ``folder``: with ``--target`` it may have any name."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False

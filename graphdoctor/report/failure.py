@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from textwrap import dedent
 
@@ -14,6 +15,8 @@ from graphdoctor.source.text import split_lines
 
 #: Lines before and behind the one that failed.
 _CONTEXT = 2
+
+_MISSING = re.compile(r"^ModuleNotFoundError.*: No module named '([^']+)'")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class Failure:
     def place(self) -> str:
         """``model.py:17``."""
         return f"{self.path}:{self.line}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do before the next scan. The package that a missing module comes in may have another name."""
+        missing = _MISSING.search(self.text)
+        return f"install what provides `{missing[1]}` where graphdoctor is installed" if missing else "correct it"
 
 
 def failure(diagnosis: Diagnosis) -> Failure | None:

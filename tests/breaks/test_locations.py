@@ -17,7 +17,7 @@ PLACES = Places(
     ("path", "kind"),
     [
         ("/home/me/project/model.py", "own"),
-        ("/home/me/project2/model.py", "third-party"),
+        ("/home/me/project2/model.py", "own"),
         ("/home/me/project/.venv/lib/python3.11/site-packages/timm/a.py", "third-party"),
         ("/env/lib/python3.11/site-packages/transformers/a.py", "third-party"),
         ("/env/lib/python3.11/site-packages/torch/nn/functional.py", "torch"),
@@ -31,6 +31,12 @@ PLACES = Places(
 )
 def test_owner_of_a_path(path: str, kind: str) -> None:
     assert PLACES.kind(path) == kind
+
+
+def test_what_pip_installed_into_any_folder_is_third_party(tmp_path: Path) -> None:
+    (tmp_path / "libs" / "timm-1.0.dist-info").mkdir(parents=True)
+    assert PLACES.kind(str(tmp_path / "libs" / "timm" / "layers" / "a.py")) == "third-party"
+    assert PLACES.kind(str(tmp_path / "mine" / "a.py")) == "own"
 
 
 def test_paths_are_shown_relative_to_the_root() -> None:

@@ -9,7 +9,7 @@ import pytest
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import Frame
-from graphdoctor.report.failure import failure
+from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import page
 from graphdoctor.report.proof import safe_fixes
@@ -80,3 +80,17 @@ def test_what_the_run_would_have_measured_is_listed(failed: Diagnosis) -> None:
     gaps = " ".join(unchecked(failed))
     for part in ("graph breaks, fullgraph=True, recompiles and outputs were not measured", "on a GPU"):
         assert part in gaps
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("RuntimeError in eager: shapes 8x16 and 32x4", "correct it"),
+        (
+            "ModuleNotFoundError at import: No module named 'PIL'",
+            "install what provides `PIL` where graphdoctor is installed",
+        ),
+    ],
+)
+def test_a_missing_module_is_installed_and_not_corrected(text: str, remedy: str) -> None:
+    assert Failure(text, "model.py", 4, "", (), "graphdoctor scan model.py").remedy == remedy

@@ -67,7 +67,7 @@ def _failed(shown: Diagnosis, look: Look) -> Iterator[str]:
     if source is not None:
         shown_line = cut(source.text.rstrip(), look.width - len(str(found.line)) - 3)
         yield f"{paint(f'{found.line} |', 'blue')} {shown_line}"
-    again = f"correct it, then scan again: {found.command}"
+    again = f"{found.remedy}, then scan again: {found.command}"
     yield from wrapped(again, f"{' ' * len(str(found.line))} = {paint('help', 'bold')}: ", 9, look.width)
 
 
