@@ -63,6 +63,15 @@ def f(x):
     limit = timedelta(seconds=1)  # GB0147
     return x * 2
 """,
+    """\
+from datetime import timedelta
+
+LEAD = timedelta(hours=6)
+
+
+def f(x):
+    return x * LEAD.total_seconds()  # GB0156
+""",
 )
 
 CLEAN = (
@@ -112,6 +121,15 @@ class Net(nn.Module):
 
     def forward(self, x):
         return x * 2
+""",
+    """\
+from datetime import timedelta
+
+HOURS = timedelta(hours=6) / timedelta(hours=1)
+
+
+def f(x):
+    return x * HOURS
 """,
 )
 

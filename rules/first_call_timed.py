@@ -129,6 +129,26 @@ print("compile time", time.perf_counter() - start)
 def f(x):
     return x * 2
 """,
+    """\
+import sys
+import time
+
+import torch
+
+
+@torch.compile(backend="eager", disable="--eager" in sys.argv)
+def g(x):
+    return x * 2
+
+
+start = time.perf_counter()
+g(torch.rand(4))
+print(time.perf_counter() - start)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 

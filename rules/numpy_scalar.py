@@ -1,7 +1,7 @@
 """A numpy result is used as a Python number.
 
 What: `int()`, `float()`, `.item()`, `.tolist()` of a numpy array or of what a numpy function returns, or such
-a value as a size; the classic is `int(np.prod(x.shape))`.
+a value as a size; the classic is `int(np.prod(x.shape))`. And the `dtype`, `flags` and `base` of an array.
 
 Why: Dynamo traces numpy as tensor operations (`torch._dynamo.config.trace_numpy`), so what numpy computes is
 tensor data, even from the shape of a tensor. Turning it into a Python number ends the graph.
@@ -19,7 +19,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.numpy_numbers import python_math, shape_alone
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
-from graphdoctor.static.domain.events import Call, Convert
+from graphdoctor.static.domain.events import Call, Convert, GetAttr
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -28,13 +28,15 @@ from ._shared import certainty, code, consequence
 CODE = "GD213"
 NAME = "numpy-scalar"
 SEVERITY = "error"
-GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185")
+GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157")
 TORCH = ">=2.6"
 
 #: Functions that Dynamo evaluates while tracing when they get one Python number.
 FOLDED = ("ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "round", "rint", "trunc")
 #: Methods of arrays that give Python objects.
 EXTRACTORS = ("item", "tolist", "tobytes")
+#: Attributes of arrays that Dynamo does not know (torch/_dynamo/variables/tensor.py).
+UNTRACED = ("dtype", "flags", "base")
 
 BREAKS = (
     """\
@@ -88,6 +90,14 @@ def f(x):
 def f(x):
     objects = x.numpy().astype(object)  # GB0250 flagged
     return x + objects.shape[0]  # GB0185
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    is_single = x.numpy().dtype == np.float32  # GB0157
+    return x * 2
 """,
 )
 
@@ -156,6 +166,11 @@ import numpy as np
 def f(x):
     return x + int(x.shape[0] / 2) + len(np.zeros(3))
 """,
+    """\
+def f(x):
+    array = x.numpy()
+    return x + array.T.shape[0] + array.ndim + array.size
+""",
 )
 
 
@@ -185,6 +200,18 @@ def check_call(event: Call) -> Hit | None:
         event,
         f"{code(event)} makes array data Python objects: {consequence(event)}",
         "keep the value an array or a tensor",
+        certainty(event, event.receiver),
+    )
+
+
+def check_getattr(event: GetAttr) -> Hit | None:
+    array = tensor_of(event.receiver)
+    if array is None or not array.numpy or event.name not in UNTRACED:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} of an array is not traced by Dynamo: {consequence(event)}",
+        "ask a tensor of it, or name the type",
         certainty(event, event.receiver),
     )
 

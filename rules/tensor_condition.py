@@ -550,6 +550,15 @@ def f(x, rows=None, columns=None):
 def graphdoctor_target():
     return f, (torch.rand(4, 8), None, None)
 """,
+    """\
+def f(x):
+    parts = []
+    for factor in range(3):
+        parts.append(x * factor)
+    if parts != []:
+        return sum(parts)
+    return x
+""",
 )
 
 

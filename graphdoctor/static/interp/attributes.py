@@ -111,6 +111,8 @@ def tensor_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Tens
         if receiver.ndim is not None:
             return Seq("size", (rows_of(receiver), *(PythonValue("int", shape=True),) * receiver.ndim)[: receiver.ndim])
         return Seq("size", None, PythonValue("int", shape=True))
+    if receiver.numpy and name in ("dtype", "flags", "base"):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     if name == "dtype":
         return PythonValue("dtype", family=receiver.dtype)
     if name == "device":
