@@ -34,4 +34,6 @@ def advice(cause: Cause) -> str | None:
         return "sizes 0 and 1 are always compiled separately: avoid them, or accept the one compilation"
     if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
+    if cause.shared:
+        return "mend the graph breaks: only behind them is it compiled by itself, once for each kind of submodule"
     return _BY_KIND.get(cause.guard.kind)

@@ -21,6 +21,10 @@ from graphdoctor.model.runs import SweepCall
 Difference = tuple[str, int | None]
 
 
+#: Kinds of guards in which the arguments and parameters of submodules differ.
+_OF_ARGUMENTS = ("size", "stride", "rank", "requires_grad", "dtype", "type", "presence")
+
+
 @dataclass(frozen=True)
 class Cause:
     """One reason to compile again. ``calls`` are the numbers, from 0, of the calls that failed the guard, ``zero_one``
@@ -37,6 +41,8 @@ class Cause:
     calls: tuple[int, ...]
     at_limit: bool = False
     zero_one: tuple[int, ...] = ()
+    #: Several submodules run the function, each with values of its own.
+    shared: bool = False
 
     @property
     def words(self) -> str:
@@ -58,12 +64,15 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
         started = {(start.frame, start.attempt) for start in call.recording.starts}
         changed = changes(previous.inputs, call.inputs)
         for failed in call.recording.recompiles:
-            guard = guards.read(failed.reasons[0])
+            code = frames[failed.frame]
+            is_shared = call.is_shared(code)
+            guard = _told(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
-            made = Cause(guard, frames[failed.frame], name, dimension, others, ())
+            shared = is_shared and guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
+            made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
-            key = (guard.kind, name or guard.name, dimension)
+            key = code if shared else (guard.kind, name or guard.name, dimension)
             known = found.setdefault(key, made)
             found[key] = replace(
                 known,
@@ -72,6 +81,17 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
                 at_limit=known.at_limit or (failed.frame, failed.attempt) not in started,
             )
     return list(found.values())
+
+
+def _told(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
+    """The guard that tells what changed between the calls. The one named first may be of another submodule's code."""
+    read = [guards.read(reason) for reason in reasons]
+    return next((guard for guard in read if _is_changed_size(guard, changed, call)), read[0])
+
+
+def _is_changed_size(guard: guards.Guard, changed: list[Difference], call: Call) -> bool:
+    """Whether the guard is about a size that differs between the calls: other names are those of inner arguments."""
+    return guard.kind == "size" and guard.dimension is not None and _at_fault(guard, changed, call) in changed
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -61,12 +62,20 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """What one call made Dynamo record; its arguments by name, and as leaves; its outputs."""
+    """What one call made Dynamo record; its arguments by name, and as leaves; its outputs.
+
+    ``shared`` are the functions that several submodules run, such as the forward of a block: file, first and last line.
+    """
 
     recording: Recording
     names: frozenset[str]
     inputs: Mapping[str, Any]
     outputs: Snapshot
+    shared: tuple[tuple[str, int, int], ...] = ()
+
+    def is_shared(self, code: Code) -> bool:
+        """Whether several submodules run the function, or what resumes in it behind a break."""
+        return any(file == code[0] and first <= code[1] <= last for file, first, last in self.shared)
 
 
 def run(
@@ -128,7 +137,14 @@ def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | No
     del arguments_of_call
     with record() as recording, nullcontext() if step.grad is None else torch.set_grad_enabled(step.grad):
         outputs = function(*step.args, **step.kwargs)
-    return Call(recording, names, inputs, _snapshot(outputs))
+    return Call(recording, names, inputs, _snapshot(outputs), _shared(sample.module))
+
+
+def _shared(module: nn.Module | None) -> tuple[tuple[str, int, int], ...]:
+    codes = [inspect.unwrap(type(m).forward).__code__ for m in module.modules()] if module is not None else []
+    counts = Counter(codes)
+    lines = {code: [line for _, _, line in code.co_lines() if line] for code, count in counts.items() if count > 1}
+    return tuple((code.co_filename, code.co_firstlineno, max(found)) for code, found in lines.items())
 
 
 def _outline(leaf: Any) -> Any:

@@ -92,6 +92,16 @@ def with_break(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+class Scaled(nn.Module):
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x * 2 if self.mode == "up" else x / 2
+
+
 def by_size(x: torch.Tensor) -> torch.Tensor:
     return x + 1 if x.shape[0] == 6 else x - 1
 
@@ -272,3 +282,21 @@ def test_a_flag_is_no_number_that_a_buffer_can_hold() -> None:
     (found,) = recompiles(Flag, lambda: [(torch.ones(8),), lambda m: setattr(m, "on", False), (torch.ones(8),)])
     assert (found.kind, found.name, found.verified_compilations) == ("attribute", "self.on", None)
     assert found.tried[0].detail == "it is not a number that a tensor can replace"
+
+
+def test_what_distinguishes_blocks_that_break_is_no_cause_of_recompiles() -> None:
+    found = probe(lambda: nn.Sequential(Scaled("up"), Scaled("down"), Scaled("up")), args=(torch.ones(4, 8),))
+    assert [cause.cause for _, causes in found for cause in causes] == []
+
+
+def test_blocks_that_break_and_get_other_shapes_are_compiled_by_themselves() -> None:
+    def wider() -> list[Any]:
+        return [
+            (torch.ones(8),),
+            lambda m: m.append(nn.Unflatten(0, (2, 4))),
+            lambda m: m.append(Scaled("up")),
+            (torch.ones(8),),
+        ]
+
+    (found,) = recompiles(lambda: nn.Sequential(Scaled("up"), Scaled("up")), wider)
+    assert found.remedy is not None and found.remedy.startswith("mend the graph breaks")
