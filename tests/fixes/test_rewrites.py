@@ -257,7 +257,7 @@ REWRITTEN = {
                  "    # No gradients.\n"
                  "    with torch.no_grad(), torch.autocast('cpu') if (x.ndim > 2) else contextlib.nullcontext():\n"
                  "        q = x[None, None]\n        with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]):\n"),
-    "number_lists": (HEAD + F + "    n = torch.tensor([x.shape[0], 3]).max().item()\n    ends = torch.tensor([0] + [1, 2]).cumsum(0).tolist()\n"
+    "number_lists": (HEAD + F + "    n = torch.max(torch.tensor([x.shape[0], 3])).item()\n    ends = torch.tensor([0] + [1, 2]).cumsum(0).tolist()\n"
                      "    size = torch.tensor(x.shape)\n    return x.reshape(int(size.prod()))[: n + ends[2]]\n",
                      "    n = max([x.shape[0], 3])\n    ends = list(itertools.accumulate([0] + [1, 2]))\n"
                      "    size = torch.tensor(x.shape)\n    return x.reshape(math.prod(x.shape))[: n + ends[2]]"),

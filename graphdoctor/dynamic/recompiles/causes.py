@@ -69,7 +69,9 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
             guard = _told(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
-            shared = is_shared and guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
+            at_limit = (failed.frame, failed.attempt) not in started
+            is_other = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
+            shared = is_shared and (is_other or at_limit)
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
             key = code if shared else (guard.kind, name or guard.name, dimension)
@@ -78,7 +80,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
                 known,
                 calls=tuple(dict.fromkeys((*known.calls, number))),
                 zero_one=tuple(dict.fromkeys((*known.zero_one, *([number] if guard.zero_one else [])))),
-                at_limit=known.at_limit or (failed.frame, failed.attempt) not in started,
+                at_limit=known.at_limit or at_limit,
             )
     return list(found.values())
 

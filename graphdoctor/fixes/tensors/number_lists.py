@@ -198,12 +198,15 @@ def _is_whole(value: Value) -> bool:
 
 
 def _reduced(call: cst.Call, editor: Editor, depth: int) -> _Numbers | None:
-    """``t.max()`` and ``t.cumsum(0)`` of such a tensor."""
+    """``t.max()``, ``torch.max(t)`` and ``t.cumsum(0)`` of such a tensor."""
     assert isinstance(call.func, cst.Attribute)
-    inner, name = _numbers(call.func.value, editor, depth), called(call)
+    name, tensor, given = called(call), call.func.value, call.args
+    if dotted_name(call.func, editor) == f"torch.{name}" and given and not given[0].star and given[0].keyword is None:
+        tensor, given = given[0].value, given[1:]
+    inner = _numbers(tensor, editor, depth)
     if inner is None or not inner.is_list:
         return None
-    arguments = [editor.code(a.value) for a in call.args]
+    arguments = [editor.code(a.value) for a in given]
     if name in _REDUCED and not arguments:
         return _Numbers(f"{_REDUCED[name]}({inner.items})", is_list=False, edits=inner.edits)
     if name == "cumsum" and arguments in (["0"], ["-1"]):
