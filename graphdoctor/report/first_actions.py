@@ -13,7 +13,7 @@ from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
-from graphdoctor.model.runs import Recompile
+from graphdoctor.model.runs import MEND_BREAKS, Recompile
 from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (
@@ -110,11 +110,12 @@ def _correct(failed: Failure) -> Action:
 
 def _ends_with(broken: Set[str], recompile: Recompile) -> bool:
     """Whether a recompile ends with the graph breaks in the files ``broken``: it is for a value that one left, or of a
-    function of a library, which has a compilation of its own because its caller breaks.
+    function that submodules share or a library has, which is compiled by itself because its caller breaks.
     """
     in_library = recompile.path is not None and without_site(recompile.path) != recompile.path
     calls_it = bool(broken) and all(without_site(path) == path for path in broken)
-    return (bool(broken) and is_left_by_break(recompile.guard)) or (in_library and calls_it)
+    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == MEND_BREAKS
+    return (bool(broken) and comes_of_break) or (in_library and calls_it)
 
 
 def _counts(finding: Finding) -> bool:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, may_be_written, sets_for_process
+from graphdoctor.model.runs import MEND_BREAKS, Recompile
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
-
-if TYPE_CHECKING:
-    from graphdoctor.model.runs import Recompile
 
 #: Options of ``graphdoctor scan`` about where reports go and how they look: with a value, and without.
 _WITH_VALUE = (
@@ -168,9 +165,10 @@ def mends(diagnosis: Diagnosis) -> frozenset[str]:
 
 
 def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:
-    """Whether a recompile is about what a graph break left, and the fixes remove all graph breaks."""
+    """Whether a recompile comes of a graph break, and the fixes remove all graph breaks."""
     result = diagnosis.verification
-    return bool(mends(diagnosis)) and result is not None and not result.breaks and is_left_by_break(recompile.guard)
+    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == MEND_BREAKS
+    return bool(mends(diagnosis)) and result is not None and not result.breaks and comes_of_break
 
 
 def against(recompile: Recompile, diagnosis: Diagnosis) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from graphdoctor.dynamic.recompiles.causes import Cause
+from graphdoctor.model.runs import MEND_BREAKS
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 
@@ -35,5 +36,5 @@ def advice(cause: Cause) -> str | None:
     if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     if cause.shared:
-        return "mend the graph breaks: only behind them is it compiled by itself, once for each kind of submodule"
+        return MEND_BREAKS
     return _BY_KIND.get(cause.guard.kind)

@@ -159,6 +159,8 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
     graph, shown = 0, 0
     #: What was drawn since the last graph: a break deep inside cuts each function that is on the way to it.
     drawn: set[str] = set()
+    #: The functions that are said to run in eager. Once is enough: many blocks share one, and its break is numbered.
+    eager_ones: set[str] = set()
     for piece in run.pieces or (Piece(operators=0),) * run.graphs:
         if shown == _MOST:
             yield ("more", f"{run.graphs - graph} more", 0)
@@ -170,10 +172,10 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
                 continue
             shown += 1
             yield ("cut", number, 0)
-            eager = f"{entry.function} runs in eager{' and calls:' if graph < run.graphs else ''}"
-            if entry.whole_frame and eager not in drawn:
-                yield ("eager", eager, 0)
-            drawn.update((number, eager) if entry.whole_frame else (number,))
+            drawn.add(number)
+            if entry.whole_frame and entry.function not in eager_ones:
+                eager_ones.add(entry.function or "")
+                yield ("eager", f"{entry.function} runs in eager{' and calls:' if graph < run.graphs else ''}", 0)
         else:
             graph, shown = graph + 1, shown + 1
             drawn.clear()
