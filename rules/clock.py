@@ -155,4 +155,6 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call) and within(hit.event.qualname, _SPANS):
+        return Refusal("The caller gives another argument, or the constant becomes a number.")
     return first_fit(hit, editor, guard_host)

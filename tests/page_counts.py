@@ -85,7 +85,7 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
         )
     causes = {(each["cause"], each["path"], each["line"]) for run in runs for each in run["recompiles"]}
     most = max((each["compilations"] for run in runs for each in run["recompiles"]), default=0)
-    frames = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"
+    frames = f"up to {plural(most, 'compilation')} of one function" if causes else "none in this run"
     tried = {run["mode"] for run in runs if run["sweeps"] or run["recompiles"]}
     missing = sorted({run["mode"] for run in runs} - tried) if tried else []
     frames += f"; {' and '.join(missing)} mode not tried" if missing else ""

@@ -71,7 +71,7 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
         return None
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
     most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
-    detail = f"up to {plural(most, 'compilation')} of a frame" if causes else "none in this run"
+    detail = f"up to {plural(most, 'compilation')} of one function" if causes else "none in this run"
     tried = {run.mode for run in runs if run.sweeps or run.recompiles}
     missing = sorted({run.mode for run in runs} - tried) if tried else []
     detail += f"; {' and '.join(missing)} mode not tried" if missing else ""

@@ -474,6 +474,8 @@ REFUSED = {
                      "Torch has another generator, so the numbers would change; draw with torch, or pass them in."),
     "shuffle": ("import random\n" + HEAD + F + "    order = [0, 1, 2]\n    random.shuffle(order)\n    return x[order]\n",
                 "It reorders its argument, which compiled code needs too."),
+    "span_of_time": ("from datetime import timedelta\n" + HEAD + F + "    limit = timedelta(hours=1)\n    return x\n",
+                     "The caller gives another argument, or the constant becomes a number."),
     "opened_before": (HEAD + F + "    log = open('/dev/null')\n    with log:\n        return x * 2\n",
                       "`log` is read in line 7, which runs under compile too."),
     "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.rand() < 0.5:\n        return x\n    return x * 2\n",

@@ -27,7 +27,7 @@ def of_edits(path: str, text: str, edits: Iterable[Edit]) -> str:
         part = text[starts[above] : starts[below] if below < len(starts) else len(text)]
         made = apply(part, [replace(e, start=_raised(e.start, above), end=_raised(e.end, above)) for e in group])
         hunks = unified(path, part, made, above=(above, above + added))
-        diff += hunks.removeprefix(_HEAD.format(path=path)) if diff else hunks
+        diff += hunks.removeprefix(_HEAD.format(path=path.lstrip("/"))) if diff else hunks
         added += len(LINE_END.findall(made)) - len(LINE_END.findall(part))
     return diff
 
@@ -60,7 +60,9 @@ def unified(path: str, before: str, after: str, keep_ends: bool = False, above: 
     first = max(same - _CONTEXT, 0)
     rest = max(_shared(old[same:][::-1], new[same:][::-1]) - _CONTEXT, 0)
     old, new = old[first : len(old) - rest], new[first : len(new) - rest]
-    whole = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", n=_CONTEXT)
+    # An absolute path is one below the root: ``patch -p1`` run there takes it.
+    shown = path.lstrip("/")
+    whole = difflib.unified_diff(old, new, f"a/{shown}", f"b/{shown}", n=_CONTEXT)
     diff = (_moved(line, above[0] + first, above[1] + first) for line in whole)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in diff)
 

@@ -36,7 +36,7 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     check = f"torch._assert_async({code if simple else f'({code})'}.all(), {quoted})"
     lines = ["if torch.compiler.is_compiling():", f"\t{check}", "else:", f"\t{editor.deepen(statement)}"]
     text = editor.lines(editor.indent_of(statement), *lines)
-    reason = "In eager nothing changes; a compiled check that fails raises RuntimeError with this constant text."
+    reason = "In eager nothing changes; a compiled check that fails raises RuntimeError, whose text shows no values."
     return FixPlan((*editor.torch_import(call), editor.replace(statement, text)), "unsafe", reason)
 
 
@@ -54,7 +54,7 @@ def constant_check(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     check = f"{editor.code(call.func)}({condition}, lambda: {quoted})"
     lines = ["if torch.compiler.is_compiling():", f"\t{check}", "else:", f"\t{editor.deepen(statement)}"]
     text = editor.lines(editor.indent_of(statement), *lines)
-    reason = "In eager nothing changes; a compiled check that fails has this constant text."
+    reason = "In eager nothing changes; the text of a compiled check that fails shows no values."
     return FixPlan((*editor.torch_import(call), editor.replace(statement, text)), "unsafe", reason, guards_output=True)
 
 

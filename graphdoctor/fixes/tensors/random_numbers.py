@@ -76,4 +76,7 @@ def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
 
 def _rewritten(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, keep_looping, run_all_rounds, skip_layer, rewrite_any)
-    return replace(plan, reason=f"{plan.reason} {_SAME}") if isinstance(plan, FixPlan) else plan
+    if isinstance(plan, Refusal) or any("is_compiling()" in edit.text for edit in plan.edits):
+        # What is left out under compile draws nothing there.
+        return plan
+    return replace(plan, reason=f"{plan.reason} {_SAME}")

@@ -120,6 +120,13 @@ def _is_cut(piece: Piece, run: DynamicRun) -> bool:
     return piece.break_at is not None and 0 <= piece.break_at < len(run.breaks)
 
 
+def _comes_again(piece: Piece, run: DynamicRun) -> bool:
+    """Whether a graph stands between this cut and another by the same break: then it is in a block, and not around all
+    that follows."""
+    same = [number for number, other in enumerate(run.pieces) if other.break_at == piece.break_at]
+    return any(other.break_at is None for other in run.pieces[same[0] : same[-1]])
+
+
 def _repeats(run: DynamicRun) -> bool:
     """Whether a break has graphs on both sides of two of its cuts."""
     cuts = [
@@ -175,7 +182,8 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
             drawn.add(number)
             if entry.whole_frame and entry.function not in eager_ones:
                 eager_ones.add(entry.function or "")
-                yield ("eager", f"{entry.function} runs in eager{' and calls:' if graph < run.graphs else ''}", 0)
+                calls = graph < run.graphs and not _comes_again(piece, run)
+                yield ("eager", f"{entry.function} runs in eager{' and calls:' if calls else ''}", 0)
         else:
             graph, shown = graph + 1, shown + 1
             drawn.clear()
@@ -185,7 +193,7 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
 def _fixed(applied: str, graphs: int, breaks: int, fullgraph: bool | None) -> Lane:
     passes = {True: ", fullgraph=True passes", False: ", fullgraph=True fails", None: ""}[fullgraph]
     counts = f"{plural(graphs, 'graph')}, {plural(breaks, 'graph break')}{passes}"
-    title = f"With {applied} applied to a copy: {counts}"
+    title = f"With {applied} applied to a copy: {counts}{'; the breaks that are left are not drawn' if breaks else ''}"
     items: list[_Item] = [("graph", str(number), 0) for number in range(1, min(graphs, _MOST) + 1)]
     if not graphs:
         items = [("eager", "nothing is compiled: all of it runs in eager", 0)]
