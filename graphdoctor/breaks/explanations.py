@@ -238,6 +238,10 @@ WORDS: dict[str, tuple[Words, ...]] = {
 }
 
 
+#: How a hint begins that is about torch itself (torch/_dynamo/graph_break_hints.py).
+_FOR_DEVELOPERS = "It may be possible to write Dynamo tracing rules"
+_OTHERWISE = "Compute it before the compiled code is called, or write it with what Dynamo traces."
+
 #: Explanations of Dynamo's that do not name what they are about.
 _NOT_SUPPORTED = re.compile(
     r"(Dynamo does not support|`torch\.compile` currently can't trace) this\.?"
@@ -253,7 +257,13 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
         match = re.search(words.pattern, text)
         if match:
             return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (words.hint,)
-    reason = one_line(message.explanation)
+    reason, hints = one_line(message.explanation), _for_users(message.hints)
     if message.gb_type and _NOT_SUPPORTED.fullmatch(reason):
-        return f"{message.gb_type}, which Dynamo does not support", message.hints
-    return reason or message.gb_type or "unknown reason", message.hints
+        return f"{message.gb_type}, which Dynamo does not support", hints
+    return reason or message.gb_type or "unknown reason", hints
+
+
+def _for_users(hints: tuple[str, ...]) -> tuple[str, ...]:
+    """Dynamo's hints; where the only ones ask for changes of torch, what its user can do."""
+    useful = tuple(hint for hint in hints if not hint.startswith(_FOR_DEVELOPERS))
+    return useful or ((_OTHERWISE,) if hints else ())

@@ -46,3 +46,11 @@ def test_an_iterator_that_a_break_leaves_behind_is_told_from_others() -> None:
         assert reason.startswith("a comprehension is compiled on its own")
     reason, _ = in_plain_words(Message("Missing tp_iternext", "GB4347", text.format("csv.reader")))
     assert reason == "the next item of a `csv.reader` is asked for, which Dynamo does not trace"
+
+
+def test_a_hint_for_developers_of_torch_becomes_what_a_user_can_do() -> None:
+    asks = "It may be possible to write Dynamo tracing rules for this code. Please report an issue to PyTorch."
+    message = Message("Unsupported special method", "GB9999", "Cannot trace '__truediv__'.", hints=(asks,))
+    assert in_plain_words(message)[1][0].startswith("Compute it before")
+    both = Message("Unsupported special method", "GB9999", "Cannot trace '__truediv__'.", hints=(asks, "Use floats."))
+    assert in_plain_words(both)[1] == ("Use floats.",)
