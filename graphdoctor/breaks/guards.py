@@ -98,6 +98,10 @@ def without_symbols(words: str) -> str:
     )
 
 
+#: What helps against recompiles of a function that several submodules share.
+MEND_BREAKS = "mend the graph breaks: only behind them is it compiled by itself, once for each kind of submodule"
+
+
 def is_left_by_break(guard: str) -> bool:
     """Whether the text of a guard is about a value that a graph break left: without the break there is no guard."""
     return _STACK_VALUE.search(guard) is not None

@@ -89,10 +89,6 @@ class TriedRemedy:
     detail: str = ""
 
 
-#: The remedy for a function that several submodules share.
-MEND_BREAKS = "mend the graph breaks: only behind them is it compiled by itself, once for each kind of submodule"
-
-
 @dataclass(frozen=True)
 class Recompile:
     """A guard that failed and made Dynamo compile a frame again.

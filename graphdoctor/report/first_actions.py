@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from graphdoctor.breaks.consequence import given_up, waits_for
-from graphdoctor.breaks.guards import is_left_by_break
+from graphdoctor.breaks.guards import MEND_BREAKS, is_left_by_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label
-from graphdoctor.model.runs import MEND_BREAKS, Recompile
+from graphdoctor.model.runs import Recompile
 from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (

@@ -5,13 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.guards import is_left_by_break
+from graphdoctor.breaks.guards import MEND_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, may_be_written, sets_for_process
-from graphdoctor.model.runs import MEND_BREAKS, Recompile
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
+
+if TYPE_CHECKING:
+    from graphdoctor.model.runs import Recompile
 
 #: Options of ``graphdoctor scan`` about where reports go and how they look: with a value, and without.
 _WITH_VALUE = (

@@ -175,7 +175,7 @@ def fix_label(finding: Finding) -> str:
     """``safe fix``; with what it leaves to eager code, and where it was tried in vain, why."""
     if finding.fix is None:
         return ""
-    text = f"{label(finding.fix)} fix" + (", in eager only" if only_in_eager(finding.fix) else "")
+    text = f"{label(finding.fix)} fix" + (", skips it under compile" if only_in_eager(finding.fix) else "")
     if finding.fix.grade != "no-effect":
         return text
     line = waits_for(finding.message)

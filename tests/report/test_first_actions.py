@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphdoctor.breaks.consequence import behind
+from graphdoctor.breaks.guards import MEND_BREAKS
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import MEND_BREAKS
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.proof import against, proof
 

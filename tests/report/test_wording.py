@@ -61,7 +61,7 @@ def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     hidden = replace(finding, message="`print()`: a graph break once compiling gets past line 28")
     assert wording.fix_label(hidden) == "safe fix, waits for line 28"
     edit = Edit("m.py", (1, 1), (1, 1), "if not torch.compiler.is_compiling():\n    print(x)\n")
-    assert wording.fix_label(replace(finding, fix=Fix("safe", "", (edit,)))) == "safe fix, in eager only"
+    assert wording.fix_label(replace(finding, fix=Fix("safe", "", (edit,)))) == "safe fix, skips it under compile"
     verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
     assert wording.fix_kind(verified) == "verified; compiles with the default settings"
     assert "verified" not in wording.fix_kind(Fix("manual", "")) and "verified" not in wording.fix_kind(REFUSED)

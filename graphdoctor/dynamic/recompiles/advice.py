@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from graphdoctor.breaks.guards import MEND_BREAKS
 from graphdoctor.dynamic.recompiles.causes import Cause
-from graphdoctor.model.runs import MEND_BREAKS
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 
