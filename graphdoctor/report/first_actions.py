@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from graphdoctor.breaks.consequence import given_up, waits_for
-from graphdoctor.breaks.guards import MEND_BREAKS, is_left_by_break
+from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
@@ -114,7 +114,7 @@ def _ends_with(broken: Set[str], recompile: Recompile) -> bool:
     """
     in_library = recompile.path is not None and without_site(recompile.path) != recompile.path
     calls_it = bool(broken) and all(without_site(path) == path for path in broken)
-    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == MEND_BREAKS
+    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == REMOVE_BREAKS
     return (bool(broken) and comes_of_break) or (in_library and calls_it)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from graphdoctor.breaks.consequence import behind
-from graphdoctor.breaks.guards import MEND_BREAKS
+from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.proof import against, proof
@@ -138,7 +138,7 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     assert shown is not None and shown.after["recompile causes"] == "0"
     assert against(left, replace(found, verification=clean)).startswith("none needed")
     assert against(left, replace(found, verification=None)) == left.remedy
-    shared = replace(left, guard="tensor 'x' rank mismatch. expected 2, actual 4", remedy=MEND_BREAKS)
+    shared = replace(left, guard="tensor 'x' rank mismatch. expected 2, actual 4", remedy=REMOVE_BREAKS)
     blocks = replace(rich, dynamic=(replace(run, recompiles=(shared,)),), verification=clean)
     assert not [a for a in first_actions(blocks) if a.finding is None]
     assert against(shared, blocks).startswith("none needed")

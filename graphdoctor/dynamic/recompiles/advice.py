@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import MEND_BREAKS
+from graphdoctor.breaks.guards import REMOVE_BREAKS
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -36,5 +36,5 @@ def advice(cause: Cause) -> str | None:
     if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     if cause.shared:
-        return MEND_BREAKS
+        return REMOVE_BREAKS
     return _BY_KIND.get(cause.guard.kind)

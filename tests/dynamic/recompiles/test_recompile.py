@@ -299,4 +299,4 @@ def test_blocks_that_break_and_get_other_shapes_are_compiled_by_themselves() -> 
         ]
 
     (found,) = recompiles(lambda: nn.Sequential(Scaled("up"), Scaled("up")), wider)
-    assert found.remedy is not None and found.remedy.startswith("mend the graph breaks")
+    assert found.remedy is not None and found.remedy.startswith("remove the graph breaks")
