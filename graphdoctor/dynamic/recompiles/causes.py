@@ -66,12 +66,12 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
         for failed in call.recording.recompiles:
             code = frames[failed.frame]
             is_shared = call.is_shared(code)
-            guard = _told(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
+            guard = _guard_of_change(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
             at_limit = (failed.frame, failed.attempt) not in started
-            is_other = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
-            shared = is_shared and (is_other or at_limit)
+            is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
+            shared = is_shared and (is_of_submodule or at_limit)
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
             key = code if shared else (guard.kind, name or guard.name, dimension)
@@ -85,7 +85,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
     return list(found.values())
 
 
-def _told(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
+def _guard_of_change(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
     """The guard that tells what changed between the calls. The one named first may be of another submodule's code."""
     read = [guards.read(reason) for reason in reasons]
     return next((guard for guard in read if _is_changed_size(guard, changed, call)), read[0])

@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -106,7 +106,8 @@ def run(
             call = _call(sample, function, planned.pop(0))
             if call is not None:
                 calls.append(call)
-    return calls
+    shared = _shared(sample.module)
+    return [replace(call, shared=shared) for call in calls]
 
 
 def in_eager(target: Target, mode: Mode, steps: Callable[[], list[Step]]) -> list[Exception | None]:
@@ -137,14 +138,17 @@ def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | No
     del arguments_of_call
     with record() as recording, nullcontext() if step.grad is None else torch.set_grad_enabled(step.grad):
         outputs = function(*step.args, **step.kwargs)
-    return Call(recording, names, inputs, _snapshot(outputs), _shared(sample.module))
+    return Call(recording, names, inputs, _snapshot(outputs))
 
 
 def _shared(module: nn.Module | None) -> tuple[tuple[str, int, int], ...]:
-    codes = [inspect.unwrap(type(m).forward).__code__ for m in module.modules()] if module is not None else []
-    counts = Counter(codes)
+    # What is scripted or bound to C has no code of Python.
+    found = (
+        getattr(inspect.unwrap(type(m).forward), "__code__", None) for m in ([] if module is None else module.modules())
+    )
+    counts = Counter(code for code in found if code is not None)
     lines = {code: [line for _, _, line in code.co_lines() if line] for code, count in counts.items() if count > 1}
-    return tuple((code.co_filename, code.co_firstlineno, max(found)) for code, found in lines.items())
+    return tuple((code.co_filename, code.co_firstlineno, max(numbers)) for code, numbers in lines.items())
 
 
 def _outline(leaf: Any) -> Any:

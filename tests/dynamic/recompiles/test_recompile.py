@@ -300,3 +300,10 @@ def test_blocks_that_break_and_get_other_shapes_are_compiled_by_themselves() -> 
 
     (found,) = recompiles(lambda: nn.Sequential(Scaled("up"), Scaled("up")), wider)
     assert found.remedy is not None and found.remedy.startswith("remove the graph breaks")
+
+
+def test_a_submodule_whose_forward_is_no_function_of_python() -> None:
+    class Held(nn.Module):
+        forward = torch.relu
+
+    assert recompiles(lambda: nn.Sequential(Held(), Held(), Scaled("up")), calls(4, 4)) == ()
