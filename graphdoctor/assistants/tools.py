@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor import api
-from graphdoctor.model.labels import is_offered, label, may_be_written
+from graphdoctor.model.labels import explanation, is_offered, label, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, printable
 
@@ -146,7 +146,7 @@ def _details(finding: Finding) -> Iterator[str]:
     if finding.suggestion:
         yield f"what to do: {finding.suggestion}"
     if finding.fix is not None:
-        yield f"fix: {wording.fix_kind(finding.fix)}. {wording.fix_text(finding.fix)}"
+        yield f"fix: {wording.fix_kind(finding.fix)}. {explanation(finding.fix)}"
         yield finding.fix.diff
     yield f"more: explain {finding.rule}"
 

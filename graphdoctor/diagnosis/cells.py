@@ -89,8 +89,8 @@ class _Placing:
         diffs = (of_edits(name, texts[name], [e for e in edits if e.path == name]) for name in names)
         cells = self.modules[fix.edits[0].path]
         # Lines in the verdict of a verification are lines that the fix changes.
-        detail = _LINES.sub(lambda match: _NUMBER.sub(lambda n: str(cells.at(int(n[0]))[1]), match[0]), fix.detail)
-        return replace(fix, edits=edits, diff="".join(diffs), detail=self._text(detail))
+        doubts = _LINES.sub(lambda match: _NUMBER.sub(lambda n: str(cells.at(int(n[0]))[1]), match[0]), fix.doubts)
+        return replace(fix, edits=edits, diff="".join(diffs), detail=self._text(fix.detail), doubts=self._text(doubts))
 
 
 def _place(cells: Cells, match: re.Match[str]) -> str:

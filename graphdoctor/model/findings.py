@@ -85,6 +85,8 @@ class Fix:
     grade: Grade = "not-verified"
     #: What verification saw of this fix: alone, on varied inputs, or why it was dropped. Sentences, or empty.
     detail: str = ""
+    #: Why it was tried and is not verified, clauses; empty where it is, and where nothing was tried.
+    doubts: str = ""
     #: Whether runs on the sample and on varied inputs, which reached all of the changed code, were identical.
     verified: bool = False
     #: The inputs for which that holds, as a clause; empty where it does not.

@@ -22,6 +22,16 @@ def label(fix: Fix) -> Label:
     return "verified" if fix.verified else "unsafe"
 
 
+def explanation(fix: Fix) -> str:
+    """Sentences: what the fix does, what verification saw of it, and why it is not verified."""
+    return " ".join(filter(None, [fix.reason, fix.detail, not_verified(fix)]))
+
+
+def not_verified(fix: Fix) -> str:
+    """A sentence on why a fix that was tried is not verified, or nothing."""
+    return f"Not verified: {fix.doubts}." if fix.doubts else ""
+
+
 def sets_for_process(fix: Fix) -> bool:
     """Whether ``fix`` changes no code but a setting of Dynamo, which then holds for the whole process."""
     return any("torch._dynamo.config." in edit.text for edit in fix.edits)

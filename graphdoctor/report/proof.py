@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, may_be_written, sets_for_process
+from graphdoctor.model.labels import is_offered, may_be_written, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -59,7 +59,7 @@ class Proof:
     command: str
     patch: str
     caution: str = ""
-    #: What the fixes do, a sentence each, with the places of those that do it.
+    #: What the fixes do, and of unsafe ones why they are not verified: sentences, with the places of those that do it.
     effects: tuple[tuple[str, str], ...] = ()
     #: The command that leaves out the unsafe ones; empty where there are none, or no others.
     safer: str = ""
@@ -119,7 +119,8 @@ def _effects(chosen: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
     places: dict[str, dict[str, None]] = {}
     for finding in chosen:
         if finding.fix is not None:
-            places.setdefault(finding.fix.reason, {})[wording.place(finding.location)] = None
+            reason = " ".join(filter(None, [finding.fix.reason, not_verified(finding.fix)]))
+            places.setdefault(reason, {})[wording.place(finding.location)] = None
     return tuple((reason, _some(list(found))) for reason, found in places.items())
 
 
@@ -142,7 +143,7 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
     one = len(safe) == 1
     which = "All fixes" if safe == fixes else f"{len(safe):,} of the {len(fixes):,} fixes"
     if len(fixes) == 1:
-        which = "The fix" if len(diagnosis.findings) == 1 else "The only fix there is"
+        which = "The fix" if len(diagnosis.findings) == 1 else "The only fix"
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
     return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe))

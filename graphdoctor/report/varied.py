@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def sweep(entry: Sweep) -> str:
-    """``batch 4, 5, 6, 1: 3 compilations in 4 calls; normal: ...``."""
+    """``batch 4, 5, 6, 1: 3 compilations in 4 calls; expected: ...``."""
     counts = f"{plural(entry.compilations, 'compilation')} in {plural(entry.calls, 'call')}"
     if entry.verified_compilations is not None:
         counts += f", {entry.verified_compilations} with all suggested fixes together (measured)"

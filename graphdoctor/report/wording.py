@@ -49,10 +49,18 @@ LABELS: dict[Label, str] = {
     "refused": "dropped, not offered",
     "manual": "by hand, no edit is offered",
 }
+#: Of one fix; ``_WITH_ALL_FIXES`` is of all together.
 GRADES = {
-    "general": "compiles with the default settings",
-    "setup-required": "compiles, but not with the default settings",
-    "none": "does not make the code compile",
+    "general": "its line compiles with the default settings",
+    "setup-required": "its line compiles, but not with the default settings",
+    "none": "its line does not compile",
+    "no-effect": "tried in a run, which shows no effect",
+    "not-verified": "not verified",
+}
+_WITH_ALL_FIXES = {
+    "general": "with all of them, everything compiles with the default settings",
+    "setup-required": "with all of them, everything compiles, but not with the default settings",
+    "none": "with all of them, the code is not ready",
     "no-effect": "tried in a run, which shows no effect",
     "not-verified": "not verified",
 }
@@ -180,11 +188,6 @@ def fix_label(finding: Finding) -> str:
         return text
     line = waits_for(finding.message)
     return f"{text}, waits for line {line}" if line else f"{text}, no effect seen"
-
-
-def fix_text(fix: Fix) -> str:
-    """Why the fix is what it is, and what verification saw of it; for which inputs, ``verification_detail`` says."""
-    return " ".join(filter(None, [fix.reason, fix.detail]))
 
 
 def share(value: float | None) -> str:
@@ -352,7 +355,7 @@ def verification(result: Verification, findings: Iterable[Finding], short: bool 
 
 def verification_detail(result: Verification) -> str:
     """The grade of the fixes that are left, and what was dropped and why."""
-    return ": ".join(filter(None, [GRADES[result.grade] if result.fixes else "", result.detail]))
+    return ": ".join(filter(None, [_WITH_ALL_FIXES[result.grade] if result.fixes else "", result.detail]))
 
 
 def offered(findings: Iterable[Finding]) -> str:

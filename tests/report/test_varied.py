@@ -8,7 +8,7 @@ from graphdoctor.report.look import Look
 from graphdoctor.report.markdown import document
 from graphdoctor.report.text import terminal
 
-SWEEP = Sweep("batch 4, 5, 6, 1", True, 5, 3, "normal: size 1 is compiled by itself")
+SWEEP = Sweep("batch 4, 5, 6, 1", True, 5, 3, "expected: size 1 is compiled by itself")
 RECOMPILE = Recompile(
     "the attribute self.step is no longer 0",
     "self.step == 0",
@@ -30,7 +30,7 @@ VERBOSE = Look(verbose=True)
 
 def test_a_sweep_in_words() -> None:
     assert varied.sweep(SWEEP) == (
-        "repeated with: batch 4, 5, 6, 1; 3 compilations in 5 calls; normal: size 1 is compiled by itself"
+        "repeated with: batch 4, 5, 6, 1; 3 compilations in 5 calls; expected: size 1 is compiled by itself"
     )
     asked = replace(SWEEP, varied="x:0=4,5", automatic=False, detail="", verified_compilations=1)
     assert varied.sweep(asked) == (

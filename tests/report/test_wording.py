@@ -52,7 +52,7 @@ def test_what_only_fullgraph_shows_is_called_so(rich: Diagnosis) -> None:
 def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     assert wording.fix_kind(Fix("safe", "", EDITS)) == "safe; not verified"
     assert wording.fix_kind(Fix("unsafe", "", EDITS, grade="general")).startswith(
-        "unsafe: may change behaviour; compiles"
+        "unsafe: may change behaviour; its line compiles"
     )
     in_vain = Fix("safe", "", EDITS, grade="no-effect")
     assert wording.fix_kind(in_vain) == "safe; tried in a run, which shows no effect"
@@ -63,7 +63,7 @@ def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     edit = Edit("m.py", (1, 1), (1, 1), "if not torch.compiler.is_compiling():\n    print(x)\n")
     assert wording.fix_label(replace(finding, fix=Fix("safe", "", (edit,)))) == "safe fix, skips it under compile"
     verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
-    assert wording.fix_kind(verified) == "verified; compiles with the default settings"
+    assert wording.fix_kind(verified) == "verified; its line compiles with the default settings"
     assert "verified" not in wording.fix_kind(Fix("manual", "")) and "verified" not in wording.fix_kind(REFUSED)
 
 

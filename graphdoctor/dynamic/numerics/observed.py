@@ -178,7 +178,8 @@ def _one_sided(name: str, sides: Sides, expected: Snapshot, actual: Snapshot) ->
     if name.startswith(STATE):
         return f"only {who} writes {name.removeprefix(STATE)}{shown[:60]}"
     if name.startswith(GRADIENT_OF):
-        return f"{name} is None in {other} and a tensor in {who}"
+        zeros = isinstance(value, torch.Tensor) and not value.count_nonzero()
+        return f"{name} is None in {other} and {'zero' if zeros else 'a tensor'} in {who}"
     return f"{name} is there in {who} only"
 
 

@@ -17,8 +17,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
-    "Every expert runs, on as many rows as its mask has entries; rows that were not routed to it are added as zeros. "
-    "It must compute each row by itself."
+    "Every expert runs, on a fixed number of rows, and those that were not routed to it add zeros. Right only where "
+    "an expert computes each row by itself."
 )
 
 

@@ -44,12 +44,11 @@ def finding(
     doubts = [*_doubts(found, trial, trials, before, grade), *gaps]
     if BOTH in seen.values() and not gaps:
         sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
-    if doubts and fix.safety != "safe":
-        sentences.append(f"Not verified: {'; '.join(doubts)}.")
     if minimal is not None and found.status == "confirmed" and found not in minimal:
         sentences.append("fullgraph=True does not need it.")
     held = "" if doubts else assumptions(trials)
-    fix = replace(fix, grade=grade, detail=" ".join(sentences), verified=not doubts, assumes=held)
+    why = "; ".join(doubts) if fix.safety != "safe" else ""
+    fix = replace(fix, grade=grade, detail=" ".join(sentences), doubts=why, verified=not doubts, assumes=held)
     return replace(found, fix=fix)
 
 
@@ -58,8 +57,8 @@ def unconfirmed(found: Finding, why: str) -> Finding:
     fix = found.fix
     if fix is None:
         return found
-    detail = " ".join(filter(None, [fix.detail, f"Not verified: {why}."]))
-    return replace(found, fix=replace(fix, verified=False, assumes="", detail=detail))
+    doubts = "; ".join(filter(None, [fix.doubts, why]))
+    return replace(found, fix=replace(fix, verified=False, assumes="", doubts=doubts))
 
 
 def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[DynamicRun], grade: Grade) -> Iterable[str]:

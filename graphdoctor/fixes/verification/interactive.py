@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphdoctor.model.findings import Finding
-from graphdoctor.model.labels import label
+from graphdoctor.model.labels import explanation, label
 
 QUESTION = "write this fix? [y]es, [n]o, [a]ll that follow, [d]iff, [q]uit: "
 _HELP = "answer y (this one), n (not this one), a (this and all that follow), d (show the change), q (no more)"
@@ -41,5 +41,5 @@ def _heading(finding: Finding, number: int, count: int) -> str:
     place = f"{finding.location.path}:{finding.location.line}"
     fix = finding.fix
     assumes = "" if fix is None or not fix.assumes else f"Verified for {fix.assumes}."
-    kind = "" if fix is None else f"\n  {label(fix)} fix. {' '.join(filter(None, [fix.reason, fix.detail, assumes]))}"
+    kind = "" if fix is None else f"\n  {label(fix)} fix. {' '.join(filter(None, [explanation(fix), assumes]))}"
     return f"\n[{number}/{count}] {place}: {finding.rule} [{finding.name}] {finding.message}{kind}"

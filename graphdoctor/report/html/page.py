@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.labels import explanation
 from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
@@ -192,6 +193,7 @@ def environment() -> Environment:
     made.filters.update(prose=_prose, clause=_clause, numerics=wording.numerics, deeper=optional_checks.lines)
     made.globals.update(
         words=wording,
+        explanation=explanation,
         icicles=icicles,
         varied=varied,
         against=against,

@@ -106,6 +106,7 @@ def _fix(fix: Fix | None) -> Json | None:
         "edits": edits,
         "grade": fix.grade,
         "detail": _text(fix.detail),
+        "doubts": _text(fix.doubts),
         "verified": fix.verified,
         "assumes": _text(fix.assumes),
         "written": fix.written,

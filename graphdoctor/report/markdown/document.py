@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, label
+from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
@@ -220,7 +220,7 @@ def _fix(finding: Finding, detail: Detail) -> str:
     fix = finding.fix
     if fix is None:
         return ""
-    text = f"**Fix** ({escape(wording.fix_kind(fix))}): {prose(wording.fix_text(fix), _PROSE)}"
+    text = f"**Fix** ({escape(wording.fix_kind(fix))}): {prose(explanation(fix), _PROSE)}"
     return (
         f"{text}\n\n{fence(fix.diff.rstrip(), 'diff')}"
         if detail.diffs and fix.diff and is_offered(finding, owner=None)

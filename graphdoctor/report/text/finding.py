@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import is_offered, label
+from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import marked_line
@@ -80,7 +80,7 @@ class Findings:
             yield from self._remark(whose, finding.suggestion, gutter)
         if fix is None or not self._look.verbose:
             return
-        yield from self._remark("fix", f"{wording.fix_kind(fix)}. {wording.fix_text(fix)}", gutter)
+        yield from self._remark("fix", f"{wording.fix_kind(fix)}. {explanation(fix)}", gutter)
         for line in changes(fix.diff) if offered else ():
             style = {"+": "green", "-": "red"}.get(line[:1], "dim")
             yield f"{gutter}     {self._paint(line, style)}"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, may_be_written
+from graphdoctor.model.labels import explanation, is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, printable
 from graphdoctor.report.problems import problems
@@ -68,7 +68,7 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
         yield from _wrapped(f"{place.path}:{place.line}: {finding.rule} [{finding.name}] {finding.message}", 2)
         fix = finding.fix
         if fix is not None:
-            yield from _wrapped(f"{wording.fix_kind(fix)}. {wording.fix_text(fix)}", 4)
+            yield from _wrapped(f"{wording.fix_kind(fix)}. {explanation(fix)}", 4)
         elif finding.suggestion:
             yield from _wrapped(finding.suggestion, 4)
 

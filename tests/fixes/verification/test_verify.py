@@ -10,7 +10,7 @@ import pytest
 
 from graphdoctor.fixes.verification.verify import verify
 from graphdoctor.model.findings import Edit, Finding, Fix, Known, Location
-from graphdoctor.model.labels import label
+from graphdoctor.model.labels import explanation, label
 from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Varied
 
 #: Two statements on lines of their own, and two tests.
@@ -94,7 +94,8 @@ def labels_of(findings: Sequence[Finding]) -> list[str]:
 
 
 def details(findings: Sequence[Finding]) -> list[str]:
-    return [f.fix.detail if f.fix is not None else "" for f in findings]
+    """What is said of each fix, without its reason."""
+    return [explanation(replace(f.fix, reason="")) if f.fix is not None else "" for f in findings]
 
 
 def test_all_fixes_work() -> None:
