@@ -25,7 +25,7 @@ _EXAMPLES = """\b
 Examples:
   graphdoctor scan src/ --report json=base.json      (on the base)
   graphdoctor scan src/ --report json=head.json      (on the change)
-  graphdoctor compare base.json head.json --report markdown=comment.md
+  graphdoctor compare base.json head.json --html report.html --report markdown=comment.md
 
 \b
 Exit codes:
@@ -40,6 +40,7 @@ Exit codes:
 @click.argument("head", metavar="HEAD.json")
 @fail_on_option
 @max_breaks_option
+@click.option("--html", metavar="FILE", help="Also write the report as one HTML file.")
 @report_option
 @format_option
 @click.option("--output", metavar="FILE", help="Write the report there instead of to stdout.")
@@ -51,6 +52,7 @@ def compare(
     head: str,
     fail_on: FailOn | None,
     max_breaks: int | None,
+    html: str | None,
     reports: tuple[Report, ...],
     output_format: str,
     output: str | None,
@@ -60,6 +62,8 @@ def compare(
 
     A break that moved to another line, function or file is unchanged.
     """
+    if html is not None:
+        reports = (*reports, Report("html", html))
     check_reports(reports, output)
     from graphdoctor.report.formats import render
     from graphdoctor.report.text import comparison

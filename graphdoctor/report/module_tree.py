@@ -18,11 +18,23 @@ class Row:
     level: int
     label: str
     folded: int = 0
+    #: Whether a submodule of it is compiled as a frame of its own.
+    holds_frames: bool = False
+
+    @property
+    def compilations(self) -> str:
+        """How often its ``forward`` was compiled, or in which graphs it is."""
+        if self.node.compilations:
+            return str(self.node.compilations)
+        if not self.node.operators or not self.node.compiled_share:
+            return "none"
+        return "its submodules by themselves" if self.holds_frames else "in graphs of other modules"
 
 
 def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
     """``nodes`` in their order, parents first. Not ``full``: what is compiled as a whole is not opened."""
     found: list[Row] = []
+    parents = {parent for node in nodes if node.compilations for parent in _parents(node.name)}
     # The numbers of the rows that the next one may lie below.
     open_: list[int] = []
     for node in nodes:
@@ -34,13 +46,18 @@ def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
             continue
         label = node.name[len(parent.node.name) if parent else 0 :].lstrip(".") or "the model"
         open_.append(len(found))
-        found.append(Row(node, len(open_) - 1, label))
+        found.append(Row(node, len(open_) - 1, label, holds_frames=node.name in parents))
     return tuple(found)
 
 
 def _adds_nothing(node: ModuleNode, parent: ModuleNode) -> bool:
     """A container such as ModuleList is not called itself; what it holds may be, and in eager."""
     return parent.state == "compiled" or {node.state, parent.state} <= {"no-operators", "not-called"}
+
+
+def _parents(name: str) -> list[str]:
+    """The model and every submodule on the way to the one of that name."""
+    return ["", *(name[:end] for end, letter in enumerate(name) if letter == ".")] if name else []
 
 
 def _below(name: str, parent: str) -> bool:

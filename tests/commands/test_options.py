@@ -164,6 +164,7 @@ COMPARE = ("compare", "base.json", "head.json")
 COMPARE_CASES: dict[str, Case] = {
     "fail_on": (COMPARE, ("--fail-on", "any")),
     "max_breaks": (COMPARE, ("--max-breaks", "0")),
+    "html": (COMPARE, ("--html", "report.html")),
     "reports": (COMPARE, ("--report", "json=report.json")),
     "output_format": (COMPARE, ("--output-format", "markdown")),
     "output": (COMPARE, ("--output", "report.txt")),

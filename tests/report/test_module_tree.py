@@ -45,6 +45,22 @@ def test_a_container_that_is_not_called_is_opened_for_what_runs_in_it() -> None:
     ]
 
 
+def test_a_container_of_blocks_that_are_compiled_one_by_one_says_so() -> None:
+    nodes = (
+        ModuleNode("", "Net", "partly", 10, 0.8, 1, 1),
+        ModuleNode("experts", "ModuleList", "compiled", 6, 1.0, 0, 0),
+        ModuleNode("experts.0", "Expert", "compiled", 3, 1.0, 0, 2),
+        ModuleNode("head", "Linear", "compiled", 2, 1.0, 0, 0),
+        ModuleNode("gate", "Linear", "eager", 2, 0.0, 0, 0),
+    )
+    assert [row.compilations for row in rows(nodes)] == [
+        "1",
+        "its submodules by themselves",
+        "in graphs of other modules",
+        "none",
+    ]
+
+
 def test_the_page_has_the_tree_with_shares(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     text = page.render(replace(rich, dynamic=(replace(rich.dynamic[0], modules=NODES),)))

@@ -18,6 +18,7 @@ from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding
 from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import optional_checks, varied, wording
+from graphdoctor.report.change_title import change_title
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first_actions import first_actions
@@ -110,7 +111,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     ]
     blocks = [
         MARKER,
-        f"## graphdoctor: {escape(title(diagnosis))}",
+        f"## graphdoctor: {escape(change_title(diagnosis) or diagnosis.summary.headline)}",
         _comparison(diagnosis),
         _proof(diagnosis),
         _numbers(diagnosis),
@@ -132,19 +133,6 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
 
 def _rows(rows: Iterable[str], detail: Detail) -> Iterator[str]:
     return islice(rows, detail.rows)
-
-
-def title(diagnosis: Diagnosis) -> str:
-    """What the change does: ``2 new graph breaks, 1 fixed``; where nothing was compared, the headline."""
-    comparison = diagnosis.comparison
-    if comparison is None:
-        return diagnosis.summary.headline
-    new = new_findings(diagnosis)
-    breaks = sum(finding.severity == "error" and bool(finding.gb_ids) for finding in new)
-    text = wording.plural(breaks, "new graph break") if breaks else "No new graph breaks"
-    if len(new) > breaks:
-        text += f", {wording.plural(len(new) - breaks, 'other new finding')}"
-    return text + (f", {len(comparison.fixed):,} fixed" if comparison.fixed else "")
 
 
 def _comparison(diagnosis: Diagnosis) -> str:

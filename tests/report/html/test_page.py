@@ -199,7 +199,10 @@ def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> 
     assert tiles[0] == "graph breaks 3 → with the fixes: 0 base: 9 2 in your code, 1 in libraries; met 6 times"
     assert tiles[5].startswith("findings 6 base: 5 3 errors, 2 warnings, 1 note")
     against = "Against main: 2 new, 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read"
-    assert f"{against}. Show the new ones" in page.texts["p"]
+    assert (
+        f"1 new graph break, 1 other new finding, 1 fixed. {against}. Show the new ones What was fixed"
+        in page.texts["p"]
+    )
     assert [row["data-change"] for row in page.with_class("finding")] == ["new"] * 2 + ["unchanged"] * 4
     assert any("What was fixed" in text for text in page.texts["details"])
 
