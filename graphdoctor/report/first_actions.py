@@ -49,11 +49,11 @@ class Action:
 def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     """At most ``limit`` actions, in the order of the findings, which come ranked.
 
-    Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that have
-    the cause of another, or that the fixes of the report mend: one command applies them. A recompile that ends
-    with a graph break is none, and training and evaluation need two compilations. No fix that was tried and removes no
-    graph break is offered: a finding that a run saw has what its rule suggests, any other is left out. Of a scan
-    without a run with more actions than ``limit``, those of one rule are one.
+    Findings that the run refuted, did not reach, or that are mere information are no actions; nor are those that
+    have the cause of another, or that the fixes of the report mend: one command applies them. A recompile that ends
+    with a graph break is none, and training and evaluation need two compilations; one of the others is named. No
+    fix that was tried and removes no graph break is offered: a finding that a run saw has what its rule suggests,
+    any other is left out. Of a scan without a run with more actions than ``limit``, those of one rule are one.
     """
     heads = roots(diagnosis.findings)
     shared = Counter(heads.values())
@@ -74,16 +74,16 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
         for number, finding in enumerate(diagnosis.findings)
         if heads[number] == number
     )
-    actions = [
+    repairs = [
         _repair(
             finding, others, ran, finding.fingerprint in vain, waiting[finding.location.path, finding.location.line]
         )
         for finding, others in left
     ]
-    places = {action.place for action in actions}
+    places = {action.place for action in repairs}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
     broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
-    actions += [
+    remedies = [
         _remedy(recompile)
         for recompile in recompiles(diagnosis.dynamic or ())
         if remedy(recompile) and recompile_place(recompile) not in places
@@ -91,7 +91,9 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
         if recompile.kind != "state" or recompile.at_limit
     ]
     first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
-    return tuple([*first, *actions][:limit])
+    # A recompile is of another kind than the breaks, so one is named however many breaks there are.
+    room = limit - len(first)
+    return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
 
 
 def _even(diagnosis: Diagnosis) -> Action:

@@ -72,6 +72,12 @@ def test_what_breaks_with_fullgraph_only_removes_no_event(rich: Diagnosis) -> No
     assert action.effect == "would let fullgraph=True get past it"
 
 
+def test_a_recompile_is_named_beside_many_breaks(rich: Diagnosis) -> None:
+    every = first_actions(replace(rich, verification=None))
+    first = first_actions(replace(rich, verification=None), limit=3)
+    assert first == (*every[:2], every[-1]) and first[-1].recompile is not None
+
+
 def test_at_most_five(many: Callable[[int], Diagnosis]) -> None:
     assert len(first_actions(many(60))) == 5
 
