@@ -262,6 +262,13 @@ def test_a_phone_scrolls_in_one_direction(opened: Callable[..., Tab], page: str)
     assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+def test_long_paths_wrap_on_a_phone(opened: Callable[..., Tab], rich: Diagnosis) -> None:
+    path = "packages/a_folder_with_a_long_name/that_has_another_below/modeling_of_some_long_architecture.py"
+    findings = tuple(replace(f, location=replace(f.location, path=path)) for f in rich.findings)
+    tab = opened(html.render(replace(rich, findings=findings)), viewport={"width": 360, "height": 740})
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
+
+
 def test_the_policy_stops_foreign_scripts(opened: Callable[..., Tab], page: str) -> None:
     tab = opened(page.replace("</body>", "<script>document.title = 'owned'</script></body>"))
     assert tab.page.title() != "owned"
