@@ -161,6 +161,8 @@ def test_why_nothing_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert note("plain.py", run=False).startswith("nothing to check: ")
     assert note(".").startswith("not run: only a file that is given alone is run")
     assert note("plain.py").startswith("not run: plain.py declares no sample input; add graphdoctor_target()")
+    Path("plain.py").write_text("def graphdoctor_sample():\n    return 1\n", encoding="utf-8")
+    assert "; rename graphdoctor_sample() to graphdoctor_target(), or" in note("plain.py")
     assert "; a program runs as it is: graphdoctor run --compile auto train.py" in note("train.py")
     assert note("bad.py").startswith("not run: bad.py syntax error in line 1")
 

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.dynamic.parent.sample import declares_sample
+from graphdoctor.dynamic.parent.sample import declares_sample, misnamed
 from graphdoctor.scan.options import ScanOptions, UsageError
 from graphdoctor.target_torch.installed import torch_available
 
@@ -77,7 +77,9 @@ def _problem(options: ScanOptions, inputs: Inputs) -> str:
     if not (options.target or options.inputs or options.sample) and declares_sample(inputs.text(file)) is None:
         program = any(word in inputs.text(file) for word in _PROGRAM)
         other = f"; a program runs as it is: graphdoctor run --compile auto {shlex.quote(path)}" if program else ""
-        return f"{path} declares no sample input; add graphdoctor_target(), or give --target or --input{other}"
+        name = misnamed(inputs.text(file))
+        declare = f"rename {name}() to graphdoctor_target()" if name else "add graphdoctor_target()"
+        return f"{path} declares no sample input; {declare}, or give --target or --input{other}"
     if torch_available() is None:
         return "torch is not installed; install graphdoctor[torch] to run the model"
     return ""

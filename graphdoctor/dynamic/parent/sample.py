@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 
 _ATTRIBUTES = ("example_input_array", "dummy_inputs")
+#: A function with our prefix; only these three are called.
+_OURS = re.compile(r"^def (graphdoctor_(?!target\b|variants\b|loss\b)\w+)\(", re.MULTILINE)
 
 
 def declares_sample(text: str) -> str | None:
@@ -27,6 +30,12 @@ def declares_sample(text: str) -> str | None:
         return "KernelBench"
     declared = {name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for name in _attributes(node)}
     return next((name for name in _ATTRIBUTES if name in declared), None)
+
+
+def misnamed(text: str) -> str:
+    """The function of ``text`` that is probably meant to be ``graphdoctor_target``, or nothing."""
+    found = _OURS.search(text)
+    return found[1] if found else ""
 
 
 def _bound(statement: ast.stmt) -> list[str]:
