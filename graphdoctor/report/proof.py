@@ -121,7 +121,9 @@ def _effects(chosen: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
         if finding.fix is not None:
             reason = " ".join(filter(None, [finding.fix.reason, not_verified(finding.fix)]))
             places.setdefault(reason, {})[wording.place(finding.location)] = None
-    return tuple((reason, _some(list(found))) for reason, found in places.items())
+    # A page shows the first few.
+    most = sorted(places.items(), key=lambda entry: len(entry[1]), reverse=True)
+    return tuple((reason, _some(list(found))) for reason, found in most)
 
 
 def _some(places: Sequence[str]) -> str:

@@ -75,3 +75,18 @@ def test_many_places_of_one_effect_are_counted(many: Callable[[int], Diagnosis])
     assert found is not None
     ((_, places),) = found.effects
     assert places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
+
+
+def test_the_effect_with_most_places_is_the_first(rich: Diagnosis) -> None:
+    fix = rich.findings[0].fix
+    assert fix is not None
+    rare = replace(rich.findings[0], fix=replace(fix, safety="unsafe", reason="Rare.", doubts="line 3 did not run"))
+    common = [
+        replace(rich.findings[0], fingerprint=str(line), location=replace(rare.location, line=line)) for line in (1, 2)
+    ]
+    chosen = (rare, *common)
+    assert rich.verification is not None
+    tried = replace(rich.verification, fixes=tuple(finding.fingerprint for finding in chosen))
+    found = proof(replace(rich, findings=chosen, verification=tried))
+    assert found is not None
+    assert [text for text, _ in found.effects] == [fix.reason, "Rare. Not verified: line 3 did not run."]
