@@ -100,7 +100,31 @@ def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[
                     waiting.append(_simple(reader, name, editor))
     if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
         raise Refuse("the function reads its variables by name")
+    for statement in group:
+        _check_receiver(statement, group, function, editor)
     return sorted(group, key=editor.location), [branches[branch] for branch in sorted(branches, key=editor.location)]
+
+
+def _check_receiver(
+    statement: cst.CSTNode, group: list[cst.CSTNode], function: cst.FunctionDef, editor: Editor
+) -> None:
+    """Refuse ``parts.append(n)`` where the function goes on to use ``parts``, which would lack what is left out."""
+    receiver = _receiver(statement)
+    if receiver is None or not (receiver.value in parameters(function) or editor.assignments(function, receiver.value)):
+        return
+    for node in editor.mentions(function, receiver.value):
+        reader = editor.statement_of(node)
+        if editor.is_label(node) or _is_bound(node, editor) or reader in group or _receiver(reader) is node:
+            continue
+        line = editor.location(node).line
+        raise Refuse(f"`{receiver.value}` is changed, and used in line {line}, which runs under compile too")
+
+
+def _receiver(statement: cst.CSTNode) -> cst.Name | None:
+    """``parts`` of the statement ``parts.append(n)``."""
+    call = statement.value if isinstance(statement, cst.Expr) else None
+    name = call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
+    return name if isinstance(name, cst.Name) and name.value != "self" else None
 
 
 def _decided_by(name: str, node: cst.CSTNode, editor: Editor) -> cst.If | None:

@@ -46,7 +46,7 @@ def test_reading_the_machine_is_left_out(fixed: Any, runner: Any, body: str, gua
         ("os.environ['A'] = '1'\nreturn x", "under compile `os.environ['A'] = '1'` is left out"),
         ("os.environ.setdefault('A', '1')\nreturn x", "is left out"),
         ("time.sleep(0)\nreturn x", "under compile `time.sleep(0)` is left out"),
-        ("seen = []\nt0 = time.time()\nseen.append(t0)\nreturn x * len(seen)", "under compile `seen.append(t0)` is left out"),
+        ("seen = []\nt0 = time.time()\nseen.append(t0)\nreturn x * 2", "under compile `seen.append(t0)` is left out"),
         ("a = [time.time(), stack.pop()]\nreturn x", "under compile `stack.pop()` is left out"),
         ("t0 = time.time()\nlog.setLevel(int(t0))\nreturn x", "is left out"),
         ("try:\n    n = os.path.getsize('missing')\nexcept OSError:\n    x = x * 2\nreturn x", "n = os.path.getsize('missing')"),
