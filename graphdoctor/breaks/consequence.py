@@ -14,7 +14,8 @@ _SPLITS = "this splits the graph"
 _REASON = ", because Dynamo cannot split its loop, try or with block"
 _WHOLE = re.compile(r"`([^`]+)` runs uncompiled as a whole")
 _BEHIND = re.compile(r"once compiling gets past line (\d+)")
-_END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}(?:{_REASON})?)$")
+_REST = re.compile(r"`[^`]+` runs uncompiled from here on")
+_END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}(?:{_REASON})?|{_REST.pattern})$")
 
 
 def consequence(whole_frame: str) -> str:

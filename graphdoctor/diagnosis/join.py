@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Dynamo gives these ids when it drops a whole frame (a break in a loop, in a context manager); the cause is hidden.
 HIDING = frozenset({"GB7000", "GB0066"})
+#: Behind such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
+LEAVES_THE_REST = frozenset({"GB0014"})
 
 
 #: Ids that tell what Dynamo met and not which code is the cause, so many causes end in them: an argument or a key that
@@ -217,7 +219,7 @@ class _Traced:
         self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
-        self.ended = [s.first for s in found if s.whole_frame]
+        self.ended = [s.first for s in found if s.whole_frame or s.first.gb_id in LEAVES_THE_REST]
 
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
@@ -273,7 +275,8 @@ class _Traced:
             return True
         function = _last(finding.function)
         before = [b for b in self.places if b.path == place.path and b.line <= place.end_line]
-        if any(_last(b.function) == function and b.gb_id not in finding.gb_ids for b in before):
+        behind = [b for b in before if _last(b.function) == function]
+        if any(b.gb_id not in finding.gb_ids or (b in self.ended and b.line < place.line) for b in behind):
             # What is left of a function behind a break is not traced when it has no tensor.
             return True
         return any(b.path == place.path and b.column is None and _contains(place, b.line, None) for b in self.places)

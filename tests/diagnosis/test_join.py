@@ -128,6 +128,14 @@ def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     assert join([build.finding()], [failed], RULES)[0].message == build.finding().message
 
 
+def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: Any) -> None:
+    said = "`self.rnn(x)` calls a recurrent layer: `Net.forward` runs uncompiled from here on"
+    first, second = (replace(build.finding(line, 1, gb_ids=("GB0014",)), message=said) for line in (3, 5))
+    joined = join([first, second], [build.run(build.brk(3, 1, "GB0014"))], RULES)
+    assert [f.status for f in joined] == ["confirmed", "static-only"]
+    assert joined[1].message.endswith(": a graph break once compiling gets past line 3")
+
+
 def test_where_nothing_was_compiled_nothing_was_split(build: Any) -> None:
     finding = replace(build.finding(), message=f"print(): {consequence('')}")
     messages = [
