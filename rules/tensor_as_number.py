@@ -325,18 +325,25 @@ def check_convert(event: Convert) -> Hit | None:
 
 def check_subscript(event: Subscript) -> Hit | None:
     for index in event.index:
-        if any(_computed(option) or _list_of_tensors(option, event) for option in options(index)):
+        computed = [_computed(option) or _list_of_tensors(option, event) for option in options(index)]
+        if any(computed) or _may_be_computed(index):
             return Hit(
                 event,
                 f"{code(event)} is indexed by a number that was computed in the graph: {consequence(event)}",
                 "use `torch.index_select` or `torch.gather`, or index with a 1-d tensor",
-                certainty(event, index if isinstance(index, Tensor) else None),
+                certainty(event, index if isinstance(index, Tensor) else None) if any(computed) else "possible",
             )
     return None
 
 
 def _computed(value: Value) -> bool:
     return isinstance(value, Tensor) and value.ndim == 0 and value.dtype == "int" and not _is_argument(value)
+
+
+def _may_be_computed(value: Value) -> bool:
+    """An element, as it seems, of a tensor of indices: only a run knows whether it is a number or a row."""
+    is_index = isinstance(value, Tensor) and value.dtype == "int" and value.ndim is None
+    return is_index and not value.numpy and not _is_argument(value)
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:

@@ -160,9 +160,12 @@ def _distance(finding: Finding, brk: Break) -> tuple[bool, bool, int, int, bool]
 
 def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
+    # What was not sure enough to be called an error is sure now.
+    is_error = finding.confidence == "possible" and seen[0].first.owner == "own"
     return replace(
         finding,
         status="confirmed",
+        severity="error" if is_error else finding.severity,
         confidence="certain",
         owner=seen[0].first.owner,
         events=sum(s.events for s in seen),

@@ -128,6 +128,14 @@ def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     assert join([build.finding()], [failed], RULES)[0].message == build.finding().message
 
 
+def test_what_was_only_possible_is_an_error_once_it_was_seen(build: Any) -> None:
+    unsure = replace(build.finding(), confidence="possible", severity="warning")
+    (found,) = join([unsure], [build.run(build.brk())], RULES)
+    assert (found.confidence, found.severity) == ("certain", "error")
+    library = build.brk(owner="third-party")
+    assert join([unsure], [build.run(library)], RULES)[0].severity == "warning"
+
+
 def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: Any) -> None:
     said = "`self.rnn(x)` calls a recurrent layer: `Net.forward` runs uncompiled from here on"
     first, second = (replace(build.finding(line, 1, gb_ids=("GB0014",)), message=said) for line in (3, 5))

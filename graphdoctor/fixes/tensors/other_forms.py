@@ -60,7 +60,9 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     (at,) = numbers
     index = parts[at]
     known = editor.value(index.value) if isinstance(index, cst.Index) and index.star is None else None
-    if not isinstance(index, cst.Index) or not isinstance(known, Tensor) or known.ndim != 0 or known.dtype != "int":
+    if not isinstance(index, cst.Index) or not isinstance(known, Tensor) or known.dtype != "int":
+        return refused
+    if known.ndim not in (0, None):
         return refused
     _check_unchanged(node, editor)
     # Tensors of bytes are masks, and only 0-d ones of other small types are indices.

@@ -1,0 +1,41 @@
+"""An element of a tensor whose shape is not known from the source: a number or a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphdoctor.api import ScanOptions, scan
+
+NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        index = torch.topk(x.mean(0), 2)[1]
+        return x[:, index[0]] * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8){shape},)
+"""
+
+
+def test_a_run_makes_sure_of_what_the_source_leaves_open(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET.format(shape=""))
+    assert scan(ScanOptions((str(file),), run=False)).findings == ()
+    found = scan(ScanOptions((str(file),), isolated=True))
+    (finding,) = found.findings
+    assert (finding.rule, finding.status, finding.severity) == ("GD215", "confirmed", "error")
+    assert finding.fix is not None and finding.fix.verified
+    assert found.verification is not None and found.verification.fullgraph_passes
+
+
+def test_a_row_of_indices_is_no_finding(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET.format(shape=".reshape(4, 2, 4)"))
+    found = scan(ScanOptions((str(file),), isolated=True))
+    assert found.summary.verdict == "ready"
+    assert [(f.rule, f.status) for f in found.findings if f.status != "refuted"] == []
