@@ -35,6 +35,8 @@ _SYMBOL = re.compile(r"\bzu?f\d+\b")
 _MOST = 5_000
 #: Characters of a compared value that are shown.
 _LONGEST = 60
+#: A number with more digits than anybody reads.
+_DIGITS = re.compile(r"-?\d+\.\d{5,}(?:e[-+]\d+)?")
 
 _WHAT: dict[str, Kind] = {
     "size": "size",
@@ -163,6 +165,7 @@ def _tensor(match: re.Match[str]) -> _Part:
 
 def _comparison(left: str, right: str) -> _Part:
     right = right if len(right) <= _LONGEST else right[: _LONGEST - 1] + "…"
+    right = f"{float(right):.4g}" if _DIGITS.fullmatch(right) else right
     if left.startswith("___stack"):
         return _Part("value", None, f"a value that was computed before a graph break is no longer {right}")
     if left.startswith("len("):

@@ -102,7 +102,7 @@ def _even(diagnosis: Diagnosis) -> Action:
     here = (f for f in diagnosis.findings if text.startswith(f"{place(f.location)} "))
     finding = next(here, None)
     where = place(finding.location) if finding is not None else ""
-    return Action(text, where, "no fix changes what differs between ranks", finding)
+    return Action(text, where, "no run has tried it", finding)
 
 
 def _correct(failed: Failure) -> Action:

@@ -157,12 +157,13 @@ def uneven_recompiles(every: Sequence[Ran]) -> dict[tuple[str | None, int | None
     every = ranked(every)
     met: dict[tuple[str | None, int | None, str], list[str]] = {}
     for entry in every:
-        for key in dict.fromkeys(_cause(recompile) for recompile in entry.run.recompiles):
+        for key in dict.fromkeys(kind_of_cause(recompile) for recompile in entry.run.recompiles):
             met.setdefault(key, []).append(entry.label)
     return {key: tuple(names) for key, names in met.items() if len(names) < len(every)}
 
 
-def _cause(recompile: Recompile) -> tuple[str | None, int | None, str]:
+def kind_of_cause(recompile: Recompile) -> tuple[str | None, int | None, str]:
+    """What makes two recompiles the same over ranks: path, line, what changed."""
     # The words may hold values, which differ from rank to rank.
     what = recompile.input or without_symbols(recompile.guard.partition(" ")[0])
     return recompile.path, recompile.line, what

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.wording import plural
-from graphdoctor.trace.ranks import Ran, ranked, together, uneven_breaks, uneven_recompiles
+from graphdoctor.trace.ranks import Ran, kind_of_cause, ranked, together, uneven_breaks, uneven_recompiles
 
 #: Seconds, and share of its own compile time, that a rank must compile longer to be mentioned.
 _LONGER = 5.0
@@ -39,15 +39,16 @@ def difference(every: Sequence[Ran]) -> str:
 
 def _recompiles(ranks: Sequence[Ran], at_limit: bool) -> str:
     found: list[tuple[Recompile, tuple[str, ...]]] = []
-    for (path, line, _), names in uneven_recompiles(ranks).items():
-        met = [r for e in ranks if e.label in names for r in e.run.recompiles if (r.path, r.line) == (path, line)]
+    for key, names in uneven_recompiles(ranks).items():
+        met = [r for e in ranks if e.label in names for r in e.run.recompiles if kind_of_cause(r) == key]
         # At the limit the function stays uncompiled there, which is worse than any number of compilations.
         found += [(recompile, names) for recompile in met if recompile.at_limit == at_limit]
     if not found:
         return ""
     worst, names = max(found, key=lambda entry: entry[0].compilations)
     how = "up to the recompile limit" if worst.at_limit else f"{plural(worst.compilations, 'compilation')}"
-    text = f"{together(names)} alone compiles {worst.path}:{worst.line} again ({how}; {worst.cause}), and {_WAIT}"
+    what = f"{worst.path}:{worst.line} again because {worst.cause}"
+    text = f"{together(names)} alone compiles {what} ({how}), and {_WAIT}"
     return f"{text}; what helps on every rank: {worst.remedy}" if worst.remedy else text
 
 

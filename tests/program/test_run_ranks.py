@@ -50,7 +50,7 @@ def test_rank_that_recompiles_alone_is_the_first_line(
     summary = json.loads((tmp_path / "report.json").read_text())["summary"]
     assert summary["verdict"] == "not-ready"
     assert summary["headline"].startswith(
-        "Not ready: rank 1 alone compiles train.py:11 again (up to the recompile limit; the size of x changed in "
-        "dimension 0: expected 2, actual 3), and the other ranks wait for it at the next collective; "
+        "Not ready: rank 1 alone compiles train.py:11 again because the size of x changed in dimension 0: expected 2, "
+        "actual 3 (up to the recompile limit), and the other ranks wait for it at the next collective; "
         "what helps on every rank: torch.compile(dynamic=True)"
     )

@@ -122,7 +122,7 @@ def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
     found = replace(rich, summary=replace(rich.summary, uneven=sentence), verification=None)
     first = first_actions(found)[0]
     assert (first.title, first.place, first.finding) == (sentence, line, finding)
-    assert first.effect == "no fix changes what differs between ranks"
+    assert first.effect == "no run has tried it"
 
 
 def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosis) -> None:

@@ -184,11 +184,14 @@ def test_gb_link() -> None:
 def test_the_title_of_a_page_is_brief_about_ranks(rich: Diagnosis) -> None:
     assert wording.title(rich.summary) == rich.summary.headline
     uneven = (
-        "rank 1 alone compiles a.py:3 again (2 compilations; the size of x changed), and the other ranks wait for it at "
-        "the next collective; what helps on every rank: torch.compile(dynamic=True)"
+        "rank 1 alone compiles a.py:3 again because the size of x changed (2 compilations), and the other ranks wait for "
+        "it at the next collective; what helps on every rank: torch.compile(dynamic=True)"
     )
     summary = replace(rich.summary, uneven=uneven, headline=f"Not ready: {uneven}; 1 graph break in your code")
-    assert wording.title(summary) == "Not ready: rank 1 alone compiles a.py:3 again; 1 graph break in your code"
+    assert (
+        wording.title(summary)
+        == "Not ready: rank 1 alone compiles a.py:3 again because the size of x changed; 1 graph break in your code"
+    )
     uneven = "a.py:4 breaks the graph (GB0124) on rank 1 only (and 2 other places); take the same path on every rank"
     summary = replace(summary, uneven=uneven, headline=f"Not ready: {uneven}")
     assert wording.title(summary) == "Not ready: a.py:4 breaks the graph on rank 1 only"
