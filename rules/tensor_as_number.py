@@ -342,8 +342,9 @@ def _computed(value: Value) -> bool:
 
 def _may_be_computed(value: Value) -> bool:
     """An element, as it seems, of a tensor of indices: only a run knows whether it is a number or a row."""
-    is_index = isinstance(value, Tensor) and value.dtype == "int" and value.ndim is None
-    return is_index and not value.numpy and not _is_argument(value)
+    if not isinstance(value, Tensor) or value.numpy or _is_argument(value):
+        return False
+    return value.dtype == "int" and value.ndim is None
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:

@@ -101,7 +101,7 @@ def without_symbols(words: str) -> str:
 
 
 #: What helps against recompiles of a function that several submodules share.
-REMOVE_BREAKS = "remove the graph breaks: only behind them is it compiled by itself, once for each kind of submodule"
+REMOVE_BREAKS = "remove the graph breaks: only behind them is it compiled by itself, once for each kind of call"
 
 
 def is_left_by_break(guard: str) -> bool:

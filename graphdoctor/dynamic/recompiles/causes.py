@@ -41,7 +41,7 @@ class Cause:
     calls: tuple[int, ...]
     at_limit: bool = False
     zero_one: tuple[int, ...] = ()
-    #: Several submodules run the function, each with values of its own.
+    #: The function is called several times in one call, each time with values of its own.
     shared: bool = False
 
     @property
@@ -65,7 +65,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
         changed = changes(previous.inputs, call.inputs)
         for failed in call.recording.recompiles:
             code = frames[failed.frame]
-            is_shared = call.is_shared(code)
+            is_shared = call.is_called_inside(code)
             guard = _guard_of_change(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from types import CodeType
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ from graphdoctor.dynamic.user_code.target import Mode, Sample, Target, seed
 
 #: File and first line of a function.
 Code = tuple[str, int]
+#: File, first and last line of a function.
+Lines = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,29 @@ class NotApplicable(Exception):
 class Call:
     """What one call made Dynamo record; its arguments by name, and as leaves; its outputs.
 
-    ``shared`` are the functions that several submodules run, such as the forward of a block: file, first and last line.
+    ``shared`` are the functions that several submodules run, such as the forward of a block, and ``whole`` is the one
+    that was given to torch.compile, where it is known: file, first and last line.
     """
 
     recording: Recording
     names: frozenset[str]
     inputs: Mapping[str, Any]
     outputs: Snapshot
-    shared: tuple[tuple[str, int, int], ...] = ()
+    shared: tuple[Lines, ...] = ()
+    whole: Lines | None = None
 
-    def is_shared(self, code: Code) -> bool:
-        """Whether several submodules run the function, or what resumes in it behind a break."""
-        return any(file == code[0] and first <= code[1] <= last for file, first, last in self.shared)
+    def is_called_inside(self, code: Code) -> bool:
+        """Whether the function, or what resumes in it behind a break, may run several times in one call: it is not the
+        one that is compiled as a whole, or several submodules run that.
+        """
+        if self.whole is not None and not _is_in(code, self.whole):
+            return True
+        return any(_is_in(code, lines) for lines in self.shared)
+
+
+def _is_in(code: Code, lines: Lines) -> bool:
+    file, first, last = lines
+    return file == code[0] and first <= code[1] <= last
 
 
 def run(
@@ -106,8 +120,8 @@ def run(
             call = _call(sample, function, planned.pop(0))
             if call is not None:
                 calls.append(call)
-    shared = _shared(sample.module)
-    return [replace(call, shared=shared) for call in calls]
+    shared, whole = _shared(sample.module), _whole(sample)
+    return [replace(call, shared=shared, whole=whole) for call in calls]
 
 
 def in_eager(target: Target, mode: Mode, steps: Callable[[], list[Step]]) -> list[Exception | None]:
@@ -141,14 +155,24 @@ def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | No
     return Call(recording, names, inputs, _snapshot(outputs))
 
 
-def _shared(module: nn.Module | None) -> tuple[tuple[str, int, int], ...]:
+def _shared(module: nn.Module | None) -> tuple[Lines, ...]:
     # What is scripted or bound to C has no code of Python.
     found = (
         getattr(inspect.unwrap(type(m).forward), "__code__", None) for m in ([] if module is None else module.modules())
     )
     counts = Counter(code for code in found if code is not None)
-    lines = {code: [line for _, _, line in code.co_lines() if line] for code, count in counts.items() if count > 1}
-    return tuple((code.co_filename, code.co_firstlineno, max(numbers)) for code, numbers in lines.items())
+    return tuple(_lines(code) for code, count in counts.items() if count > 1)
+
+
+def _whole(sample: Sample) -> Lines | None:
+    """Of a module its forward; None for what a decorator wraps, and for what has no code of Python."""
+    function = sample.function if sample.module is None else type(sample.module).forward
+    code = getattr(function, "__code__", None)
+    return _lines(code) if isinstance(code, CodeType) and not hasattr(function, "__wrapped__") else None
+
+
+def _lines(code: CodeType) -> Lines:
+    return code.co_filename, code.co_firstlineno, max(line for _, _, line in code.co_lines() if line)
 
 
 def _outline(leaf: Any) -> Any:

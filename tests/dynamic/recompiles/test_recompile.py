@@ -307,3 +307,39 @@ def test_a_submodule_whose_forward_is_no_function_of_python() -> None:
         forward = torch.relu
 
     assert recompiles(lambda: nn.Sequential(Held(), Held(), Scaled("up")), calls(4, 4)) == ()
+
+
+def spectrum(x: torch.Tensor) -> torch.Tensor:
+    return torch.fft.rfft(x, dim=1).abs().mean(0).mean(-1)
+
+
+class Periodic(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rounds = []
+        for _ in range(2):
+            rounds.append(self.fc(x) if spectrum(x).argmax() > 3 else x)
+        return torch.stack(rounds).sum(0)
+
+
+class Turned(nn.Module):
+    """The first block gets a transposed tensor, the second one what that gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(8, 8, 3, padding=1)
+        self.blocks = nn.ModuleList([Periodic(), Periodic()])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv(x.permute(0, 2, 1)).transpose(1, 2)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_what_distinguishes_the_calls_of_a_helper_is_no_cause_either() -> None:
+    found = probe(Turned, args=(torch.rand(2, 16, 8),))
+    assert [cause.remedy for _, causes in found for cause in causes if "contiguous" in (cause.remedy or "")] == []
