@@ -282,6 +282,17 @@ class Audience(EventSink):
             ends |= _breaks(rule, hit)
         return ends
 
+    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: str, now: str) -> None:
+        """Note ``hits`` again; the rules are asked once more where their messages name the function ``before``."""
+        asked = None
+        for rule, hit in hits:
+            event = hit.event
+            if before == now or event.site.whole_frame != before:
+                self.hits.append((rule, hit))
+            elif event is not asked:
+                asked = event
+                self.receive(replace(event, site=replace(event.site, whole_frame=now)))
+
     @contextmanager
     def only_offered(self) -> Iterator[None]:
         """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""

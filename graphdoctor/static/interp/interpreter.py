@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -146,6 +146,10 @@ class EventSink:
     def receive(self, _event: Event) -> bool:
         """Receive an event; whether the graph ends there."""
         return False
+
+    def repeat(self, hits: Sequence[Any], _before: str, _now: str) -> None:
+        """Note ``hits`` of a call again, in which a break now costs the function ``_now``, not ``_before``."""
+        self.hits += hits
 
     @contextmanager
     def only_offered(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ classes of one file inherit are replayed within the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -59,11 +59,15 @@ class CallSummary:
     """Summary of a call: result, final heap, findings, and the class lookups it depends on (class by number)."""
 
     lookups: tuple[tuple[int, str, tuple[Any, ...], Any], ...]
+    #: The classes of the arguments that the call made objects of: it may have taken them from the arguments.
+    same: tuple[tuple[int, ClassInfo], ...]
     result: Hashable
     #: What the objects hold afterwards, and the classes of those that are new.
     contents: tuple[_Contents | None, ...]
     made: tuple[tuple[ClassInfo, _Origin], ...]
     hits: tuple[Any, ...]
+    #: The function that a break cost as a whole where it was called, which some of the hits name.
+    whole_frame: str
     ends_graph: bool
 
 
@@ -131,6 +135,8 @@ class Call:
         """The result of the call, where a summary of it can be replayed."""
         classes = self._state.classes
         for outcome in self._known:
+            if not all(classes[number] is info for number, info in outcome.same):
+                continue
             if all(getattr(classes[number], how)(*what) == answer for number, how, what, answer in outcome.lookups):
                 return self._tell(outcome)
         return None
@@ -146,7 +152,8 @@ class Call:
                     instance.changes += 1
                     self._interpreter.changes += 1
                 instance.attrs = attrs
-        self._interpreter.sink.hits += outcome.hits
+        interpreter = self._interpreter
+        interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
         if outcome.ends_graph:
             self._interpreter.start_new_graph()
         result: Value = self._decoded(outcome.result, objects)
@@ -182,7 +189,7 @@ class Call:
         try:
             frozen = state.frozen(result)
             contents = state.contents()
-            made = tuple(state.made(len(self._before)))
+            made = state.made(len(self._before))
         except (_NotCacheable, TypeError):
             return
         if state.of_file != self._of_file:
@@ -191,12 +198,10 @@ class Call:
         before = (*self._before, *(None for _ in made))
         changed = tuple(None if now == then else now for now, then in zip(contents, before, strict=True))
         hits = tuple(interpreter.sink.hits[self._first :])
-        if hits and interpreter.frame.whole_frame:
-            # They name the function that runs uncompiled as a whole, which is another one for other callers.
-            return
-        self._keep(
-            CallSummary(state.lookups(log), frozen, changed, made, hits, interpreter.graph_ends != self._graph_ends)
-        )
+        ends_graph = interpreter.graph_ends != self._graph_ends
+        same = state.same(info for info, _ in made)
+        whole_frame = interpreter.frame.whole_frame
+        self._keep(CallSummary(state.lookups(log), same, frozen, changed, made, hits, whole_frame, ends_graph))
 
 
 class _State:
@@ -290,11 +295,13 @@ class _State:
         numbers = tuple(self.classes.index(value.info) for value in self.objects)
         return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
 
-    def made(self, first: int) -> list[tuple[ClassInfo, _Origin]]:
-        """How the objects from ``first`` on are made. Raises _NotCacheable where a class of the arguments makes one."""
-        if any(value.info in self.classes for value in self.objects[first:]):
-            raise _NotCacheable
-        return [(value.info, _origin(value)) for value in self.objects[first:]]
+    def made(self, first: int) -> tuple[tuple[ClassInfo, _Origin], ...]:
+        """How the objects from ``first`` on are made."""
+        return tuple((value.info, _origin(value)) for value in self.objects[first:])
+
+    def same(self, used: Iterable[ClassInfo]) -> tuple[tuple[int, ClassInfo], ...]:
+        """Those of the classes ``used`` that arguments have, by their numbers."""
+        return tuple((self.classes.index(info), info) for info in dict.fromkeys(used) if info in self.classes)
 
     def lookups(self, log: Sequence[Lookup | None]) -> tuple[tuple[int, str, tuple[Any, ...], Any], ...]:
         """The lookups in classes of the arguments, with the classes by number."""

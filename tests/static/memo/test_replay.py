@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.lint.catalog import rules
-from graphdoctor.lint.engine import Analysis
+from graphdoctor.lint.engine import Analysis, Audience, Checks
 from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
 from graphdoctor.static.interp.interpreter import EventSink, Interpreter
 from graphdoctor.static.memo.replay import CallCache
@@ -118,12 +118,24 @@ def test_what_a_call_in_a_loop_finds_is_found_for_each_caller(tmp_path: Path) ->
     assert [rule for _, _, rule, _ in second] == [rule for _, _, rule, _ in first]
 
 
-def steps(files: list[Path]) -> list[int]:
+def test_a_message_names_the_function_that_the_break_costs_the_caller(tmp_path: Path) -> None:
+    model = MODEL.replace("            y = help_out", "            for _ in x:\n                y = help_out")
+    files = package(tmp_path, "print(y)", "loud = False", "loud = False", model=model)
+    files[1].write_text(files[1].read_text().replace("class Net", "class Other"))
+    assert steps(files, rules_look=True)[1] < steps(files[1:], rules_look=True)[0] / 2
+    analysis = Analysis([(f, f.name) for f in files], rules(), helper=lambda file: file.name)
+    for file, name in zip(files, ("Net.forward", "Other.forward"), strict=True):
+        (printed,) = [f for f in analysis.file(file, file.name).findings if f.rule == "GD101"]
+        assert f"`{name}` runs uncompiled as a whole" in printed.message
+
+
+def steps(files: list[Path], rules_look: bool = False) -> list[int]:
     """The steps that each file takes, the files being scanned together."""
     project, shared, found = Project(), CallCache(), []
     for file in files:
         source = SourceModule(file.name, file, file.read_text(), "utf-8")
-        interpreter = Interpreter(project, EventSink(), shared=shared)
+        sink = Audience(Checks(rules()), []) if rules_look else EventSink()
+        interpreter = Interpreter(project, sink, shared=shared)
         interpret(interpreter, ModuleInfo(source, f"pkg.{file.stem}", "pkg", Scope("module")), [])
         found.append(interpreter.steps)
     return found
@@ -152,6 +164,18 @@ def test_a_call_whose_arguments_hold_the_class_of_one_of_them_is_told_again(tmp_
     model = MODEL.replace("y = help_out", "cache.made_by = Cache\n            y = help_out")
     first, second = steps(package(tmp_path, "pass", "loud = False", "loud = False", model=model))
     assert second < first / 2
+
+
+def test_a_call_that_makes_another_object_of_a_class_of_its_arguments_is_told_again(tmp_path: Path) -> None:
+    files = package(tmp_path, "cache.other = Cache(config)", "loud = False", "loud = False")
+    first, second = steps(files)
+    assert second < first / 2
+
+
+def test_an_object_made_of_the_class_of_an_argument_has_the_class_of_that_argument(tmp_path: Path) -> None:
+    statement = "made = type(config)(); print(y) if made.loud else None"
+    files = package(tmp_path, statement, "loud = False", "loud = True", "loud = False")
+    assert [[rule for _, _, rule, _ in one] for one in findings(files)] == [[], ["GD101"], []]
 
 
 WRAPPER = f"""
