@@ -148,7 +148,7 @@ class EventSink:
         return False
 
     def repeat(self, hits: Sequence[Any], _before: str, _now: str) -> None:
-        """Note ``hits`` of a call again, in which a break now costs the function ``_now``, not ``_before``."""
+        """Note ``hits`` again; a break now costs the function ``_now``, not ``_before``."""
         self.hits += hits
 
     @contextmanager
@@ -180,8 +180,7 @@ class Interpreter:
         #: The kinds of events that the sink subscribes to outside compiled regions; None for all.
         self.outside = outside
         self.frames: list[Frame] = []
-        #: The innermost of them, the call being interpreted.
-        self.frame: Frame
+        self.frame: Frame  # The innermost of them, the call being interpreted.
         #: Summaries of calls into other modules, from all files, and the log of their lookups in classes.
         self.shared = shared if shared is not None else CallCache()
         #: Summaries of constructors of imported modules, for objects of classes of the scanned file.

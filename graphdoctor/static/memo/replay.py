@@ -48,6 +48,8 @@ _MOST_OUTCOMES = 12
 #: Callers behind which the depth of the call may matter.
 _DEEPEST = 12
 _PLAIN = (Tensor, PythonValue, Unknown, External, Imported, LazyText)
+#: What lookups are asked with, and give, beside classes, functions and containers.
+_PLAIN_ANSWERS = frozenset((Const, Tensor, PythonValue, Unknown, External, type(None), bool, int, str))
 
 
 class _NotCacheable(Exception):
@@ -98,15 +100,15 @@ class CallCache:
             arguments, contents = state.arguments(names)
             flags = builds, frame.conditional, frame.untaken, frame.guessed, bool(frame.whole_frame)
             key = info, arguments, contents, state.class_facts(), flags, interpreter.fresh, interpreter.dynamic
-            outcomes = interpreter.outcomes if state.of_file else self._known
-            known = outcomes.get(key, ())
+            known = *self._known.get(key, ()), *interpreter.outcomes.get(key, ())
         except (_NotCacheable, TypeError):
             return None
-        return Call(interpreter, state, contents, known, partial(_keep, outcomes, key))
+        return Call(interpreter, state, contents, known, partial(self._keep, interpreter.outcomes, key))
 
-
-def _keep(outcomes: CallSummaries, key: Hashable, outcome: CallSummary) -> None:
-    outcomes.setdefault(key, []).append(outcome)
+    def _keep(self, of_file: CallSummaries, key: Hashable, outcome: CallSummary, any_file: bool) -> None:
+        outcomes = (self._known if any_file else of_file).setdefault(key, [])
+        if len(outcomes) < _MOST_OUTCOMES:
+            outcomes.append(outcome)
 
 
 class Call:
@@ -118,7 +120,7 @@ class Call:
         state: _State,
         before: tuple[_Contents, ...],
         known: Sequence[CallSummary],
-        keep: Callable[[CallSummary], None],
+        keep: Callable[[CallSummary, bool], None],
     ) -> None:
         self._interpreter = interpreter
         self._state = state
@@ -184,7 +186,7 @@ class Call:
         interpreter, state = self._interpreter, self._state
         log = interpreter.lookups.since(0) or ()
         quick = interpreter.steps - self._steps < _FEWEST_STEPS
-        if quick or self._noted() != self._others or None in log or len(self._known) >= _MOST_OUTCOMES:
+        if quick or self._noted() != self._others or None in log:
             return
         try:
             frozen = state.frozen(result)
@@ -200,8 +202,9 @@ class Call:
         hits = tuple(interpreter.sink.hits[self._first :])
         ends_graph = interpreter.graph_ends != self._graph_ends
         same = state.same(info for info, _ in made)
-        whole_frame = interpreter.frame.whole_frame
-        self._keep(CallSummary(state.lookups(log), same, frozen, changed, made, hits, whole_frame, ends_graph))
+        lookups, whole_frame = state.lookups(log), interpreter.frame.whole_frame
+        any_file = not state.of_file or not (hits or state.is_of_file(lookups, *(info for info, _ in made)))
+        self._keep(CallSummary(lookups, same, frozen, changed, made, hits, whole_frame, ends_graph), any_file)
 
 
 class _State:
@@ -293,7 +296,33 @@ class _State:
     def class_facts(self) -> Hashable:
         """Which classes the objects of the arguments have, and what is known of these without asking."""
         numbers = tuple(self.classes.index(value.info) for value in self.objects)
-        return numbers, tuple((c.is_module, c.externals, c.mro[1:], bool(c.fields)) for c in self.classes)
+        return numbers, tuple((c.is_module, c.externals, self._bases(c), bool(c.fields)) for c in self.classes)
+
+    def _bases(self, info: ClassInfo) -> tuple[ClassInfo, ...]:
+        """The bases of a class in other files. Of those in the file, only what is looked up in them counts."""
+        return tuple(base for base in info.mro[1:] if base.module is not self._main)
+
+    def is_of_file(self, *found: Any) -> bool:
+        """Whether anything in ``found`` is code of the file, or may be."""
+        return any(map(self._is_of_file, found))
+
+    def _is_of_file(self, found: Any) -> bool:
+        kind = type(found)
+        if kind is tuple:
+            return any(map(self._is_of_file, found))
+        if kind is ClassInfo:
+            return found.module is self._main
+        if kind is Function:
+            return found.bound is not None or not _of_module(found) or found.info.module is self._main
+        if kind is Class:
+            return found.info.module is self._main
+        if kind is Seq:
+            return self.is_of_file(found.items, found.element)
+        if kind is Mapping:
+            return self.is_of_file(found.items, found.rest)
+        if kind is OneOf:
+            return self.is_of_file(found.options)
+        return kind not in _PLAIN_ANSWERS
 
     def made(self, first: int) -> tuple[tuple[ClassInfo, _Origin], ...]:
         """How the objects from ``first`` on are made."""

@@ -257,3 +257,38 @@ def test_each_class_has_what_its_own_constructor_gives_it(tmp_path: Path) -> Non
     file = family(tmp_path, Quiet=False, Loud=True, Silent=False, Noisy=True)
     lines = file.read_text().splitlines()
     assert [lines[line - 1].strip() for _, line, _, _ in findings([file])[0]] == ['print("Loud")', 'print("Noisy")']
+
+
+def beside(file: Path, name: str, **loud: bool) -> Path:
+    """Another file with classes of these names, whose base has the same constructor."""
+    other = file.with_name(name)
+    classes = [ONE_MODEL.format(name=name, loud=value) for name, value in loud.items()]
+    other.write_text("from pkg.base import Model\n" + "\n".join(classes))
+    return other
+
+
+def test_a_constructor_is_told_again_for_a_class_of_another_file(tmp_path: Path) -> None:
+    one = family(tmp_path, A=False)
+    first, second, third = steps([one, beside(one, "other.py", B=False), beside(one, "loud.py", C=True)])
+    assert second < first / 2
+    assert third > first / 2
+
+
+def test_what_a_constructor_looks_up_in_a_base_of_the_file_tells_files_apart(tmp_path: Path) -> None:
+    quiet = family(tmp_path, Base=False)
+    quiet.write_text(quiet.read_text() + "\n\nclass Net(Base):\n    pass\n")
+    loud = beside(quiet, "loud.py", Base=True)
+    loud.write_text(loud.read_text() + "\n\nclass Net(Base):\n    pass\n")
+    assert [bool(found) for found in findings([quiet, loud, quiet])] == [False, True, False]
+
+
+@pytest.mark.parametrize("found", ["Part", "[Part]", "{'part': Part}", "make", "'plain'"])
+def test_a_constructor_that_finds_code_of_the_file_is_no_other_files_constructor(tmp_path: Path, found: str) -> None:
+    one = family(tmp_path, A=False)
+    base = one.with_name("base.py")
+    base.write_text(base.read_text() + "        self.kept = type(self).found\n")
+    part = "class Part:\n    pass\n\n\ndef make():\n    pass\n"
+    for file in (one, beside(one, "other.py", B=False)):
+        file.write_text(f"{part}{file.read_text()}    found = {found}\n")
+    first, second = steps([one, one.with_name("other.py")])
+    assert (second < first / 2) == (found == "'plain'")
