@@ -71,7 +71,7 @@ def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
     for value in below(node):
         kind = type(value)
         if kind is list or kind is tuple:
-            found += [item for item in value if _IS_NODE[type(item)]]
+            found += value
         elif _IS_NODE[kind]:
             found.append(value)
     return found
@@ -80,12 +80,21 @@ def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
 def walk(node: cst.CSTNode, stop: tuple[type, ...] = ()) -> Iterator[cst.CSTNode]:
     """``node`` and all below it that carries meaning, in source order; nothing below nodes of a class in ``stop``."""
     stack = [node]
+    push = stack.append
     while stack:
         current = stack.pop()
         yield current
         kind = type(current)
-        if _BELOW[kind] is not None and (kind not in stop or current is node):
-            stack += reversed(children(current))
+        below = _BELOW[kind]
+        if below is None or (kind in stop and current is not node):
+            continue
+        # What ``children`` gives, from the last to the first: to call it takes half as long again.
+        for value in reversed(below(current)):
+            kind = type(value)
+            if kind is list or kind is tuple:
+                stack += value[::-1]
+            elif _IS_NODE[kind]:
+                push(value)
 
 
 def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
@@ -93,12 +102,5 @@ def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
 
     ``isinstance`` of nodes, which are abstract base classes, is slow.
     """
-    found: list[Any] = []
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if type(current) is kind:
-            found.append(current)
-        if _BELOW[type(current)] is not None:
-            stack += reversed(children(current))
+    found: list[Any] = [inner for inner in walk(node) if type(inner) is kind]
     return found
