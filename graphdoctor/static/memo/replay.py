@@ -3,7 +3,7 @@
 Half of what a scan interprets lies in such modules, and each file calls them with objects of classes of its own, such
 as its configuration. The outcome of a call depends on its arguments, and of those classes only on what was looked up in
 them. So a summary of the call is kept with these lookups, and replayed where they give the same. Constructors that the
-classes of one file inherit are replayed within the file.
+classes of a file inherit are replayed, too: within the file, and in other files where they found no code of it.
 """
 
 from __future__ import annotations
