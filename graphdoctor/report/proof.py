@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, may_be_written, not_verified, sets_for_process
+from graphdoctor.model.labels import is_offered, label, may_be_written, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
+    from graphdoctor.model.labels import Label
     from graphdoctor.model.runs import Recompile
 
 #: Options of ``graphdoctor scan`` about where reports go and how they look: with a value, and without.
@@ -45,6 +46,15 @@ _PLACES = 5
 
 
 @dataclass(frozen=True)
+class Effect:
+    """What fixes of one ``label`` do, and of unsafe ones why they are not verified; and where."""
+
+    label: Label
+    text: str
+    places: str
+
+
+@dataclass(frozen=True)
 class Proof:
     """``title`` is a sentence on how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
 
@@ -59,10 +69,10 @@ class Proof:
     command: str
     patch: str
     caution: str = ""
-    #: What the fixes do, and of unsafe ones why they are not verified: sentences, with the places of those that do it.
-    effects: tuple[tuple[str, str], ...] = ()
-    #: The command that leaves out the unsafe ones; empty where there are none, or no others.
+    effects: tuple[Effect, ...] = ()
+    #: The command that leaves out the unsafe ones, empty where there are none, or no others; and what stays then.
     safer: str = ""
+    leaves: str = ""
 
 
 def proof(diagnosis: Diagnosis) -> Proof | None:
@@ -97,6 +107,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         caution=_caution(unsafe, len(result.fixes)),
         effects=_effects(chosen),
         safer=command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else "",
+        leaves=_left(unsafe),
     )
 
 
@@ -104,7 +115,7 @@ def _caution(unsafe: Sequence[Finding], fixes: int) -> str:
     """``fixes`` counts all of them."""
     settings = sum(finding.fix is not None and sets_for_process(finding.fix) for finding in unsafe)
     parts = [(settings, ("changes", "change"), "a setting of torch for the whole process")]
-    parts += [(len(unsafe) - settings, ("may change", "may change"), "behaviour on other inputs")]
+    parts += [(len(unsafe) - settings, ("is unsafe and may change", "are unsafe and may change"), "behaviour")]
     clauses = [
         f"{'the fix' if fixes == 1 else f'{count:,} of them' if count < fixes else 'all of them'} "
         f"{verb[count > 1]} {what}"
@@ -115,15 +126,23 @@ def _caution(unsafe: Sequence[Finding], fixes: int) -> str:
     return f"{text[:1].upper()}{text[1:]}: read the change first." if text else ""
 
 
-def _effects(chosen: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
-    places: dict[str, dict[str, None]] = {}
+def _left(unsafe: Sequence[Finding]) -> str:
+    """What stays without the unsafe fixes, as a clause."""
+    places = list(dict.fromkeys(wording.place(f.location) for f in unsafe if f.events))
+    if not places:
+        return "what is left was not measured"
+    return f"the graph break at {places[0]} stays" if len(places) == 1 else f"the graph breaks at {_some(places)} stay"
+
+
+def _effects(chosen: Sequence[Finding]) -> tuple[Effect, ...]:
+    places: dict[tuple[Label, str], dict[str, None]] = {}
     for finding in chosen:
         if finding.fix is not None:
             reason = " ".join(filter(None, [finding.fix.reason, not_verified(finding.fix)]))
-            places.setdefault(reason, {})[wording.place(finding.location)] = None
+            places.setdefault((label(finding.fix), reason), {})[wording.place(finding.location)] = None
     # A page shows the first few.
     most = sorted(places.items(), key=lambda entry: len(entry[1]), reverse=True)
-    return tuple((reason, _some(list(found))) for reason, found in most)
+    return tuple(Effect(kind, reason, _some(list(found))) for (kind, reason), found in most)
 
 
 def _some(places: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.report.proof import command, proof, safe_fixes
+from graphdoctor.report.proof import Effect, command, proof, safe_fixes
 
 
 def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
@@ -54,8 +54,8 @@ def test_an_unsafe_fix_needs_its_option(rich: Diagnosis) -> None:
     assert command(changed).endswith("--fix --unsafe-fixes")
     found = proof(changed)
     assert found is not None and not found.good
-    assert found.caution == "The fix may change behaviour on other inputs: read the change first."
-    assert found.effects == ((fix.reason, "model.py:18"),) and not found.safer
+    assert found.caution == "The fix is unsafe and may change behaviour: read the change first."
+    assert found.effects == (Effect("unsafe", fix.reason, "model.py:18"),) and not found.safer
 
 
 def test_what_is_unsafe_is_named_and_can_be_left_out(rich: Diagnosis) -> None:
@@ -68,13 +68,14 @@ def test_what_is_unsafe_is_named_and_can_be_left_out(rich: Diagnosis) -> None:
     assert found is not None
     assert found.caution == "1 of them changes a setting of torch for the whole process: read the change first."
     assert found.safer == found.command.replace(" --unsafe-fixes", "") != found.command
+    assert found.leaves == "the graph break at model.py:18 stays"
 
 
 def test_many_places_of_one_effect_are_counted(many: Callable[[int], Diagnosis]) -> None:
     found = safe_fixes(replace(many(60), verification=None, dynamic=None))
     assert found is not None
-    ((_, places),) = found.effects
-    assert places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
+    (effect,) = found.effects
+    assert effect.places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
 
 
 def test_the_effect_with_most_places_is_the_first(rich: Diagnosis) -> None:
@@ -89,4 +90,4 @@ def test_the_effect_with_most_places_is_the_first(rich: Diagnosis) -> None:
     tried = replace(rich.verification, fixes=tuple(finding.fingerprint for finding in chosen))
     found = proof(replace(rich, findings=chosen, verification=tried))
     assert found is not None
-    assert [text for text, _ in found.effects] == [fix.reason, "Rare. Not verified: line 3 did not run."]
+    assert [effect.text for effect in found.effects] == [fix.reason, "Rare. Not verified: line 3 did not run."]

@@ -40,8 +40,8 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
     lines += [f"\tif {condition.python}:", f"\t\t{check}"] if condition.python else [f"\t{check}"]
     text = editor.lines(indent, *lines, "" if keyword == "elif" else "el")
     reason = (
-        "In eager nothing changes; a compiled check that fails raises RuntimeError, whose text names the values and "
-        "does not show them, on CUDA as a device-side assert."
+        "In eager nothing changes; a compiled check that fails raises RuntimeError with constant text, on CUDA as a "
+        "device-side assert."
     )
     return FixPlan((*imports, editor.insert_before(if_node, text)), "unsafe", reason, guards_output=True)
 

@@ -242,7 +242,7 @@ def test_print_opens_every_detail_and_folds_it_again(opened: Callable[..., Tab],
     assert min(tab.heights(".finding .body")) > 40
     assert tab.page.locator(".filters:visible, nav:visible, .copy:visible").count() == 0
     tab.page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert [row.get_attribute("id") for row in tab.page.locator("details[open]").all()] == ["f-f0021"]
+    assert [row.get_attribute("id") for row in tab.page.locator("details.finding[open]").all()] == ["f-f0021"]
 
 
 def test_without_javascript_all_is_there_but_the_filters(opened: Callable[..., Tab], page: str) -> None:
