@@ -50,11 +50,15 @@ def files(diagnosis: Diagnosis) -> tuple[File, ...]:
     """The files with findings for which a run has the lines that it reached."""
     runs = [run for run in diagnosis.dynamic or () if run.outcome == "ok"]
     shown = [finding for finding in diagnosis.findings if finding.status != "refuted"]
-    found = (_file(path, text, runs, shown) for path, text in diagnosis.texts.items())
+    tried = diagnosis.verification.fixes if diagnosis.verification is not None else ()
+    # What overlaps the changes that were tried together is not written with them.
+    changes = {f.fingerprint for f in shown if changes_here(f) and (not tried or f.fingerprint in tried)}
+    found = (_file(path, text, runs, shown, changes) for path, text in diagnosis.texts.items())
     return tuple(file for file in found if file is not None)[:_FILES]
 
 
-def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding]) -> File | None:
+def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding], changes: Set[str]) -> File | None:
+    """``changes`` are the fingerprints of the findings whose change is shown."""
     reached = frozenset[int]().union(*(run.executed.get(path, frozenset()) for run in runs))
     here = [finding for finding in findings if finding.location.path == path]
     if not reached or not here:
@@ -68,7 +72,7 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding])
     first: dict[str, Finding] = {}
     for finding in here:
         by_line.setdefault(finding.location.line, []).append(finding)
-        if finding.fix is not None and changes_here(finding):
+        if finding.fix is not None and finding.fingerprint in changes:
             first.setdefault(finding.fix.diff, finding)
     gone = {number for finding in first.values() for number in _replaced(finding)}
     lines = [

@@ -62,6 +62,10 @@ _UNWRAPS = (".unwrap_model",)
 _MAKERS = (".from_", ".load_from_checkpoint")
 
 
+#: A method of the model's own, as Keras has one.
+_OWN_COMPILE = ".compile of its own"
+
+
 class Calls(BuiltinCalls):
     """The part of the script walker that knows calls."""
 
@@ -104,6 +108,9 @@ class Calls(BuiltinCalls):
         if waiting is not None and waiting.argument(0, "model") is None and args:
             # torch.compile(mode=...)(model)
             return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
+        if name == ".compile" and args:
+            # Module.compile() hands its arguments on to torch.compile(), which takes keywords only.
+            name = _OWN_COMPILE
         target = self._target(callee, name, receiver, (*args, *kwargs.values()))
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if target is not None:

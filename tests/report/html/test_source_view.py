@@ -109,3 +109,14 @@ def test_lines_that_a_change_takes_away_are_marked(rich: Diagnosis) -> None:
     changed = replace(finding, fix=replace(finding.fix, diff=diff, edits=(edit,)))
     (file,) = source_view.files(replace(diagnosis, findings=(changed,)))
     assert [line.number for line in file.lines if line.replaced] == [7]
+
+
+def test_a_change_that_was_not_tried_with_the_others_is_not_drawn(rich: Diagnosis) -> None:
+    diagnosis = _diagnosis(rich)
+    (finding,) = diagnosis.findings
+    assert finding.fix is not None and diagnosis.verification is not None
+    edit = replace(finding.fix.edits[0], path="model.py", start=(7, 9), end=(7, 23))
+    tried = replace(finding, fix=replace(finding.fix, edits=(edit,)))
+    inside = replace(tried, fingerprint="inside")
+    shown = source_view.files(replace(diagnosis, findings=(tried, inside)))
+    assert [found.fingerprint for line in shown[0].lines for found in line.diffs] == [finding.fingerprint]

@@ -153,3 +153,10 @@ def test_guarded_lines_of_other_conditions_are_left_alone(tmp_path: Path) -> Non
     """
     module = _module(tmp_path, source)
     assert analyse([(module.file, "script.py")]).findings == ()
+
+
+def test_a_compile_with_positional_arguments_is_the_models_own(uses: Uses) -> None:
+    # torch.nn.Module.compile("adam") raises: it hands its arguments on to torch.compile, which takes keywords only.
+    found = uses("from models import Net\nmodel = Net()\nmodel.compile('adam', 'mse')\nmodel.fit(1)\n")
+    assert ".compile" not in found
+    assert ".compile" in uses("from models import Net\nmodel = Net()\nmodel.compile(mode='default')\n")
