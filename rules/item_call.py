@@ -17,8 +17,6 @@ from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
-from graphdoctor.fixes.branches.loop_exits import run_all_rounds
-from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
@@ -27,6 +25,7 @@ from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
+from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -133,7 +132,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, stay_numbers, guard_shown, *constant)
     if isinstance(plan, FixPlan):
         return plan
-    return first_fit(
+    return first_of_branch(
         hit,
         editor,
         keep_tensor,

@@ -19,6 +19,7 @@ from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor, torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
 from graphdoctor.fixes.tensors.number_or_default import number_or_default
+from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -136,5 +137,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return (
         plan
         if isinstance(plan, FixPlan)
-        else first_fit(hit, editor, keep_tensor, torch_math, read_once, capture_numbers)
+        else first_of_branch(
+            hit, editor, keep_tensor, torch_math, read_once, keep_looping, run_all_rounds, capture_numbers
+        )
     )

@@ -24,8 +24,6 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
-from graphdoctor.fixes.branches.loop_exits import run_all_rounds
-from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
@@ -38,6 +36,7 @@ from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
+from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
@@ -663,7 +662,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, read_once, numbers_of_buffers)
     if isinstance(plan, FixPlan):
         return plan
-    return first_fit(
+    return first_of_branch(
         hit,
         editor,
         rewrite_branch,

@@ -131,6 +131,8 @@ class _DropConversions(cst.CSTTransformer):
         self.types = types
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        if written := self.types.written(original_node):
+            return cst.parse_expression(written)
         drawn = not self.types.editor.is_label(original_node) and self.types.drawn(original_node)
         return _as_tensor(drawn) if drawn else updated_node
 

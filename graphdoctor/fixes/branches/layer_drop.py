@@ -11,7 +11,8 @@ from graphdoctor.fixes.analysis.conditions import Condition, Conditions
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.loops import assigned_value, check_unchanged, is_flag, kept, kept_steps, one_bool
+from graphdoctor.fixes.branches.loop_steps import check_unchanged, is_flag, kept_steps, kept_text
+from graphdoctor.fixes.branches.loops import one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, target_names
@@ -119,7 +120,7 @@ def _reader(outer: cst.If, name: str, editor: Editor) -> cst.If:
 def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: str, editor: Editor) -> str:
     """The block of the layer without its test, in which the old values are kept where ``skipped`` is true."""
     lines = list(choice.body.body)
-    steps = {assign: name for name, assign in kept_steps(lines, loop, editor)}
+    steps = {step.statement: step for step in kept_steps(lines, loop, editor)}
     made = list[str]()
     if not skipped.isidentifier():
         name = editor.fresh("skipped")
@@ -130,9 +131,8 @@ def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: st
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
         if isinstance(line, cst.SimpleStatementLine):
             made += [text for empty in line.leading_lines for text in _comments(empty)]
-        if isinstance(small, cst.Assign) and small in steps:
-            value = assigned_value(small, indent, editor)
-            made.append(kept(steps[small], value, skipped, flag, indent, editor))
+        if isinstance(small, (cst.Assign, cst.AugAssign)) and small in steps:
+            made.append(kept_text(steps[small], skipped, flag, indent, editor))
         else:
             made.append(editor.dedented(line, indent).strip())
     return editor.lines(indent, *made)

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
-from graphdoctor.fixes.branches.loops import is_bound_before, keep, kept_steps, one_bool
+from graphdoctor.fixes.branches.loop_steps import Step, bound_before, check_sizes, is_bound_before, keep, kept_steps
+from graphdoctor.fixes.branches.loops import Rounds, one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Edit
@@ -19,7 +21,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 _REASON = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
 
 
-def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     """``for ...:`` with ``if t: break`` or ``if t: return y`` somewhere in it. Raises Refuse where it does not fit."""
     branch = branch_of(hit.place, editor)
     leaves = _leaves(branch) if isinstance(branch, cst.If) else None
@@ -32,11 +34,15 @@ def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     condition = one_bool(Conditions(editor, hit).split(branch.test))
     at = list(block.body).index(branch)
     lines = [*block.body[:at], *block.body[at + 1 :]]
+    steps: Sequence[Step] = ()
+    check_sizes(lines, editor)
     if isinstance(leaves, cst.Return):
         edits = _returned(branch, leaves, loop, condition, lines, editor)
     else:
-        edits = _left(branch, loop, condition, lines, editor)
-    return FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON, known=("zero_gradients",))
+        steps = kept_steps(lines, loop, editor, leaves=True)
+        edits = _left(branch, loop, condition, steps, editor)
+    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON, known=("zero_gradients",))
+    return Rounds(plan, loop, steps)
 
 
 def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:
@@ -61,17 +67,28 @@ def _marked(branch: cst.If, condition: Condition, before: Sequence[str], done: s
 
 
 def _left(
-    branch: cst.If, loop: cst.For, condition: Condition, lines: Sequence[cst.CSTNode], editor: Editor
+    branch: cst.If, loop: cst.For, condition: Condition, steps: Sequence[Step], editor: Editor
 ) -> tuple[Edit, ...]:
     """No value changes any more once ``done`` is true; what only the loop makes, for code behind it, begins as None."""
-    steps = kept_steps(lines, loop, editor, leaves=True)
     done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
-    made = [name for name, _ in steps if not is_bound_before(name, loop, editor)]
-    known = next((name for name, _ in steps if name not in made), None)
+    names = [name for step in steps for name in step.kept if name.isidentifier()]
+    made = [name for name in names if not is_bound_before(name, loop, editor)]
+    known = next((name for name in names if name not in made and not _starts_as_number(name, loop, editor)), None)
     start = f"{known}.new_zeros((), dtype=torch.bool)" if known is not None else "torch.tensor(False)"
     first = f"{done} = {start}{indent}" + "".join(f"{name} = None{indent}" for name in dict.fromkeys(made))
-    kept = [keep(name, step, done, f"{name} is not None" if name in made else "", editor) for name, step in steps]
+    kept = []
+    for step in steps:
+        new = [name for name in step.kept if name in made]
+        if new and len(new) < len(step.kept):
+            raise Refuse(f"`{new[0]}` has no value before the loop")
+        kept.append(keep(step, done, f"{new[0]} is not None" if new else "", editor))
     return (editor.insert_before(loop, first), *kept, _marked(branch, condition, (), done, editor))
+
+
+def _starts_as_number(name: str, loop: cst.For, editor: Editor) -> bool:
+    """Whether ``name`` holds a Python number when the loop begins."""
+    before = bound_before(name, loop, editor)
+    return bool(before) and isinstance(before[-1], cst.Assign) and is_number(before[-1].value, editor)
 
 
 def _returned(

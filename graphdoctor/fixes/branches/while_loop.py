@@ -11,7 +11,7 @@ from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.purity import RANDOM, called, calls, is_pure
 from graphdoctor.fixes.analysis.types import ReadNames
 from graphdoctor.fixes.branches.branch_arms import check_tensor, does
-from graphdoctor.fixes.branches.loops import OPERATORS
+from graphdoctor.fixes.branches.loop_steps import OPERATORS
 from graphdoctor.fixes.branches.while_parts import WhileLoop, counters, while_loop_at
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse

@@ -66,6 +66,9 @@ class Flow:
         #: Expressions that are written in another way, also in the tests of branches.
         self.written: dict[cst.CSTNode, str] = {}
         self._names: dict[str, Kind] = {}
+        #: Names that hold tensors from now on, whatever they held before.
+        self.tensors: set[str] = set()
+        self._made: set[cst.CSTNode] = set()
         #: The branches of chains that were rewritten as a whole.
         self._chained: set[cst.CSTNode] = set()
 
@@ -103,6 +106,20 @@ class Flow:
             raise Refuse(ARGUMENT)
         else:
             raise Refuse(OTHER)
+
+    def number(self, use: cst.Name) -> None:
+        """``use`` reads a name that held a number and holds a 0-d tensor now. Raises Refuse where it does not fit."""
+        self._names[use.value] = "tensor"
+        self.follow(use, use.value)
+
+    def number_of(self, node: cst.BaseExpression, text: str) -> None:
+        """``node`` was a number of Python, and is the 0-d tensor ``text`` now. Raises Refuse where it does not fit."""
+        self.written[node] = text
+        self.follow(node, text)
+
+    def tensor(self, node: cst.BaseExpression) -> None:
+        """``node`` is a tensor from now on."""
+        self._made.add(node)
 
     def sequence(self, name_or_list: cst.BaseExpression) -> None:
         """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself.
@@ -216,7 +233,7 @@ class Flow:
         other = user.right if user.left is node else user.left
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
-        if is_tensor_like(other, self.editor):
+        if self._is_tensor(other):
             self._replace(node, text)
             return
         if kind == "bool" and not isinstance(user.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
@@ -225,6 +242,16 @@ class Flow:
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
         self.follow(user, f"({inner})" if user.lpar else inner)
+
+    def _is_tensor(self, node: cst.BaseExpression) -> bool:
+        """Whether ``node`` is a tensor, or arithmetic with a name that holds one from now on."""
+        if isinstance(node, cst.BinaryOperation):
+            return self._is_tensor(node.left) or self._is_tensor(node.right)
+        if isinstance(node, cst.UnaryOperation):
+            return self._is_tensor(node.expression)
+        if node in self._made or (isinstance(node, cst.Name) and node.value in self.tensors):
+            return True
+        return is_tensor_like(node, self.editor)
 
     def _unary(self, user: cst.UnaryOperation, text: str, kind: Kind) -> None:
         if isinstance(user.operator, cst.Not):

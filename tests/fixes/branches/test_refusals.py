@@ -13,11 +13,10 @@ from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.layer_drop import skip_layer
-from graphdoctor.fixes.branches.loop_exits import run_all_rounds
-from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.tensors.conversions import keep_tensor
+from graphdoctor.fixes.tensors.rounds import keep_looping, run_all_rounds
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
@@ -63,7 +62,7 @@ TABLE: list[Row] = [
      "The branch does not stand in a for loop itself."),
     (run_all_rounds, "for k in y:\n    x += k\n    if k.any():\n        break", IF, BOOL,
      "The loop changes the argument `x` in place."),
-    (keep_looping, "for k in x:\n    if n:\n        if k.any():\n            continue\n        x = k", (cst.Call, "k.any"), UNKNOWN,
+    (keep_looping, "for k in x:\n    if n:\n        if k.any():\n            continue\n        x = k\n    x = x + k", (cst.Call, "k.any"), UNKNOWN,
      "The branch does not end a plain `if` on one flag."),
     (keep_looping, "for k in x:\n    if n:\n        n = 0\n        if k.any():\n            continue\n    x = k", (cst.Call, "k.any"),
      UNKNOWN, "The flag around the branch changes in the loop."),

@@ -15,7 +15,6 @@ from graphdoctor.fixes.branches.branch import rewrite_branch
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.layer_drop import skip_layer
-from graphdoctor.fixes.branches.loops import keep_looping
 from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.apply import apply, fixed_texts, original_lines, overlap, select_fixes
 from graphdoctor.fixes.core.editor import Editor
@@ -34,6 +33,7 @@ from graphdoctor.fixes.tensors.conversions import keep_tensor, keep_truth
 from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
+from graphdoctor.fixes.tensors.rounds import keep_looping
 from graphdoctor.fixes.tensors.sorting import sort_in_graph
 from graphdoctor.fixes.tensors.storage import reshape, stay_dense
 from graphdoctor.model.findings import Edit, Finding, Fix, Location

@@ -1,0 +1,199 @@
+"""Loops that data skips or leaves, with what they count and collect: the code behind the loop gets 0-d tensors.
+
+``losses.append(loss)`` becomes a sum and a count, where the list is only summed, averaged and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.branches.asserts import only_statement
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.choose import Rewrite, first_fit
+from graphdoctor.fixes.branches.loop_exits import leave_in_round
+from graphdoctor.fixes.branches.loop_steps import Appended, bound_before, kept, numbers
+from graphdoctor.fixes.branches.loops import Rounds, skip_in_round
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_ROWS = (["0"], ["dim=0"])
+
+
+def keep_looping(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``for ...:`` with ``if t: continue`` in it. Raises Refuse where it does not fit."""
+    return _with_numbers(skip_in_round(hit, editor), hit, editor)
+
+
+def run_all_rounds(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``for ...:`` with ``if t: break`` or ``if t: return y`` somewhere in it. Raises Refuse where it does not fit."""
+    return _with_numbers(leave_in_round(hit, editor), hit, editor)
+
+
+def first_of_branch(hit: Hit, editor: Editor, *rewrites: Rewrite) -> FixPlan | Refusal:
+    """The first that fits; where none does and the branch is a ``continue`` or ``break``, what speaks against that."""
+    plan, branch = first_fit(hit, editor, *rewrites), branch_of(hit.place, editor)
+    if isinstance(plan, FixPlan) or not isinstance(branch, cst.If) or branch.orelse is not None:
+        return plan
+    jump = only_statement(branch.body)
+    if isinstance(jump, (cst.Break, cst.Continue)):
+        return first_fit(hit, editor, keep_looping if isinstance(jump, cst.Continue) else run_all_rounds)
+    return plan
+
+
+def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The plan, and the edits of what reads a counter or a list outside of the rounds."""
+    if isinstance(rounds, Refusal):
+        return rounds
+    counters = numbers(rounds.steps, rounds.loop, editor)
+    flow = Flow(hit, editor)
+    flow.tensors |= {name for step in rounds.steps for name in step.kept if name not in counters}
+    starts: list[Edit] = []
+    for name in counters:
+        uses = _uses(name, rounds, editor)
+        for use in uses:
+            flow.number(use)
+        if uses:
+            starts.append(_start(name, rounds.loop, editor))
+    lists = [edit for one in rounds.appended for edit in _summed(one, rounds, flow, editor)]
+    counts = [name for name in counters if _grows(name, rounds, editor)]
+    counts += [_names(one, editor)[1] for one in rounds.appended]
+    edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(_at_least_one(e, counts) for e in flow.edits)))
+    return FixPlan(tuple(edits), rounds.plan.safety, rounds.plan.reason, rounds.plan.known)
+
+
+def _grows(name: str, rounds: Rounds, editor: Editor) -> bool:
+    """Whether ``name`` begins with 0 and only grows by whole numbers that are written out."""
+    first = [a for a in bound_before(name, rounds.loop, editor) if isinstance(a, cst.Assign)][-1]
+    steps = [step.statement for step in rounds.steps if name in step.kept]
+    forms = {f"{name} + 1", f"1 + {name}"}
+    return editor.code(first.value) == "0" and all(
+        (isinstance(s, cst.AugAssign) and isinstance(s.operator, cst.AddAssign) and editor.code(s.value) == "1")
+        or editor.code(s.value) in forms
+        for s in steps
+    )
+
+
+def _start(name: str, loop: cst.For, editor: Editor) -> Edit:
+    """The number that a counter begins with as a tensor: there may be no round."""
+    first = [a for a in bound_before(name, loop, editor) if isinstance(a, cst.Assign)][-1]
+    return editor.replace(first.value, f"torch.tensor({editor.code(first.value)})")
+
+
+def _uses(name: str, rounds: Rounds, editor: Editor) -> Sequence[cst.Name]:
+    """Where code outside of the loop reads what the loop has counted. Refuses other code of the loop that reads it."""
+    loop, function = rounds.loop, editor.function_of(rounds.loop)
+    assert function is not None
+    own = {n for step in rounds.steps if name in step.kept for n in walk(step.statement)}
+    assigned = [a for a in editor.assignments(function, name) if isinstance(a, cst.Assign)]
+    own |= {n for a in assigned for target in a.targets for n in walk(target)}
+    inside, end = set(walk(loop)), editor.location(loop)
+    outer = [o for o in editor.ancestors(loop) if isinstance(o, (cst.For, cst.While))]
+    around = set(walk(outer[-1])) if outer else set()
+    again = [a for a in editor.assignments(function, name) if editor.location(a) > end and a not in inside]
+    found: list[cst.Name] = []
+    for use in editor.mentions(function, name):
+        if use in own or editor.is_label(use):
+            continue
+        if use in inside:
+            raise Refuse(f"line {editor.location(use).line} of the loop reads `{name}`, which data decides")
+        is_own = not again or editor.location(use) < editor.location(again[0]) or use in set(walk(again[0]))
+        if (editor.location(use) > end and is_own) or use in around:
+            found.append(use)
+    return found
+
+
+def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterator[Edit]:
+    """The edits that make a sum and a count of a list. Refuses a list that is more than that to its function."""
+    name, function = one.listed, editor.function_of(rounds.loop)
+    bound = editor.assignments(function, name) if function is not None else []
+    if function is None or len(bound) != 1 or not isinstance(bound[0], cst.Assign) or name == "":
+        raise Refuse(f"`{name}` is not shown to be a list of this function")
+    if editor.code(bound[0].value) != "[]" or editor.location(bound[0]) > editor.location(rounds.loop):
+        raise Refuse(f"`{name}` is not shown to be a list of this function")
+    known = tensor_of(editor.value(one.value))
+    if known is None:
+        raise Refuse(f"`{editor.code(one.value)}` is not known to be tensor data")
+    total, count = _names(one, editor)
+    indent, value = editor.indent_of(one.statement), tight(editor.code(one.value))
+    lines = (
+        kept(total, f"{total} + {value}", rounds.test, rounds.python, indent, editor),
+        kept(count, f"{count} + 1", rounds.test, rounds.python, indent, editor),
+    )
+    yield editor.replace(bound[0], f"{total}, {count} = 0, torch.tensor(0)")
+    yield editor.replace(one.statement, (editor.newline + indent).join(lines))
+    flow.tensors.add(total)
+    own = {*walk(bound[0]), *walk(one.statement)}
+    read = [use for use in editor.mentions(function, name) if use not in own and not editor.is_label(use)]
+    reductions = [_read(use, known.ndim == 0, editor) for use in read]
+    for node in (node for node, reduction in reductions if reduction != "count"):
+        flow.tensor(node)
+    for node in (node for node, reduction in reductions if reduction == "count"):
+        flow.number_of(node, count)
+    for node, reduction in reductions:
+        if reduction != "count":
+            yield from _put(node, total if reduction == "sum" else f"({total} / {count})", flow, editor)
+
+
+def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Iterator[Edit]:
+    """``text`` in place of ``node``: in an edit that holds it, or as one."""
+    edit, code = editor.replace(node, text), editor.code(node)
+    for at, other in enumerate(flow.edits):
+        if other.start <= edit.start and edit.end <= other.end and code in other.text:
+            flow.edits[at] = replace(other, text=other.text.replace(code, text))
+            return
+    yield edit
+
+
+def _names(one: Appended, editor: Editor) -> tuple[str, str]:
+    """The names of the sum and the count of a list."""
+    return editor.fresh(f"{one.listed}_total"), editor.fresh(f"{one.listed}_count")
+
+
+def _at_least_one(edit: Edit, counts: Sequence[str]) -> Edit:
+    """``torch.where(n == 0, x, x / n)`` divides by 1 where nothing was counted: a gradient would be NaN, not zero."""
+    text = edit.text
+    for name in counts:
+        if re.search(rf"torch\.where\({name} (==|!=|>) 0, ", text):
+            text = re.sub(rf"/ {name}\b(?!\.)", f"/ {name}.clamp(min=1)", text)
+    return replace(edit, text=text)
+
+
+def _read(use: cst.Name, is_number: bool, editor: Editor) -> tuple[cst.BaseExpression, str]:
+    """What is asked of a list: the expression, and "count", "sum" or "mean". Refuses anything else."""
+    user = editor.parent(use)
+    call = editor.parent(user) if isinstance(user, cst.Arg) else None
+    if isinstance(user, (cst.UnaryOperation, cst.If, cst.BooleanOperation, cst.IfExp)):
+        return use, "count"
+    if isinstance(call, cst.Call) and dotted_name(call.func, editor) in ("builtins.len", "builtins.sum"):
+        if len(call.args) == 1:
+            return call, "count" if called(call) == "len" else "sum"
+    elif isinstance(call, cst.Call) and dotted_name(call.func, editor) == "torch.stack":
+        outer = editor.parent(call)
+        whole = editor.parent(outer) if outer is not None else None
+        given = [editor.code(a) for a in call.args[1:]]
+        rest: list[str] | None = None
+        if isinstance(whole, cst.Call) and isinstance(outer, cst.Attribute) and whole.func is outer:
+            rest = [editor.code(a) for a in whole.args]
+        elif isinstance(whole, cst.Call) and dotted_name(whole.func, editor) in ("torch.mean", "torch.sum"):
+            rest = [editor.code(a) for a in whole.args[1:]]
+        is_whole = rest in _ROWS or (rest == [] and is_number)
+        if (
+            isinstance(whole, cst.Call)
+            and called(whole) in ("mean", "sum")
+            and is_whole
+            and (not given or given in _ROWS)
+        ):
+            return whole, called(whole)
+    raise Refuse(f"line {editor.location(use).line} does more with `{use.value}` than a sum, a mean or a count of it")
