@@ -174,6 +174,9 @@ REWRITTEN = {
     "continue_by_flag": (HEAD + F + "    for step in range(4):\n        if x.requires_grad is False and (x * step).sum() > 10:\n"
                          "            continue\n        x = x + step\n    return x\n",
                          "x = torch.where(skipped, x, x + step) if x.requires_grad is False else x + step"),
+    "store_by_round": (HEAD + F + "    out = torch.zeros(3, 8)\n    for g in range(3):\n        row = x[g]\n        if row.sum() > 1:\n"
+                       "            out[g] = row * 2\n    return out\n",
+                       "            out[g] = torch.where(condition, row * 2, out[g])\n".replace("            ", "        ")),
     "cond": (HEAD + "def scaled(x, by):\n    return x * by\n\n\n" + F + "    if x.sum() > 0:\n        y = scaled(x, 2)\n"
              "    else:\n        y = scaled(x, 3)\n    return y + 1\n",
              "y = torch.cond(x.sum() > 0, lambda: scaled(x, 2), lambda: scaled(x, 3))"),

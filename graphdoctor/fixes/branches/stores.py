@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import PURE, called, root, words
 from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.domain.values import Tensor
@@ -63,7 +64,7 @@ def stored_value(statement: cst.CSTNode, editor: Editor) -> tuple[str, str] | No
     """``y[0]`` and the value of ``y[0] = value`` or ``y[0] += value``, ``self.total`` of a buffer that is added to."""
     target, value = _target(statement)
     if isinstance(target, cst.Subscript):
-        if not _is_sure(target.value, editor) or not all(_is_plain(element.slice) for element in target.slice):
+        if not _is_sure(target.value, editor) or not all(_is_plain(e.slice, editor) for e in target.slice):
             return None
     elif (
         not isinstance(statement, cst.AugAssign)
@@ -126,10 +127,8 @@ def _is_held(target: cst.Attribute, editor: Editor) -> bool:
     return root(target) == "self" and is_tensor(editor.value(target))
 
 
-def _is_plain(index: cst.BaseSlice) -> bool:
-    """A slice, or a whole number that is written out."""
-    if isinstance(index, cst.Slice):
-        return True
+def _is_plain(index: cst.BaseSlice, editor: Editor) -> bool:
+    """A slice, a number of Python, or a new dimension."""
     value = index.value if isinstance(index, cst.Index) else None
-    value = value.expression if isinstance(value, cst.UnaryOperation) else value
-    return isinstance(value, (cst.Integer, cst.Ellipsis)) or (isinstance(value, cst.Name) and value.value == "None")
+    is_none = isinstance(value, cst.Name) and value.value == "None"
+    return isinstance(index, cst.Slice) or is_none or is_place(index, editor)

@@ -6,7 +6,6 @@ needs a Python number (an index, a caller, an attribute), ``Refuse`` says so.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,17 +20,14 @@ from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
 from graphdoctor.fixes.analysis.uses import is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.early_return import choose_at_the_end
-from graphdoctor.fixes.branches.flatten import flatten_branch
-from graphdoctor.fixes.branches.output_blocks import guard_branch
-from graphdoctor.fixes.branches.where import choose_with_where
+from graphdoctor.fixes.branches.by_number import choice
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-RETURNED = "the caller gets a Python number; return the tensor and convert it outside the compiled code"
 ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
 OTHER = "the number is used where a tensor may mean something else"
 
@@ -97,7 +93,7 @@ class Flow:
         elif isinstance(user, cst.BooleanOperation):
             raise Refuse("Python's and/or of the number gives one of its operands")
         elif isinstance(user, cst.Return):
-            raise Refuse(RETURNED)
+            self._returned(node, text, kind)
         elif isinstance(user, cst.Comparison):
             self._comparison(user, node, text)
         elif isinstance(user, cst.Match):
@@ -158,7 +154,7 @@ class Flow:
         if isinstance(branch, cst.If) and isinstance(only_statement(branch.body), cst.Raise):
             plan = assert_in_graph(branch, hit, self.editor)
         elif isinstance(branch, (cst.If, cst.IfExp, cst.Match)):
-            plan = self._choice(branch, hit)
+            plan = choice(branch, hit, self.editor)
         elif isinstance(branch, cst.Assert):
             plan = constant_message(branch, hit, self.editor)
         else:
@@ -169,22 +165,6 @@ class Flow:
         while isinstance(branch, cst.If):
             self._chained.add(branch)
             branch = branch.orelse
-
-    def _choice(self, branch: cst.If | cst.IfExp | cst.Match, hit: Hit) -> FixPlan | Refusal:
-        """The branch as a choice, left out under compile where it only writes output, or in single statements."""
-        chosen = choose_with_where(branch, hit, self.editor)
-        if isinstance(chosen, FixPlan):
-            return chosen
-        with contextlib.suppress(Refuse):
-            plan = guard_branch(branch, self.editor)
-            if isinstance(plan, FixPlan):
-                return plan
-        for rewrite in (flatten_branch, choose_at_the_end):
-            with contextlib.suppress(Refuse):
-                plan = rewrite(branch, hit, self.editor)
-                if isinstance(plan, FixPlan):
-                    return plan
-        return chosen
 
     def _shown(self, node: cst.BaseExpression, text: str) -> bool:
         """A number that is only shown: read there, in a line that compiled code leaves out, or shown alike."""
@@ -260,6 +240,15 @@ class Flow:
             number = _counted(text) if kind == "bool" else text
             inner = self.editor.module.tree.code_for_node(user.operator) + number
             self.follow(user, f"({inner})" if user.lpar else inner)
+
+    def _returned(self, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        """The function returns a tensor, and all code of the file that calls it goes on with one."""
+        helper = helper_of(node, self.hit.place, self.editor)
+        self._replace(node, text)
+        self.edits += helper.edits
+        for call, written in helper.calls:
+            self.written[call] = written
+            self.follow(call, written, kind)
 
     def _comparison(self, user: cst.Comparison, node: cst.BaseExpression, text: str) -> None:
         """``ok = t.item() > 3``: the bool that Python had is a tensor of bools."""

@@ -1,0 +1,45 @@
+"""A branch on a number that becomes a 0-d tensor: the first rewrite of branches and loops that fits."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.flatten import flatten_branch
+from graphdoctor.fixes.branches.loop_exits import leave_in_round
+from graphdoctor.fixes.branches.loop_steps import numbers
+from graphdoctor.fixes.branches.loops import skip_in_round
+from graphdoctor.fixes.branches.output_blocks import guard_branch
+from graphdoctor.fixes.branches.where import choose_with_where
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+
+def choice(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The branch as a choice, left out under compile where it only writes output, or in single statements."""
+    chosen = choose_with_where(branch, hit, editor)
+    if isinstance(chosen, FixPlan):
+        return chosen
+    with contextlib.suppress(Refuse):
+        plan = guard_branch(branch, editor)
+        if isinstance(plan, FixPlan):
+            return plan
+    for rewrite in (flatten_branch, choose_at_the_end, _rounds):
+        with contextlib.suppress(Refuse):
+            plan = rewrite(branch, hit, editor)
+            if isinstance(plan, FixPlan):
+                return plan
+    return chosen
+
+
+def _rounds(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """A way out of a round of a loop that counts and collects nothing; else what was said of the branch stands."""
+    for rewrite in (skip_in_round, leave_in_round):
+        found = rewrite(replace(hit, node=branch.test if isinstance(branch, cst.If) else branch), editor)
+        if not isinstance(found, Refusal) and not found.appended and not numbers(found.steps, found.loop, editor):
+            return found.plan
+    return choose_with_where(branch, hit, editor)
