@@ -24,11 +24,11 @@ from graphdoctor.fixes.branches.by_number import choice
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
 OTHER = "the number is used where a tensor may mean something else"
 
 #: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
@@ -98,8 +98,10 @@ class Flow:
             self._comparison(user, node, text)
         elif isinstance(user, cst.Match):
             self.branch(user)
-        elif isinstance(user, (cst.Slice, cst.Index)):
-            raise Refuse(ARGUMENT)
+        elif isinstance(user, cst.Slice):
+            self.edits += part(node, text, self.editor)
+        elif isinstance(user, cst.Index):
+            self._replace(*element(node, text, self.hit, self.editor))
         else:
             raise Refuse(OTHER)
 
@@ -126,14 +128,19 @@ class Flow:
         if isinstance(user, cst.Assign):
             for use in self._uses(user):
                 self.sequence(use)
-        elif isinstance(user, cst.Subscript) and user.value is name_or_list and _is_constant_index(user):
+        elif isinstance(user, cst.Subscript) and user.value is name_or_list and reads_one(user, self.editor):
             self.follow(user, self.editor.code(user))
+        elif isinstance(user, (cst.For, cst.CompFor)):
+            self._looped(user, user.target)
         elif isinstance(user, cst.Arg):
             call = self.editor.parent(user)
             if not isinstance(call, cst.Call):
                 raise Refuse(OTHER)
-            name = called(call)
-            if isinstance(call.func, cst.Name) and name in ("max", "min", "sum") and len(call.args) == 1:
+            name, loop = called(call), self.editor.parent(call)
+            is_name = isinstance(call.func, cst.Name)
+            if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
+                self._looped(loop, target_beside(user, call, loop))
+            elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
                 self.follow(call, self.editor.code(call))
             elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
                 raise Refuse(ARGUMENT)
@@ -141,6 +148,19 @@ class Flow:
             return
         else:
             raise Refuse(OTHER)
+
+    def _looped(self, loop: cst.For | cst.CompFor, target: cst.BaseExpression) -> None:
+        """A loop goes over the elements, of which ``target`` is one."""
+        function = self.editor.function_of(loop)
+        if not isinstance(target, cst.Name) or function is None:
+            raise Refuse(OTHER)
+        name = target.value
+        if len(self.editor.assignments(function, name)) != 1 or name in self._names:
+            raise Refuse(f"`{name}` is assigned more than once")
+        self._names[name] = "tensor"
+        for use in self.editor.mentions(function, name):
+            if use is not target and not self.editor.is_label(use):
+                self.follow(use, name)
 
     def branch(self, branch: cst.CSTNode | None) -> None:
         """A branch on the number becomes a branch on a tensor, and is rewritten as such.
@@ -369,11 +389,3 @@ class Flow:
 def _counted(text: str) -> str:
     """A tensor of bools as the number that Python counts with: two of them added are a bool in torch."""
     return f"{tight(text)}.long()"
-
-
-def _is_constant_index(node: cst.Subscript) -> bool:
-    index = node.slice[0].slice
-    if len(node.slice) != 1 or not isinstance(index, cst.Index):
-        return False
-    value = index.value.expression if isinstance(index.value, cst.UnaryOperation) else index.value
-    return isinstance(value, cst.Integer)

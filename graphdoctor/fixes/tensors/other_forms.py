@@ -64,7 +64,7 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return refused
     if known.ndim not in (0, None):
         return refused
-    _check_unchanged(node, editor)
+    check_unchanged_view(node, editor)
     # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
     code = f"{tight(editor.code(index.value))}.long().reshape(1)"
     texts = [code if n == at else editor.module.code(part).rstrip() for n, part in enumerate(parts)]
@@ -72,7 +72,7 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan((editor.replace(node, text),), "unsafe", "What is read is a copy, no view of the tensor.")
 
 
-def _check_unchanged(node: cst.Subscript, editor: Editor) -> None:
+def check_unchanged_view(node: cst.Subscript, editor: Editor) -> None:
     """Refuses where what is read, a view, is changed in place."""
     function, statement = editor.function_of(node), editor.statement_of(node)
     read: list[cst.BaseExpression] = [node]

@@ -55,6 +55,7 @@ BOOL = Tensor("bool", 0)
 MATH = "import math\n" + F
 TRY = "try:\n    k = int(x)\nexcept "
 CALL: Place = (cst.Call, "")
+CALL_ITEM: Place = (cst.Call, "item")
 WITH: Place = (cst.With, "")
 NAME_X: Place = (cst.Name, "x")
 
@@ -104,6 +105,8 @@ TABLE: list[Row] = [
     (torch_reduction, "return x.numpy().mean()", CALL, UNKNOWN, "The array is not read as one number."),
     (torch_reduction, "return x.numpy().std().item()", CALL, UNKNOWN,
      "The number is not a reduction that numpy and torch compute alike."),
+    (keep_tensor, F + "    k = x.sum().item()\n    return x[0, :k].cumsum(0)\n", CALL_ITEM, Tensor("float", 0),
+     "`x[0, :k]` is more than summed, averaged or compared over its rows."),
     (keep_tensor, "k = x.max().item()\nif k > 1:\n    y.append(k)\nreturn x", (cst.Call, "item"), UNKNOWN,
      "The number decides a branch; torch.where does not fit: a side runs a call instead of assigning a name."),
     (keep_tensor, "ok = x.max().item() < 1 < n\nreturn x * ok", (cst.Call, "item"), UNKNOWN,

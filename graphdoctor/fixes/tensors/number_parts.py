@@ -1,0 +1,145 @@
+"""Parts of a tensor that a 0-d tensor bounds or names: ``x[i, :n].mean(0)`` over the full shape, ``x[i, n - 1]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.loop_steps import is_place
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.tensors.other_forms import check_unchanged_view
+from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.walk import walk
+
+ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
+#: Reductions over the rows, and what the rows behind the bound hold.
+_NEUTRAL = {"sum": "0", "mean": "0", "max": "-torch.inf", "amax": "-torch.inf", "min": "torch.inf", "amin": "torch.inf"}
+_ROWS = (["0"], ["dim=0"], ["axis=0"])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """``x[i, :n]``: the subscript, ``x[i]``, how a mask of its rows gets its dimensions, and how many rows it has."""
+
+    node: cst.Subscript
+    whole: str
+    spread: str
+    rows: str
+    tensor: str
+    is_float: bool
+
+
+def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst.Subscript, str]:
+    """``x[b, n - 1]``, whose index is ``text`` now. Refuses what is no reading of one element."""
+    subscript = next((o for o in editor.ancestors(node) if isinstance(o, cst.Subscript)), None)
+    index = editor.parent(node)
+    if subscript is None or not isinstance(index, cst.Index) or tensor_of(editor.value(subscript.value)) is None:
+        raise Refuse(ARGUMENT)
+    if not _reads_int(hit) or any(isinstance(n, (cst.Divide, cst.Float, cst.Power)) for n in walk(index)):
+        raise Refuse(ARGUMENT)
+    parts = [e.slice for e in subscript.slice]
+    others = [part for part in parts if part is not index]
+    if index not in parts or not all(is_place(p, editor) and not _is_dots(p) for p in others):
+        raise Refuse(ARGUMENT)
+    if isinstance(editor.parent(subscript), (cst.AssignTarget, cst.AugAssign)):
+        raise Refuse(ARGUMENT)
+    check_unchanged_view(subscript, editor)
+    at = sum(isinstance(part, cst.Slice) for part in parts[: parts.index(index)])
+    code = f"{tight(text)}.long().reshape(1)"
+    texts = [code if part is index else editor.module.code(part).rstrip() for part in parts]
+    return subscript, f"{editor.code(subscript.value)}[{', '.join(texts)}].squeeze({at})"
+
+
+def _reads_int(hit: Hit) -> bool:
+    """Whether the number that is read is a whole one: another one is no index."""
+    if isinstance(hit.place, cst.Call) and isinstance(hit.place.func, cst.Name) and called(hit.place) == "int":
+        return True
+    known = tensor_of(hit.event.receiver) if isinstance(hit.event, Call) and hit.event.receiver is not None else None
+    return known is not None and known.dtype == "int"
+
+
+def _is_dots(part: cst.BaseSlice) -> bool:
+    return isinstance(part, cst.Index) and isinstance(part.value, cst.Ellipsis)
+
+
+def part(node: cst.BaseExpression, text: str, editor: Editor) -> Sequence[Edit]:
+    """``x[i, :n]`` and all that is made of it: sums, means and extremes of its rows. Refuses anything else."""
+    found = _part(node, editor)
+    user = editor.parent(found.node)
+    reads: Sequence[cst.BaseExpression] = [found.node]
+    edits: list[Edit] = []
+    keep = f"torch.arange({found.rows}, device={found.tensor}.device) - {found.rows} * ({text} < 0) < {tight(text)}"
+    mask = f"({keep}){found.spread}"
+    if isinstance(user, cst.Assign):
+        reads = uses(user, editor)
+        name, indent = editor.code(user.targets[0].target), editor.indent_of(user)
+        kept = editor.fresh(f"{name}_kept")
+        lines = (f"{name} = {found.whole}", editor.statement(indent, f"{kept} = ", mask))
+        edits.append(editor.replace(user, editor.lines(indent, *lines)))
+        mask = kept
+    for read in reads:
+        whole = found.whole if read is found.node else editor.code(read)
+        edits.append(_reduced(read, whole, mask, found, editor))
+    return edits
+
+
+def _part(node: cst.BaseExpression, editor: Editor) -> _Part:
+    bounds = editor.parent(node)
+    subscript = next((o for o in editor.ancestors(node) if isinstance(o, cst.Subscript)), None)
+    if subscript is None or not isinstance(bounds, cst.Slice) or bounds.upper is not node:
+        raise Refuse(ARGUMENT)
+    parts = [e.slice for e in subscript.slice]
+    first = bounds.lower is None or (isinstance(bounds.lower, cst.Integer) and bounds.lower.value == "0")
+    if parts[-1] is not bounds or not first or bounds.step is not None:
+        raise Refuse(ARGUMENT)
+    known = tensor_of(editor.value(subscript.value))
+    leading = parts[:-1]
+    is_plain = all(isinstance(p, cst.Index) and is_place(p, editor) and not _is_dots(p) for p in leading)
+    if known is None or not is_plain or not isinstance(subscript.value, cst.Name):
+        raise Refuse(ARGUMENT)
+    tensor = subscript.value.value
+    whole = f"{tensor}[{', '.join(editor.module.code(p).rstrip() for p in leading)}]" if leading else tensor
+    rows = f"{tensor}.shape[{len(leading)}]"
+    more = len(leading) + 1
+    spread = f"[(...,) + (None,) * ({tensor}.ndim - {more})]"
+    if known.ndim is not None:
+        spread = f"[:{', None' * (known.ndim - more)}]" if known.ndim > more else ""
+    return _Part(subscript, whole, spread, rows, tensor, known.dtype == "float")
+
+
+def _reduced(read: cst.BaseExpression, whole: str, mask: str, found: _Part, editor: Editor) -> Edit:
+    """``read.mean(0)`` over all rows."""
+    attribute = editor.parent(read)
+    call = editor.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+    name = called(call) if isinstance(call, cst.Call) else ""
+    if not isinstance(call, cst.Call) or call.func is not attribute or name not in _NEUTRAL:
+        raise Refuse(f"`{editor.code(read)}` is more than summed, averaged or compared over its rows")
+    if [editor.code(a) for a in call.args] not in _ROWS or (name not in ("sum", "mean") and not found.is_float):
+        raise Refuse(f"`{editor.code(read)}` is more than summed, averaged or compared over its rows")
+    text = f"torch.where({mask}, {whole}, {_NEUTRAL[name]})"
+    rest = editor.code(call).removeprefix(editor.code(call.func))
+    if name == "mean":
+        return editor.replace(call, f"({text}.sum{rest} / {mask}.sum())")
+    return editor.replace(call, f"{text}.{name}{rest}")
+
+
+def reads_one(node: cst.Subscript, editor: Editor) -> bool:
+    """Whether ``v[i]`` reads one element, at a number of Python."""
+    index = node.slice[0].slice
+    return len(node.slice) == 1 and isinstance(index, cst.Index) and is_place(index, editor)
+
+
+def target_beside(argument: cst.Arg, call: cst.Call, loop: cst.For | cst.CompFor) -> cst.BaseExpression:
+    """What a loop over ``enumerate(v)`` or ``zip(x, v)`` binds to elements of ``argument``; else its whole target."""
+    at = 1 if called(call) == "enumerate" else list(call.args).index(argument)
+    bound = loop.target.elements if isinstance(loop.target, cst.Tuple) and not any(a.star for a in call.args) else ()
+    return bound[at].value if at < len(bound) else loop.target

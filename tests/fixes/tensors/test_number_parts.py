@@ -1,0 +1,103 @@
+"""Parts of tensors that lengths bound or name: over the full shape, in one graph, whatever the lengths are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.lint import engine
+
+PROGRAM = """\
+import torch
+
+
+def f(x, n):
+{}
+
+def graphdoctor_target():
+    return f, (torch.rand(3, 5, 4), torch.tensor([5, 3, 2]))
+"""
+FORMS = {
+    "means": "rows = []\nfor i, k in enumerate(n.tolist()):\n    rows.append(x[i, :k].mean(dim=0))\nreturn torch.stack(rows)",
+    "sums": "return torch.stack([x[i, :k].sum(0) for i, k in enumerate(n.tolist())])",
+    "named": "n = n.cpu().tolist()\nrows = []\nfor i in range(len(n)):\n    part = x[i, : n[i]]\n"
+             "    rows.append(torch.cat([part.max(0).values, part.amin(0), part.mean(0)]))\nreturn torch.stack(rows)",
+    "beside others": "rows = []\nfor row, k in zip(x, n.tolist()):\n    rows.append(row[:k].sum(0))\nreturn torch.stack(rows)",
+    "numbers": "return torch.stack([x[i, : n[i].item(), 1].sum() if False else x[i, 0 : int(n[i])].amax(0) for i in range(3)])",
+    "first part": "k = n[1].item()\npart = x[:, 1]\nreturn part[:k].mean(0)",
+    "last": "return torch.stack([x[i, int(n[i]) - 1] for i in range(x.size(0))])",
+    "column": "k = n[0].item() - 1\nreturn x[1, :, k - 2] + x[:, k - 1, 2].sum()",
+}  # fmt: skip
+
+
+def program(body: str) -> str:
+    return PROGRAM.format("".join(f"    {line}\n" for line in body.splitlines()))
+
+
+def fixed(folder: Path, source: str) -> str:
+    file = folder / "model.py"
+    file.write_text(source)
+    chosen, _ = select_fixes(engine.analyse([(file, file.name)]).findings, unsafe=True)
+    return fixed_texts({file.name: source}, chosen)[file.name]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_graph_with_the_results_and_gradients_of_eager(tmp_path: Path, runner: Any, form: str) -> None:
+    import torch
+
+    source = program(FORMS[form])
+    after = fixed(tmp_path, source)
+    assert "capture_" not in after
+    for lengths in ([5, 3, 2], [4, 4, 4], [5, 1, 9], [3, -1, -3], [3, 0, 1]):
+        results: list[Any] = []
+        for text in (source, after):
+            x = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
+            x[2, 4] = torch.nan
+            x.requires_grad_()
+            try:
+                value = runner.eager(text, x, torch.tensor(lengths))
+            except (IndexError, RuntimeError):
+                break  # Of no rows there is no maximum; what the original does not take is not compared.
+            value.nan_to_num().sum().backward()
+            results.append((value, x.grad))
+        if len(results) == 2:
+            torch.testing.assert_close(results[0], results[1], equal_nan=True)
+    x, n = torch.rand(3, 5, 4), torch.tensor([5, 3, 2])
+    for fullgraph in (False, True):
+        compiled = runner.compiled(after, x, n, fullgraph=fullgraph)
+        assert (compiled.breaks, compiled.graphs) == (0, 1)
+        torch.testing.assert_close(compiled.value, runner.eager(source, x, n))
+
+
+KEPT = {
+    "the part itself": "return torch.cat([x[i, :k] for i, k in enumerate(n.tolist())])",
+    "a part of a part": "k = n[0].item()\nreturn x[1:, :k].sum(0)",
+    "behind a number": "k = n[0].item()\nreturn x[0, k:].sum(0)",
+    "in steps": "k = n[0].item()\nreturn x[0, :k:2].sum(0)",
+    "over all": "k = n[0].item()\nreturn x[0, :k].sum()",
+    "a maximum of whole numbers": "k = n[0].item()\nreturn n[:k].amax(0) + x",
+    "a call": "k = n[0].item()\nreturn (x + 1)[0, :k].sum(0)",
+    "bound twice": "for k in n.tolist():\n    x = x + x[0, :k].sum(0)\nfor k in range(3):\n    x = x * k\nreturn x",
+    "a written element": "k = n[0].item()\nx[0, k - 1] = 1\nreturn x",
+    "an element that is changed": "k = n[0].item()\nrow = x[0, k - 1]\nrow += 1\nreturn x",
+    "two numbers": "k = n[0].item()\nreturn x[k - 1, k - 1]",
+    "an element of a list": "k = n[0].item()\nreturn [x, x * 2, x, x, x, x][k]",
+    "a fraction": "k = x[0, 0, 0].item()\nreturn n[k] + x",
+    "a quotient": "k = n[0].item()\nreturn x[k / 1]",
+    "starred": "rows = [x[0, :k].sum(0) for i, j, k in zip(*(x, x), n.tolist())]\nreturn torch.stack(rows)",
+    "pairs": "rows = [x[0, : k[0]].sum(0) for k in zip(n.tolist(), x)]\nreturn torch.stack(rows)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_other_code_keeps_its_numbers(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(program(KEPT[name]))
+    fixes = [finding.fix for finding in engine.analyse([(file, file.name)]).findings]
+    changed = [
+        fix for fix in fixes if fix is not None and ("arange" in (fix.diff or "") or "reshape" in (fix.diff or ""))
+    ]
+    assert not changed
