@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ from graphdoctor.fixes.branches.loop_steps import Appended, bound_before, kept, 
 from graphdoctor.fixes.branches.loops import Rounds, skip_in_round
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -67,9 +67,12 @@ def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan
         if uses:
             starts.append(_start(name, rounds.loop, editor))
     lists = [edit for one in rounds.appended for edit in _summed(one, rounds, flow, editor)]
-    counts = [name for name in counters if _grows(name, rounds, editor)]
-    counts += [_names(one, editor)[1] for one in rounds.appended]
-    edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(_at_least_one(e, counts) for e in flow.edits)))
+    divisors = {
+        name: f"{name}.clamp(min=1)" if _grows(name, rounds, editor) else f"torch.where({name} == 0, 1, {name})"
+        for name in counters
+    }
+    divisors |= {count: f"{count}.clamp(min=1)" for _, count in (_names(one, editor) for one in rounds.appended)}
+    edits = dict.fromkeys((*rounds.plan.edits, *starts, *lists, *(without_zero(e, divisors) for e in flow.edits)))
     return FixPlan(tuple(edits), rounds.plan.safety, rounds.plan.reason, rounds.plan.known)
 
 
@@ -159,15 +162,6 @@ def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Ite
 def _names(one: Appended, editor: Editor) -> tuple[str, str]:
     """The names of the sum and the count of a list."""
     return editor.fresh(f"{one.listed}_total"), editor.fresh(f"{one.listed}_count")
-
-
-def _at_least_one(edit: Edit, counts: Sequence[str]) -> Edit:
-    """``torch.where(n == 0, x, x / n)`` divides by 1 where nothing was counted: a gradient would be NaN, not zero."""
-    text = edit.text
-    for name in counts:
-        if re.search(rf"torch\.where\({name} (==|!=|>) 0, ", text):
-            text = re.sub(rf"/ {name}\b(?!\.)", f"/ {name}.clamp(min=1)", text)
-    return replace(edit, text=text)
 
 
 def _read(use: cst.Name, is_number: bool, editor: Editor) -> tuple[cst.BaseExpression, str]:

@@ -220,7 +220,10 @@ def _details(
         yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
     if minimal is not None and len(minimal) < len(trial.applied):
         suffice = _plural(len(minimal), "fix suffices", "fixes suffice")
-        yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}."
+        yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}." if minimal else _PASSES
+
+
+_PASSES = "fullgraph=True passes without a fix."
 
 
 def _place(finding: Finding) -> str:

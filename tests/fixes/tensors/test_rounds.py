@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
+from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.lint import engine
+from graphdoctor.model.findings import Edit
 
 PROGRAM = """\
 import torch
@@ -27,6 +29,8 @@ FORMS = {
                "    loss = loss + (x[:, c] * m).sum() / (m.sum() + 1e-6)\n    n += 1\nreturn loss / max(n, 1)",
     "counter that is asked": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                              "    loss += (x[:, c] * m).sum()\n    n += 1\nif n > 0:\n    loss = loss / n\nreturn loss",
+    "two for each": "loss = x.mean()\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
+                    "    loss = loss + (x[:, c] * m).sum()\n    n += 2\nif n > 0:\n    loss = loss / n\nreturn loss",
     "half rounds": "loss = x.new_zeros(())\nn = 0.0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                    "    loss = loss + (x[:, c] * m).sum()\n    n += 0.25\nif n == 0:\n    return x.sum()\nreturn loss / n",
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
@@ -81,6 +85,16 @@ def test_one_graph_with_the_results_and_gradients_of_eager(tmp_path: Path, runne
     compiled = runner.compiled(after, x, y, fullgraph=True)
     assert (compiled.breaks, compiled.graphs) == (0, 1)
     torch.testing.assert_close(compiled.value, runner.eager(source, x, y))
+
+
+def test_only_the_side_of_a_count_divides_by_another_number() -> None:
+    def after(text: str) -> str:
+        return without_zero(Edit("m.py", (1, 1), (1, 2), text), {"n": "n.clamp(min=1)"}).text
+
+    assert after("torch.where(n == 0, x / n, y / n)") == "torch.where(n == 0, x / n, y / n.clamp(min=1))"
+    assert after("loss = torch.where(n > 0, x / n, y / n)") == "loss = torch.where(n > 0, x / n.clamp(min=1), y / n)"
+    assert after("torch.where(n < 2, x / n, y / n)") == "torch.where(n < 2, x / n, y / n)"
+    assert after("if n:\n") == "if n:\n"
 
 
 def test_a_loop_without_rounds_counts_nothing(tmp_path: Path, runner: Any) -> None:

@@ -137,6 +137,9 @@ def test_fixes_that_fullgraph_does_not_need_are_not_in_the_minimal_set() -> None
     result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(free="b"))
     assert result is not None and result.verification.minimal == ("A", "C")
     assert ["does not need it" in detail for detail in details(result.findings)] == [False, True, False]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Copies(free="abc"))
+    assert result is not None and result.verification.minimal == ()
+    assert (result.verification.detail or "").endswith("fullgraph=True passes without a fix.")
 
 
 def test_the_fix_that_raises_is_found_and_named() -> None:
