@@ -11,7 +11,7 @@ from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
-from graphdoctor.fixes.branches.loop_steps import Step, bound_before, check_sizes, is_bound_before, keep, kept_steps
+from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, is_bound_before, keep, kept_steps, start_value
 from graphdoctor.fixes.branches.loops import Rounds, one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -87,8 +87,8 @@ def _left(
 
 def _starts_as_number(name: str, loop: cst.For, editor: Editor) -> bool:
     """Whether ``name`` holds a Python number when the loop begins."""
-    before = bound_before(name, loop, editor)
-    return bool(before) and isinstance(before[-1], cst.Assign) and is_number(before[-1].value, editor)
+    first = start_value(name, loop, editor)
+    return first is not None and is_number(first, editor)
 
 
 def _returned(

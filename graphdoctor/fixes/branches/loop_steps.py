@@ -234,17 +234,25 @@ def numbers(steps: Sequence[Step], loop: cst.For, editor: Editor) -> Sequence[st
     for name in dict.fromkeys(name for step in steps for name in step.kept):
         values = [s.statement.value for s in steps if name in s.kept and s.is_name]
         if len(values) == sum(name in s.kept for s in steps) and all(is_number(value, editor) for value in values):
-            before = [n for n in bound_before(name, loop, editor) if isinstance(n, cst.Assign)]
-            if before and is_number(before[-1].value, editor):
+            first = start_value(name, loop, editor)
+            if first is not None and is_number(first, editor):
                 found.append(name)
     return found
 
 
-def bound_before(name: str, loop: cst.For, editor: Editor) -> Sequence[cst.CSTNode]:
-    """What binds ``name`` in front of the loop, in source order."""
+def start_value(name: str, loop: cst.For, editor: Editor) -> cst.BaseExpression | None:
+    """What ``name`` was given last in front of the loop, alone or as one of a tuple."""
     function, start = editor.function_of(loop), editor.location(loop)
     bound = editor.assignments(function, name) if function is not None else []
-    return [n for n in bound if editor.location(n) < start]
+    before = [n for n in bound if editor.location(n) < start]
+    last = before[-1] if before else None
+    if not isinstance(last, cst.Assign) or len(last.targets) != 1:
+        return None
+    target, value = last.targets[0].target, last.value
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+        pairs = zip(target.elements, value.elements, strict=True)
+        return next((v.value for t, v in pairs if isinstance(t.value, cst.Name) and t.value.value == name), None)
+    return value if isinstance(target, cst.Name) else None
 
 
 def keep(step: Step, test: str, python: str, editor: Editor) -> Edit:

@@ -17,7 +17,7 @@ from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
 from graphdoctor.fixes.branches.loop_exits import leave_in_round
-from graphdoctor.fixes.branches.loop_steps import Appended, bound_before, kept, numbers
+from graphdoctor.fixes.branches.loop_steps import Appended, kept, numbers, start_value
 from graphdoctor.fixes.branches.loops import Rounds, skip_in_round
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -78,20 +78,25 @@ def _with_numbers(rounds: Rounds | Refusal, hit: Hit, editor: Editor) -> FixPlan
 
 def _grows(name: str, rounds: Rounds, editor: Editor) -> bool:
     """Whether ``name`` begins with 0 and only grows by whole numbers that are written out."""
-    first = [a for a in bound_before(name, rounds.loop, editor) if isinstance(a, cst.Assign)][-1]
+    first = start_value(name, rounds.loop, editor)
     steps = [step.statement for step in rounds.steps if name in step.kept]
     forms = {f"{name} + 1", f"1 + {name}"}
-    return editor.code(first.value) == "0" and all(
-        (isinstance(s, cst.AugAssign) and isinstance(s.operator, cst.AddAssign) and editor.code(s.value) == "1")
-        or editor.code(s.value) in forms
-        for s in steps
+    return (
+        first is not None
+        and editor.code(first) == "0"
+        and all(
+            (isinstance(s, cst.AugAssign) and isinstance(s.operator, cst.AddAssign) and editor.code(s.value) == "1")
+            or editor.code(s.value) in forms
+            for s in steps
+        )
     )
 
 
 def _start(name: str, loop: cst.For, editor: Editor) -> Edit:
     """The number that a counter begins with as a tensor: there may be no round."""
-    first = [a for a in bound_before(name, loop, editor) if isinstance(a, cst.Assign)][-1]
-    return editor.replace(first.value, f"torch.tensor({editor.code(first.value)})")
+    first = start_value(name, loop, editor)
+    assert first is not None
+    return editor.replace(first, f"torch.tensor({editor.code(first)})")
 
 
 def _uses(name: str, rounds: Rounds, editor: Editor) -> Sequence[cst.Name]:
@@ -114,6 +119,8 @@ def _uses(name: str, rounds: Rounds, editor: Editor) -> Sequence[cst.Name]:
         is_own = not again or editor.location(use) < editor.location(again[0]) or use in set(walk(again[0]))
         if (editor.location(use) > end and is_own) or use in around:
             found.append(use)
+        elif editor.location(use) < editor.location(loop):
+            raise Refuse(f"line {editor.location(use).line} reads the number `{name}` before the loop")
     return found
 
 

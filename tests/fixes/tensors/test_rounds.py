@@ -31,6 +31,8 @@ FORMS = {
                              "    loss += (x[:, c] * m).sum()\n    n += 1\nif n > 0:\n    loss = loss / n\nreturn loss",
     "two for each": "loss = x.mean()\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                     "    loss = loss + (x[:, c] * m).sum()\n    n += 2\nif n > 0:\n    loss = loss / n\nreturn loss",
+    "of a tuple": "loss, n = x.sum(), 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
+                  "    loss = loss + (x[:, c] * m).sum()\n    n += 1\nreturn loss / max(n, 1)",
     "half rounds": "loss = x.new_zeros(())\nn = 0.0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                    "    loss = loss + (x[:, c] * m).sum()\n    n += 0.25\nif n == 0:\n    return x.sum()\nreturn loss / n",
     "return for none": "loss = x.sum() * 0\nn = 0\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
@@ -120,6 +122,8 @@ REFUSED = {
                        "    if new.item() == 3:\n        break\nreturn torch.stack(ids)", GROWS),
     "counter in the loop": (f"n = 0\n{LOOP}    x = x + n\n    n += 1\nreturn x * n",
                             "Line 11 of the loop reads `n`, which data decides."),
+    "counter that was read": (f"n = 0\nx = x[n:]\n{LOOP}    n += 1\nreturn x * n",
+                              "Line 7 reads the number `n` before the loop."),
     "counter that is returned": (f"n = 0\n{LOOP}    n += 1\nreturn x, n",
                                  "The number is used where a tensor may mean something else."),
     "made by the round before": ("n = 0\nfor c in range(4):\n    m = y == c\n    if c > 0:\n        x = x + last\n    if not m.any():\n"
