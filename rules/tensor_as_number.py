@@ -14,6 +14,8 @@ index with `torch.index_select` or `torch.gather`.
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
@@ -326,7 +328,7 @@ def check_convert(event: Convert) -> Hit | None:
 def check_subscript(event: Subscript) -> Hit | None:
     for index in event.index:
         computed = [_computed(option) or _list_of_tensors(option, event) for option in options(index)]
-        if any(computed) or _may_be_computed(index):
+        if any(computed) or (_may_be_computed(index) and _reads_element(event)):
             return Hit(
                 event,
                 f"{code(event)} is indexed by a number that was computed in the graph: {consequence(event)}",
@@ -341,10 +343,16 @@ def _computed(value: Value) -> bool:
 
 
 def _may_be_computed(value: Value) -> bool:
-    """An element, as it seems, of a tensor of indices: only a run knows whether it is a number or a row."""
+    """Whole numbers of a tensor of which only a run knows whether it is a number or a row."""
     if not isinstance(value, Tensor) or value.numpy or _is_argument(value):
         return False
     return value.dtype == "int" and value.ndim is None
+
+
+def _reads_element(event: Subscript) -> bool:
+    """Whether an index is written as an element of something: ``x[:, order[0]]``."""
+    parts = event.node.slice if isinstance(event.node, cst.Subscript) else ()
+    return any(isinstance(p.slice, cst.Index) and isinstance(p.slice.value, cst.Subscript) for p in parts)
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:

@@ -12,13 +12,11 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
 from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, is_bound_before, keep, kept_steps, start_value
-from graphdoctor.fixes.branches.loops import Rounds, one_bool
+from graphdoctor.fixes.branches.loops import ALL_ROUNDS, Rounds, one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-
-_REASON = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
 
 
 def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
@@ -41,7 +39,7 @@ def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     else:
         steps = kept_steps(lines, loop, editor, leaves=True)
         edits = _left(branch, loop, condition, steps, editor)
-    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", _REASON, known=("zero_gradients",))
+    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", ALL_ROUNDS, known=("zero_gradients",))
     return Rounds(plan, loop, steps)
 
 

@@ -14,6 +14,11 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
+ALL_ROUNDS = (
+    "Every round runs, and its results are dropped where they did not count: no time is saved, what only such a round "
+    "uses gets gradients of zero, not None, and random numbers are drawn in all."
+)
+
 
 @dataclass(frozen=True)
 class Rounds:
@@ -53,8 +58,7 @@ def skip_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     value = f"{condition.tensor} if {inside} else None" if inside else condition.tensor
     marked = editor.replace(branch, editor.statement(editor.indent_of(branch), f"{skipped} = ", value))
     edits = (marked, *(keep(step, skipped, condition.python, editor) for step in steps))
-    reason = "Every round runs, and its results are dropped where they did not count; random numbers are drawn in all."
-    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", reason, known=("zero_gradients",))
+    plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", ALL_ROUNDS, known=("zero_gradients",))
     return Rounds(plan, loop, steps, appended, skipped, condition.python)
 
 
