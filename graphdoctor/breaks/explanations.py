@@ -30,6 +30,11 @@ class Words:
 
 
 _GUARD = "Put it under `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
+#: What the user can do about a print in a library.
+_PRINT = (
+    "Put it under `if not torch.compiler.is_compiling():`, or leave all of them out under compile with "
+    "`torch._dynamo.config.ignore_logging_functions.add(print)` (torch 2.11 or newer)."
+)
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
 _EAGER = "Run the same inputs in eager and correct the error that shows up there."
 _FAKE = (
@@ -100,7 +105,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0059": (
-        Words("print() is a side effect that cannot be part of a graph", _GUARD, r"builtin operator `print`"),
+        Words("print() is a side effect that cannot be part of a graph", _PRINT, r"builtin operator `print`"),
         Words("open() reads the disk, which cannot be part of a graph", _OUTSIDE, r"builtin operator `open`"),
         Words(
             "the builtin `{0}` cannot be traced with these arguments",

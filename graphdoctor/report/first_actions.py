@@ -156,7 +156,7 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: in
     title = f"{subject}: {what}" if subject and what else what or finding.message
     effect = _effect(finding, ran)
     if finding.owner != "own":
-        title = f"for {whose(finding)}: {title}"
+        title = f"{finding.message}. For {whose(finding)}: {title}"
         # What lies in a file of the library says so itself, and which line calls it.
         inside, _, _ = finding.message.partition(": ")
         calls = "the code is a library's, and this line of yours calls it"

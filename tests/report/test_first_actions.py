@@ -35,7 +35,7 @@ def test_effects_are_counted(rich: Diagnosis) -> None:
     assert branch.effect == "would remove a graph break and let Net.forward be compiled"
     assert printed.effect == "would remove a graph break"
     assert printed.title == "apply the safe fix: the call only writes to stdout"
-    assert library.title.startswith("for the authors of the library: ")
+    assert ". For the authors of the library: " in library.title
     assert library.effect.endswith("; the code is a library's, and this line of yours calls it")
     # A finding in a file of the library says which line calls it.
     place = replace(rich.findings[4].location, path="venv/lib/python3.11/site-packages/lib/core.py")

@@ -10,7 +10,7 @@ from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, width
 from graphdoctor.report.excerpt import marked_line
-from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging, wrapped
+from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
@@ -97,8 +97,8 @@ class Findings:
         if not text.strip():
             return []
         marked = f"{gutter} {self._paint('=', 'blue')} {self._paint(name, 'bold')}: "
-        first, *rest = wrapped(text, "", len(f"{gutter} = {name}: "), self._look.width)
-        return [marked + first, *(f"{gutter}   {line.strip()}" for line in rest)]
+        first, *rest = hanging(text, len(gutter) + 3, self._look.width, len(f"{gutter} = {name}: "))
+        return [marked + first.strip(), *(f"{gutter}   {line.strip()}" for line in rest)]
 
 
 def _quotes(message: str, code: str) -> bool:
