@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.source.text import split_lines
 
 #: A report shows at most this many characters of one line; the JSON has all of them.
 LINE_LIMIT = 1000
@@ -44,9 +45,11 @@ def width(text: str) -> int:
 def printable(diagnosis: Diagnosis) -> Diagnosis:
     """A copy of ``diagnosis`` in which every string may be shown.
 
-    Snippets stay as they are, because columns count in the raw line; ``excerpt.source_lines`` escapes them.
+    Snippets stay as they are, because columns count in the raw line; ``excerpt.source_lines`` escapes them. A carriage
+    return that ends a line of source is no hidden character: every line of a file from Windows has one.
     """
-    return _printable(diagnosis)
+    texts = {path: "\n".join(split_lines(text)) for path, text in diagnosis.texts.items()}
+    return _printable(replace(diagnosis, texts=texts))
 
 
 def _printable(value: T) -> T:

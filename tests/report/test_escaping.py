@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphdoctor.model.findings import Diagnosis
@@ -50,3 +52,8 @@ def test_printable_cuts_long_lines_and_says_so(hostile: Diagnosis) -> None:
 
 def test_printable_keeps_what_is_harmless(rich: Diagnosis) -> None:
     assert printable(rich) == rich
+
+
+def test_line_ends_of_source_are_shown_as_line_ends(rich: Diagnosis) -> None:
+    shown = printable(replace(rich, texts={"m.py": "a = 1\r\nb = '\x1b'\rc = 3\n"}))
+    assert shown.texts == {"m.py": "a = 1\nb = '\\x1b'\nc = 3\n"}

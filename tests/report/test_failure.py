@@ -59,6 +59,12 @@ def test_the_line_that_raised_is_shown_with_its_source(failed: Diagnosis) -> Non
     assert unread is not None and unread.lines == ()
 
 
+def test_a_file_from_windows_shows_no_carriage_returns(failed: Diagnosis) -> None:
+    windows = replace(failed, texts={"model.py": TEXT.replace("\n", "\r\n")})
+    assert "5 |     return x @ x\n" in terminal.render(windows)
+    assert "x0d" not in terminal.render(windows) + page.render(windows)
+
+
 def test_the_error_is_the_first_thing_to_do_and_fixes_are_not_offered_for_it(failed: Diagnosis) -> None:
     action = first_actions(failed)[0]
     assert (action.title.partition(":")[0], action.place) == ("correct the error", "model.py:5")
