@@ -36,7 +36,8 @@ _PRINT = (
     "`torch._dynamo.config.ignore_logging_functions.add(print)` (torch 2.11 or newer)."
 )
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
-_EAGER = "Run the same inputs in eager and correct the error that shows up there."
+#: Of no use where the code came to its end in eager.
+IN_EAGER = "Run the same inputs in eager and correct the error that shows up there."
 _FAKE = (
     "Give a custom operator a fake implementation (torch.library.register_fake); call one of torch's own outside the "
     "compiled code."
@@ -45,7 +46,7 @@ _TRAINING_LOOP = "Compile the forward pass and the loss only; leave this call to
 
 #: By GB id (torch/_dynamo/graph_break_registry.json); the first entry whose pattern is found in the message holds.
 WORDS: dict[str, tuple[Words, ...]] = {
-    "GB0002": (Words("an assertion on sizes fails while the code is traced", _EAGER),),
+    "GB0002": (Words("an assertion on sizes fails while the code is traced", IN_EAGER),),
     "GB0007": (
         Words("warnings.warn() is a side effect that cannot be part of a graph", _GUARD, r"`warnings\.warn`|`warn`"),
         Words(
@@ -63,7 +64,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words("torch keeps `{0}` out of graphs on purpose", _TRAINING_LOOP, r"(\w*[zZ]ero_grad|Optimizer\.\w+)"),
         Words("`{0}` is marked as not to be traced", _OUTSIDE, r"qualname: ([\w.<>]+)"),
     ),
-    "GB0010": (Words("a variable is read after it was deleted", _EAGER),),
+    "GB0010": (Words("a variable is read after it was deleted", IN_EAGER),),
     "GB0014": (
         Words(
             "nn.LSTM, nn.GRU and nn.RNN are not traced",
@@ -113,8 +114,8 @@ WORDS: dict[str, tuple[Words, ...]] = {
             r"builtin operator `([^`]+)`",
         ),
     ),
-    "GB0064": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
-    "GB0081": (Words("an attribute or method is missing while the code is traced: {explanation}", _EAGER),),
+    "GB0064": (Words("an operator fails while it is traced without data: {explanation}", IN_EAGER),),
+    "GB0081": (Words("an attribute or method is missing while the code is traced: {explanation}", IN_EAGER),),
     "GB0083": (
         Words(
             "backward hooks of a module are not traced",
@@ -160,8 +161,8 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Index the tensor instead, or let the caller pass Python numbers.",
         ),
     ),
-    "GB0111": (Words("a TypeError is raised while the code is traced: {explanation}", _EAGER),),
-    "GB0112": (Words("an operator is called with arguments that it does not take", _EAGER),),
+    "GB0111": (Words("a TypeError is raised while the code is traced: {explanation}", IN_EAGER),),
+    "GB0112": (Words("an operator is called with arguments that it does not take", IN_EAGER),),
     "GB0123": (Words("backward() is called inside the compiled code", _TRAINING_LOOP),),
     "GB0124": (
         Words(
@@ -179,7 +180,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
             'a check that raises becomes `assert condition, "literal message"`.',
         ),
     ),
-    "GB0196": (Words("a dict has no such key while the code is traced: {explanation}", _EAGER),),
+    "GB0196": (Words("a dict has no such key while the code is traced: {explanation}", IN_EAGER),),
     "GB0206": (
         Words("requires_grad is set on a tensor inside the compiled code", "Set it outside the compiled code."),
     ),
@@ -192,9 +193,9 @@ WORDS: dict[str, tuple[Words, ...]] = {
     ),
     "GB0291": (Words("a logger call is a side effect that cannot be part of a graph", _GUARD),),
     "GB0569": (Words("repr() of a tensor needs its data, which is not known while tracing", _GUARD),),
-    "GB2922": (Words("a value that the code needs cannot be computed while it is traced", _EAGER),),
+    "GB2922": (Words("a value that the code needs cannot be computed while it is traced", IN_EAGER),),
     "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
-    "GB4315": (Words("an operator fails while it is traced without data: {explanation}", _EAGER),),
+    "GB4315": (Words("an operator fails while it is traced without data: {explanation}", IN_EAGER),),
     "GB4347": (
         Words(
             "a comprehension is compiled on its own, because its function is not, and Dynamo cannot start in its "

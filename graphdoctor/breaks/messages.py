@@ -12,6 +12,8 @@ from dataclasses import dataclass
 _CHAIN = re.compile(r"\n+\*\*\* While handling this graph break, another graph break occurred: \*\*\*\n+")
 _HEAD = re.compile(r"^(?P<type>[^\n]+)\n  Explanation: (?P<rest>.*)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"/gb/gb(\d+)\.html")
+#: The operator that failed and its arguments stand in front of what it raised, and are long.
+_OPERATOR = re.compile(r"Dynamo failed to run FX node with fake tensors: .*?\): got (?=\w+\()", re.DOTALL)
 _END = re.compile(r"\n\s*\n?  Developer debug context:|\n\n For more details about|\n\nfrom user code:")
 _CONTEXT = re.compile(r"Developer debug context: (.*?)(?:\n\n|\Z)", re.DOTALL)
 
@@ -29,7 +31,7 @@ class Message:
 
 def parse(text: str) -> Message:
     """Take ``text`` apart. Of a chain of breaks this is the first part: the root cause."""
-    part = _CHAIN.split(text)[0]
+    part = _OPERATOR.sub("", _CHAIN.split(text)[0])
     head = _HEAD.search(part)
     link = _LINK.search(part)
     gb_id = f"GB{link[1]}" if link else None

@@ -52,6 +52,8 @@ def _new(diagnosis: Diagnosis) -> tuple[str, ...]:
     before = diagnosis.comparison.summary.verdict if diagnosis.comparison else "static-only"
     if verdict == "not-run" and before != verdict:
         reasons.append("the run did not end well")
+    if verdict == "not-ready" and before == "ready" and any(run.fails_compiled for run in diagnosis.dynamic or ()):
+        reasons.append("torch.compile raises an exception")
     if verdict == "nothing-compiled" and before in ("ready", "not-ready"):
         reasons.append("nothing is compiled any more")
     return tuple(reasons)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.consequence import behind, unmeasured
+from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.sites import sites
@@ -26,6 +27,12 @@ HIDING = frozenset({"GB7000", "GB0066"})
 #: Behind such a break the rest of the function runs in eager, and is not traced: a recurrent layer.
 LEAVES_THE_REST = frozenset({"GB0014"})
 
+
+_RAISES = "The exception ends the compiled call: nothing is left to run in eager, and there is no graph."
+#: What to do where the inputs are right.
+_RIGHT_IN_EAGER = (
+    "The same inputs pass in eager: move the line out of the compiled code, or write it with another operator."
+)
 
 #: Ids that tell what Dynamo met and not which code is the cause, so many causes end in them: an argument or a key that
 #: it cannot take, an object that it cannot compare, set or make again. A rule may expect them, but owns none of them.
@@ -74,13 +81,14 @@ def join(
     if not runs:
         return tuple(findings)
     found = sites(runs)
+    raising = {(run.raised_at.path, run.raised_at.line) for run in runs if run.raised_at and run.fails_compiled}
     index = _by_path(findings)
     seen: dict[int, list[Site]] = {}
     extra: list[Finding] = []
     for site in found:
         match = _match(site.first, index)
         if match is None:
-            extra.append(_unexpected(site, rules))
+            extra.append(_unexpected(site, rules, raises=(site.first.path, site.first.line) in raising))
         else:
             seen.setdefault(id(match), []).append(site)
     traced = _Traced(runs, found, fullgraph)
@@ -174,13 +182,15 @@ def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
     )
 
 
-def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
-    """The finding for a break that the static pass did not expect."""
+def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
+    """The finding for a break that the static pass did not expect; ``raises``: it ended the run."""
     brk = site.first
     rule = rules.get(brk.gb_id or "", RuleText("GD000", "graph-break", "", ""))
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
-    consequence = "The whole function runs uncompiled" if site.whole_frame else "The graph is split here"
+    hint = brk.hints[0] if brk.hints else rule.suggestion
+    lost = "The whole function runs uncompiled" if site.whole_frame else "The graph is split here"
+    why = _RAISES if raises else f"{lost}, and what is left is compiled and launched on its own."
     return Finding(
         rule=rule.code,
         name=rule.name,
@@ -189,8 +199,8 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText]) -> Finding:
         location=Location(brk.path, brk.line, column, brk.line, column),
         function=brk.function,
         message=brk.reason + inside(brk),
-        why=rule.why or f"{consequence}, and what is left is compiled and launched on its own.",
-        suggestion=brk.hints[0] if brk.hints else rule.suggestion,
+        why=rule.why or why,
+        suggestion=_RIGHT_IN_EAGER if raises and hint == IN_EAGER else hint,
         status="dynamic-only",
         owner=brk.owner,
         gb_ids=(brk.gb_id,) if brk.gb_id else (),

@@ -22,6 +22,7 @@ _WORDS = {
     "memory": "ran out of memory",
     "no-target": "found nothing to run",
 }
+_COMPILING = "torch.compile"
 
 
 def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: Sequence[DynamicRun] | None) -> Summary:
@@ -56,7 +57,8 @@ def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
         return "static-only"
     finished = [run for run in runs if run.outcome == "ok"]
     if not finished:
-        return "not-run"
+        # What ends well in eager and raises under torch.compile is known not to be ready.
+        return "not-ready" if any(run.fails_compiled for run in runs) else "not-run"
     if any(run.graphs == 0 for run in finished):
         return "nothing-compiled"
     return "ready" if all(map(_is_ready, runs)) else "not-ready"
@@ -102,6 +104,8 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     failed = _failed(runs)
     if verdict == "not-run":
         return f"Cannot tell: {'; '.join(failed)}"
+    if not finished:
+        return f"Not ready: {'; '.join(failed)}"
     places = [s.first for s in sites(finished)]
     own = sum(b.owner == "own" for b in places)
     other = sum(b.owner == "third-party" for b in places)
@@ -158,7 +162,7 @@ def _failed(runs: Sequence[DynamicRun]) -> list[str]:
     for run in runs:
         if run.outcome != "ok":
             ends.setdefault(_ended(run), []).append(run.mode)
-    return [f"{_the_runs(modes)} {end}" for end, modes in ends.items()]
+    return [end if end.startswith(_COMPILING) else f"{_the_runs(modes)} {end}" for end, modes in ends.items()]
 
 
 def _the_runs(modes: Sequence[str]) -> str:
@@ -167,6 +171,9 @@ def _the_runs(modes: Sequence[str]) -> str:
 
 
 def _ended(run: DynamicRun) -> str:
+    if run.raised_at is not None and run.fails_compiled:
+        error = run.detail.partition(" under torch.compile")[0]
+        return f"{_COMPILING} raises {error} at {without_site(run.raised_at.path)}:{run.raised_at.line}"
     if run.raised_at is not None:
         # "RuntimeError in eager": the message follows where the reports show the line.
         return f"raised {run.detail.partition(':')[0]} at {without_site(run.raised_at.path)}:{run.raised_at.line}"

@@ -60,3 +60,12 @@ def test_an_unknown_type_keeps_the_words_of_dynamo() -> None:
 def test_one_line_is_cut() -> None:
     assert one_line("\n  first \nsecond") == "first"
     assert len(one_line("x" * 1000)) == 300
+
+
+def test_the_operator_in_front_of_what_it_raised_is_left_out() -> None:
+    # From torch 2.13: torch.FloatTensor of an array of float64.
+    operator = "call_function <class 'torch.FloatTensor'>(*(FakeTensor(..., size=(4, 3), dtype=torch.float64),), **{})"
+    raised = "TypeError('expected TensorOptions(dtype=float) (got TensorOptions(dtype=double))')"
+    head = "RuntimeError when making fake tensor call\n  Explanation: "
+    message = parse(f"{head}Dynamo failed to run FX node with fake tensors: {operator}: got {raised}\n")
+    assert message.explanation == raised

@@ -9,7 +9,7 @@ import pytest
 
 from graphdoctor.diagnosis.gate import failures
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding, Summary, Verdict
-from graphdoctor.model.runs import Ladder, Stage
+from graphdoctor.model.runs import Ladder, Numerics, Stage
 
 
 def diagnosis(
@@ -69,6 +69,14 @@ def test_allowed_breaks_alone_do_not_make_a_run_fail(build: Any) -> None:
     ladder = Ladder((Stage("inductor", "failed", "Inductor", "no lowering"),))
     failed = replace(diagnosis(allowed, verdict="not-ready"), dynamic=(build.run(ladder=ladder),))
     assert failures(failed, "any") == ("the verdict of the run is not-ready",)
+
+
+def test_what_began_to_raise_under_torch_compile_fails(build: Any) -> None:
+    raises = build.run(outcome="raised", numerics=Numerics(None, None, "1e-5"))
+    judged = replace(diagnosis(verdict="not-ready", new=()), dynamic=(raises,))
+    assert failures(judged, "new") == ("torch.compile raises an exception",)
+    before = replace(diagnosis(verdict="not-ready", new=(), before="not-ready"), dynamic=(raises,))
+    assert failures(before, "new") == ()
 
 
 def test_a_limit(build: Any) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from graphdoctor.breaks.consequence import consequence
+from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
-from graphdoctor.model.runs import FullGraph, Recompile
+from graphdoctor.model.runs import FullGraph, Numerics, Recompile
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
 
@@ -100,6 +101,16 @@ def test_unexpected_breaks_become_findings(build: Any) -> None:
     assert (owned.location.line, owned.location.column) == (7, 3)
     assert (unknown.rule, unknown.severity, unknown.location.column) == ("GD000", "warning", 1)
     assert unknown.gb_ids == () and unknown.why.startswith("The graph is split here")
+
+
+def test_a_break_that_raises_splits_nothing_and_needs_no_look_at_eager(build: Any) -> None:
+    brk = build.brk(13, gb_id="GB4315", hints=(IN_EAGER,))
+    where = {"outcome": "raised", "raised_at": build.frame("m.py", 13, "f"), "graphs": 0}
+    raises = build.run(brk, numerics=Numerics(None, None, "1e-5"), **where)
+    (found,) = join([], [raises], {})
+    assert "ends the compiled call" in found.why and found.suggestion.startswith("The same inputs pass in eager")
+    (split,) = join([], [build.run(brk)], {})
+    assert split.why.startswith("The graph is split here") and split.suggestion == IN_EAGER
 
 
 def test_refuted_needs_a_line_that_ran_and_was_traced_in_every_mode(build: Any) -> None:

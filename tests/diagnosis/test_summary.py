@@ -88,6 +88,19 @@ def test_failed_runs_are_named(build: Any) -> None:
     assert summary.verdict == "not-ready" and "the train run ran out of time" in summary.headline
 
 
+def test_what_raises_under_torch_compile_alone_is_known_not_to_be_ready(build: Any) -> None:
+    where = {"outcome": "raised", "raised_at": build.frame("m.py", 13, "f")}
+    not_compared = Numerics(None, None, "1e-5")
+    raises = build.run(detail="TypeError under torch.compile: no (m.py:13 in f)", numerics=not_compared, **where)
+    summary = summarise(FILES, [], [raises, replace(raises, mode="train")])
+    assert (summary.verdict, summary.breaks, summary.graphs) == ("not-ready", None, None)
+    assert summary.headline == "Not ready: torch.compile raises TypeError at m.py:13"
+    summary = summarise(FILES, [], [raises, build.run(mode="train")])
+    assert summary.headline.endswith("fullgraph=True passes, torch.compile raises TypeError at m.py:13")
+    eager = build.run(detail="TypeError in eager: no (m.py:13 in f)", **where)
+    assert summarise(FILES, [], [eager]).headline == "Cannot tell: the eval run raised TypeError in eager at m.py:13"
+
+
 def test_outputs_that_differ_are_not_ready(build: Any) -> None:
     summary = summarise(FILES, [], [build.run(numerics=Numerics(False, 1.0, "1e-5"))])
     assert summary.verdict == "not-ready"

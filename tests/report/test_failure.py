@@ -30,6 +30,7 @@ def failed(rich: Diagnosis) -> Diagnosis:
         detail=detail,
         raised_at=Frame("model.py", 5, "forward"),
         inputs="x, from f()",
+        numerics=None,
     )
     runs = (raised, replace(raised, mode="train"))
     findings = tuple(replace(finding, status="static-only") for finding in rich.findings)
