@@ -14,6 +14,7 @@ import graphdoctor
 from graphdoctor.breaks.consequence import reason_once
 from graphdoctor.config.allow_list import expired, with_allowed
 from graphdoctor.diagnosis.exports import with_rules
+from graphdoctor.diagnosis.own_calls import with_own_calls
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding
@@ -84,7 +85,7 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     analysed, sources = results.analysed, results.joined.sources
     written = write(plan.write, results.verified.findings, sources, session)
     ranked = _ranked(plan, (with_snippet(finding, sources) for finding in written.findings))
-    runs = results.completed.runs and with_rules(results.completed.runs, ranked)
+    runs = results.completed.runs and with_own_calls(with_rules(results.completed.runs, ranked), ranked)
     diagnosis = Diagnosis(
         tool_version=graphdoctor.__version__,
         environment=results.completed.environment,

@@ -37,10 +37,12 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
         sources = sources.extended(read_texts(files, plan.work.unsaved))
     if ran.runs:
         from graphdoctor.diagnosis import join as by_line
+        from graphdoctor.diagnosis.own_calls import with_own_calls
         from graphdoctor.lint import catalog
 
+        runs = with_own_calls(ran.runs, findings)
         texts = by_line.rule_texts(catalog.rules())
-        findings = by_line.join(findings, ran.runs, texts, by_line.of_fullgraph(plan.rules.loaded.rules))
+        findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(plan.rules.loaded.rules))
         findings = seen(findings, analysed.called)
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import confirmed
