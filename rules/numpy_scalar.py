@@ -16,7 +16,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.numpy_numbers import python_math, shape_alone
+from graphdoctor.fixes.python.numpy_numbers import element_itself, python_math, shape_alone
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
 from graphdoctor.static.domain.events import Call, Convert, GetAttr
@@ -37,6 +37,11 @@ FOLDED = ("ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "round", "rint
 EXTRACTORS = ("item", "tolist", "tobytes")
 #: Attributes of arrays that Dynamo does not know (torch/_dynamo/variables/tensor.py).
 UNTRACED = ("dtype", "flags", "base")
+
+HELP = (
+    "compute a size with Python's `math` and without arrays (`math.prod(x.shape)`, `math.ceil(math.log(n))`, "
+    "`x.shape[0]` for `np.array(x.shape)[0]`); keep data a tensor, without `.item()`"
+)
 
 BREAKS = (
     """\
@@ -98,6 +103,14 @@ import numpy as np
 def f(x):
     is_single = x.numpy().dtype == np.float32  # GB0157
     return x * 2
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    n = np.ceil(np.log(x.shape[0])).astype("int").item()  # GB0033
+    return x[:n]
 """,
 )
 
@@ -171,6 +184,13 @@ def f(x):
     array = x.numpy()
     return x + array.T.shape[0] + array.ndim + array.size
 """,
+    """\
+import math
+
+
+def f(x):
+    return x[: math.ceil(math.log(x.shape[0]))]
+""",
 )
 
 
@@ -182,7 +202,7 @@ def check_convert(event: Convert) -> Hit | None:
     return Hit(
         event,
         f"{code(event)}: numpy results are tensor data to Dynamo, and {event.how} needs a number: {consequence(event)}",
-        "compute it with Python's `math` (`math.prod(x.shape)`), or keep it a tensor",
+        HELP,
         certainty(event, event.value),
     )
 
@@ -199,7 +219,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} makes array data Python objects: {consequence(event)}",
-        "keep the value an array or a tensor",
+        HELP,
         certainty(event, event.receiver),
     )
 
@@ -227,4 +247,5 @@ def _is_folded(node: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, python_product, torch_reduction, python_math, shape_alone, loop_over_all_counted)
+    of_numbers = (python_product, torch_reduction, python_math, element_itself)
+    return first_fit(hit, editor, *of_numbers, shape_alone, loop_over_all_counted)

@@ -243,6 +243,10 @@ REWRITTEN = {
                       "    k = math.floor(x.shape[1] * 0.5)\n    ends = list(itertools.accumulate([0, 1, 2]))\n"
                       "    if x.shape[1] % math.lcm(2, x.shape[0]) == 0:\n        x = x[:, :k]\n"
                       "    return x * math.gcd(x.shape[0], 6) + max([1, x.shape[0]]) + ends[2]"),
+    "numpy_log": ("import numpy as np\n" + HEAD + F + "    k = np.ceil(np.log(x.shape[1])).astype('int').item()\n"
+                  "    return x[:, :k]\n", "    k = math.ceil(math.log(x.shape[1]))\n"),
+    "numpy_element": ("import numpy as np\n" + HEAD + F + "    h = int(np.array(x.shape)[-1]) + np.asarray((2, 3))[0].item()\n"
+                      "    return x * h\n", "    h = int(x.shape[-1]) + (2, 3)[0]\n"),
     "math_of_tensor": ("import math\n" + HEAD + F + "    s = math.exp(x.mean())\n    return x * math.pow(s, 2.0)\n",
                        "s = torch.exp(x.mean().detach())\n    return x * torch.pow(s, 2.0)"),
     "probe": (HEAD + F + "    if torch.cuda.device_count() > 99:\n        x = x * 3\n    return x * 2\n",

@@ -28,6 +28,10 @@ _OF_LIST = {"amax": "max", "amin": "min", "max": "max", "min": "min", "prod": "m
 _ALONE = {"abs": "abs", "absolute": "abs", "int32": "int", "int64": "int"}
 _NAMES = {*_SAME, *_WHOLE, *_OF_TWO, *_EXTREME, *_OF_LIST, *_ALONE, "cumsum"}
 _DEPTH = 6
+_ARRAYS = words("numpy.array numpy.asarray")
+_REASON = "A Python number takes the place of a numpy one."
+#: Arguments of ``astype``.
+_INT = (["int"], ["'int'"], ['"int"'])
 #: What gives an array or a tensor of the same shape.
 _SAME_SHAPE = words("astype cpu detach numpy")
 
@@ -43,7 +47,7 @@ def python_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits += [] if _is_inside(call, found, editor) else [editor.replace(outermost, text)]
         for module in ("math", "itertools"):
             edits += [e for e in (import_edit(module, editor) if f"{module}." in text else ()) if e not in edits]
-    return FixPlan(tuple(edits), "unsafe", "A Python number takes the place of a numpy one.")
+    return FixPlan(tuple(edits), "unsafe", _REASON)
 
 
 def shape_alone(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -155,12 +159,22 @@ def _written(node: cst.BaseExpression, editor: Editor) -> str:
 
 
 def _converted(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]:
-    """``call`` with ``int(...)``, ``.item()``, ``.tolist()`` or ``.astype(int)`` around it, and the name of that."""
+    """``call`` with what makes a number or a list of it around it, and the name of the first that is.
+
+    These are ``int(...)``, ``.item()``, ``.tolist()`` and ``.astype(int)``, behind which there may be another.
+    """
+    outer, name = _conversion(call, editor)
+    if name == "astype" and isinstance(outer, cst.Call):
+        outer, _ = _conversion(outer, editor)
+    return outer, name
+
+
+def _conversion(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]:
     outer = editor.parent(call)
     method = editor.parent(outer) if isinstance(outer, cst.Attribute) else None
     if isinstance(outer, cst.Attribute) and isinstance(method, cst.Call) and method.func is outer:
         name, arguments = outer.attr.value, [editor.code(a.value) for a in method.args]
-        if (name in ("item", "tolist") and not arguments) or (name == "astype" and arguments == ["int"]):
+        if (name in ("item", "tolist") and not arguments) or (name == "astype" and arguments in _INT):
             return method, name
         raise Refuse(f"`{editor.code(method)}` needs an array")
     conversion = editor.parent(outer) if isinstance(outer, cst.Arg) else None
@@ -172,3 +186,76 @@ def _converted(call: cst.Call, editor: Editor) -> tuple[cst.BaseExpression, str]
 def _is_inside(call: cst.Call, others: list[cst.Call], editor: Editor) -> bool:
     """Whether ``call`` is an operand of another that is rewritten with it."""
     return any(other is outer for outer in editor.ancestors(call) for other in others)
+
+
+def element_itself(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``np.array(x.shape)[1]`` becomes ``x.shape[1]``, here or where the name that is used here is made."""
+    found = list(dict.fromkeys(_taken(hit.place, editor, 0)))
+    if not found:
+        return Refusal("The number is not an element of an array that is made of Python numbers.")
+    return FixPlan(tuple(edit for element in found for edit in _edits(element, editor)), "unsafe", _REASON)
+
+
+def _edits(element: cst.Subscript, editor: Editor) -> Iterator[Edit]:
+    """The array is left out, and ``.item()`` behind its element."""
+    array = cst.ensure_type(element.value, cst.Call)
+    code = editor.code(array.args[0].value)
+    plain = f"{code}{editor.code(element).removeprefix(editor.code(array))}"
+    outer = editor.parent(element)
+    method = editor.parent(outer) if isinstance(outer, cst.Attribute) else None
+    if isinstance(outer, cst.Attribute):
+        if not isinstance(method, cst.Call) or outer.attr.value != "item" or method.args:
+            raise Refuse(f"`{editor.code(method or outer)}` needs an array")
+        yield editor.replace(method, plain)
+        return
+    made = next((node for node in editor.ancestors(element) if isinstance(node, cst.Assign)), None)
+    for use in uses(made, editor) if made is not None else ():
+        if isinstance(editor.parent(use), cst.Attribute):
+            raise Refuse(f"`{editor.code(use)}` needs to be an array in line {editor.location(use).line}")
+    yield editor.replace(element, plain)
+
+
+def _taken(node: cst.CSTNode, editor: Editor, depth: int) -> Iterator[cst.Subscript]:
+    """Where ``node``, or what its names are given, takes one element of an array of Python numbers."""
+    for inner in walk(node):
+        if isinstance(inner, cst.Subscript) and isinstance(inner.value, cst.Call):
+            if _is_one_index(inner) and _is_array_of_numbers(inner.value, editor):
+                yield inner
+        elif isinstance(inner, cst.Name) and depth < _DEPTH and not editor.is_label(inner):
+            value = assigned(inner, editor)
+            if value is not None:
+                yield from _taken(value, editor, depth + 1)
+
+
+def _is_one_index(node: cst.Subscript) -> bool:
+    """Whether the index is one whole number that is written in it."""
+    index = node.slice[0].slice
+    if len(node.slice) != 1 or not isinstance(index, cst.Index):
+        return False
+    number = index.value
+    if isinstance(number, cst.UnaryOperation) and isinstance(number.operator, cst.Minus):
+        number = number.expression
+    return isinstance(number, cst.Integer)
+
+
+def _is_array_of_numbers(call: cst.Call, editor: Editor) -> bool:
+    if len(call.args) != 1 or call.args[0].star or call.args[0].keyword:
+        return False
+    if dotted_name(call.func, editor) not in _ARRAYS:
+        return False
+    return all(map(_are_of_one_type, options(editor.value(call.args[0].value))))
+
+
+def _are_of_one_type(value: Value) -> bool:
+    """A list, tuple or size of Python numbers of one type: an array makes all of them one."""
+    if isinstance(value, PythonValue):
+        return value.kind == "size"
+    if not isinstance(value, Seq) or value.kind not in ("list", "tuple", "size"):
+        return False
+    return {_type(option) for item in _elements(value) for option in options(item)} in ({"int"}, {"float"})
+
+
+def _type(value: Value) -> str:
+    if isinstance(value, Const):
+        return type(value.value).__name__
+    return value.kind if isinstance(value, PythonValue) else ""

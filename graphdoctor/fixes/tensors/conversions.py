@@ -116,7 +116,7 @@ def python_product(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         call = assigned(value, editor) or value
     is_product = isinstance(call, cst.Call) and called(call) == "prod" and len(call.args) == 1
     if not isinstance(call, cst.Call) or not is_product or not editor.code(call.func).startswith(("np.", "numpy.")):
-        return Refusal("The number does not come from np.prod of a shape, so Python's math has no form of it.")
+        return Refusal("The number is not shown to come from Python numbers alone, so it stays one of numpy.")
     argument = editor.code(call.args[0].value)
     is_shape = ".shape" in argument or ".size(" in argument or isinstance(call.args[0].value, (cst.List, cst.Tuple))
     if not is_shape:

@@ -23,7 +23,7 @@ from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import always_callable, known_parameter, own_name, power, read_global
 from graphdoctor.fixes.python.layers import build_in_init, compile_too, layer_in_init, plain_module, plain_property
 from graphdoctor.fixes.python.model_settings import causal_loss
-from graphdoctor.fixes.python.numpy_numbers import python_math, shape_alone
+from graphdoctor.fixes.python.numpy_numbers import element_itself, python_math, shape_alone
 from graphdoctor.fixes.python.operators import number_as_operator
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
@@ -226,6 +226,17 @@ TABLE: list[Row] = [
     (python_math, "return x.sum()", CALL, UNKNOWN, "The number does not come from a function of numpy on Python numbers."),
     (python_math, NUMPY + "    return np.lcm(2, 4).reshape(1)\n", CALL, UNKNOWN, "`np.lcm(2, 4).reshape(1)` needs an array."),
     (python_math, NUMPY + "    return np.cumsum([1, 2])\n", CALL, UNKNOWN, "The sums are kept as an array."),
+    (python_math, NUMPY + "    return np.ceil(2.5).astype(int).clip(0)\n", CALL, UNKNOWN, "`np.ceil(2.5).astype(int).clip(0)` needs an array."),
+    (element_itself, NUMPY + "    return np.array(x)[0]\n", CALL, UNKNOWN,
+     "The number is not an element of an array that is made of Python numbers."),
+    (element_itself, NUMPY + "    return np.array((1, 2.5))[0]\n", (cst.Subscript, ""), UNKNOWN,
+     "The number is not an element of an array that is made of Python numbers."),
+    (element_itself, NUMPY + "    return np.array((2, 3))[x]\n", (cst.Subscript, ""), UNKNOWN,
+     "The number is not an element of an array that is made of Python numbers."),
+    (element_itself, NUMPY + "    return np.array((2, 3))[0].astype(float)\n", CALL, UNKNOWN,
+     "`np.array((2, 3))[0].astype(float)` needs an array."),
+    (element_itself, NUMPY + "    n = np.array((2, 3))[0]\n    return n.item()\n", (cst.Call, "n.item"), UNKNOWN,
+     "`n` needs to be an array in line 6."),
 ]  # fmt: skip
 
 

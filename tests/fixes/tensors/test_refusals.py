@@ -99,7 +99,7 @@ TABLE: list[Row] = [
     (keep_list, "return list(x)", CALL, UNKNOWN, "The list is not made by a plain call of tolist()."),
     (keep_truth, "with lock:\n    return x", WITH, UNKNOWN, "What is asked for its truth is no expression."),
     (python_product, "return x.reshape(x.numel())", (cst.Call, "numel"), UNKNOWN,
-     "The number does not come from np.prod of a shape, so Python's math has no form of it."),
+     "The number is not shown to come from Python numbers alone, so it stays one of numpy."),
     (python_product, "def f(x):\n    return np.prod(x.shape)\n", CALL, UNKNOWN, "The file has no import at its top."),
     (python_product, "return np.prod(x)", CALL, UNKNOWN, "`x` is not shown to be a shape."),
     (torch_reduction, "return x.numpy().mean()", CALL, UNKNOWN, "The array is not read as one number."),
