@@ -195,7 +195,15 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB0569": (Words("repr() of a tensor needs its data, which is not known while tracing", _GUARD),),
     "GB2922": (Words("a value that the code needs cannot be computed while it is traced", IN_EAGER),),
     "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
-    "GB4315": (Words("an operator fails while it is traced without data: {explanation}", IN_EAGER),),
+    "GB4315": (
+        Words(
+            "a tensor type such as torch.FloatTensor is called with data of another dtype, which eager converts and "
+            "Dynamo does not",
+            "Write `torch.as_tensor(data, dtype=...)` with the dtype of the tensor type.",
+            r"TypeError\(['\"]expected TensorOptions\(.*\(got TensorOptions\(",
+        ),
+        Words("an operator fails while it is traced without data: {explanation}", IN_EAGER),
+    ),
     "GB4347": (
         Words(
             "a comprehension is compiled on its own, because its function is not, and Dynamo cannot start in its "

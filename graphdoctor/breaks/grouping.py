@@ -22,6 +22,8 @@ _DELIBERATE = (
     ("torch/optim/optimizer.py", "_use_grad"),
     ("torch/nn/parallel/distributed.py", ""),
 )
+#: Ids of what only a graph break brings about: something in use cannot be made again behind it.
+_OF_ANOTHER = frozenset({"GB0092"})
 #: Dynamo's Python versions of functions written in C, which calls of torch go through.
 _POLYFILLS = "torch/_dynamo/polyfills/"
 
@@ -59,7 +61,8 @@ def distinct(events: Sequence[RawEvent], places: Places, source: Callable[[str],
     """The break sites behind ``events``, in the order of their first event.
 
     A site is (type, place in the user's code, innermost line that is neither torch's nor Python's). The same line
-    recurs for each frame of an inlined call chain and on each recompile: those are counted in ``Break.events``.
+    recurs for each frame of an inlined call chain and on each recompile: those are counted in ``Break.events``, and
+    so is what Dynamo cannot do because the graph ends there.
     ``source`` gives the text of an absolute path, to name functions.
     """
     return numbered(events, places, source)[0]
@@ -76,7 +79,10 @@ def numbered(
         if stack:
             site = _innermost(stack, places, ("own", "third-party")) or stack[-1]
             fresh = _break(event, stack, site, places, source)
-            key = (fresh.gb_type, fresh.path, fresh.line, site.path, site.line)
+            place = (fresh.path, fresh.line, site.path, site.line)
+            key = (fresh.gb_type, *place)
+            if fresh.gb_id in _OF_ANOTHER:
+                key = next((known for known in sites if known[1:] == place), key)
             met[number] = key, _count(sites.setdefault(key, []), fresh)
     starts = dict(zip(sites, accumulate(map(len, sites.values()), initial=0), strict=False))
     breaks = tuple(found for group in sites.values() for found in group)

@@ -54,3 +54,13 @@ def test_a_hint_for_developers_of_torch_becomes_what_a_user_can_do() -> None:
     assert in_plain_words(message)[1][0].startswith("Compute it before")
     both = Message("Unsupported special method", "GB9999", "Cannot trace '__truediv__'.", hints=(asks, "Use floats."))
     assert in_plain_words(both)[1] == ("Use floats.",)
+
+
+def test_a_tensor_type_called_with_data_of_another_dtype_is_told_from_other_failures() -> None:
+    # From torch 2.13: torch.FloatTensor of an array of float64.
+    error = "expected TensorOptions(dtype=float, device=cpu) (got TensorOptions(dtype=double, device=cpu))"
+    message = Message("RuntimeError when making fake tensor call", "GB4315", f"TypeError('{error}')")
+    reason, (hint,) = in_plain_words(message)
+    assert reason.startswith("a tensor type such as torch.FloatTensor") and "torch.as_tensor(data" in hint
+    reason, _ = in_plain_words(Message(message.gb_type, "GB4315", "RuntimeError('shape')"))
+    assert reason == "an operator fails while it is traced without data: RuntimeError('shape')"

@@ -43,6 +43,15 @@ def test_two_columns_of_a_line_are_two_breaks() -> None:
     assert len(distinct([event(HELPER), event(other)], PLACES, source)) == 2
 
 
+def test_what_cannot_be_made_again_behind_a_break_is_no_break_of_its_own() -> None:
+    message = "Reconstruction failure\n  Explanation: no\n\n  Developer debug context: "
+    failure = replace(event(HELPER, kind="skip"), message=message, gb_id="GB0092")
+    (found,) = distinct([event(FORWARD, HELPER), failure], PLACES, source)
+    assert (found.gb_id, found.events, found.whole_frame) == ("GB0059", 2, True)
+    elsewhere = replace(failure, traced=(FORWARD,))
+    assert [b.gb_id for b in distinct([event(HELPER), elsewhere], PLACES, source)] == ["GB0059", "GB0092"]
+
+
 def test_an_unknown_column_is_no_break_of_its_own() -> None:
     unknown = RawFrame("/p/model.py", 6, None, "helper")
     for events in ([event(HELPER), event(unknown)], [event(unknown), event(HELPER)]):
