@@ -28,7 +28,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD213"
 NAME = "numpy-scalar"
 SEVERITY = "error"
-GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157")
+GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157", "GB0208")
 TORCH = ">=2.6"
 
 #: Functions that Dynamo evaluates while tracing when they get one Python number.
@@ -109,7 +109,7 @@ import numpy as np
 
 
 def f(x):
-    n = np.ceil(np.log(x.shape[0])).astype("int").item()  # GB0033
+    n = np.ceil(np.log(x.shape[0])).astype("int").item()  # GB0208
     return x[:n]
 """,
 )
