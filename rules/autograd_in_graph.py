@@ -245,6 +245,24 @@ def f(x):
 def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.lin(x)
+        return y + torch.ones(8, requires_grad=y.requires_grad)  # GB0225
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 CLEAN = (
@@ -419,6 +437,13 @@ def f(x):
         y.detach_()
     return y + x.exp().detach_()
 """,
+    """\
+import torch
+
+
+def f(x):
+    return x * torch.ones(8).requires_grad
+""",
 )
 
 
@@ -514,16 +539,17 @@ def _same_twice(event: Call) -> Hit | None:
 
 
 def _with_gradient(event: Call) -> Hit | None:
-    """``requires_grad=True``; of ``requires_grad=self.training`` nobody knows in which mode the model is compiled."""
+    """``requires_grad=True``, or what may be: the mode of the module, or whether a tensor needs a gradient."""
     arguments = event.node.args if isinstance(event.node, cst.Call) else ()
     requires_grad = next(
         (a.value for a in arguments if a.keyword is not None and a.keyword.value == "requires_grad"), None
     )
-    training = isinstance(requires_grad, cst.Attribute) and requires_grad.attr.value == "training"
-    if not training and event.kwargs.get("requires_grad") != Const(True):
+    asked = requires_grad.attr.value if isinstance(requires_grad, cst.Attribute) else ""
+    is_possible = asked in ("training", "requires_grad")
+    if not is_possible and event.kwargs.get("requires_grad") != Const(True):
         return None
     hit = _hit(event, "make it outside the compiled function, or without a gradient")
-    return replace(hit, confidence="possible") if training else hit
+    return replace(hit, confidence="possible") if is_possible else hit
 
 
 def _turns_off(event: Call) -> bool:
