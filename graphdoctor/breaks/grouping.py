@@ -80,7 +80,7 @@ def numbered(
             site = _innermost(stack, places, ("own", "third-party")) or stack[-1]
             fresh = _break(event, stack, site, places, source)
             place = (fresh.path, fresh.line, site.path, site.line)
-            key = (fresh.gb_type, *place)
+            key: tuple[object, ...] = (fresh.gb_type, *place)
             if fresh.gb_id in _OF_ANOTHER:
                 key = next((known for known in sites if known[1:] == place), key)
             met[number] = key, _count(sites.setdefault(key, []), fresh)
