@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphdoctor.breaks.consequence import given_up, waits_for
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
@@ -30,6 +30,7 @@ from graphdoctor.report.wording import (
 
 #: What a run has shown.
 _SEEN = frozenset({"confirmed", "dynamic-only"})
+_BEFORE_ALL = "until then nothing is compiled or measured"
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
         if recompile.kind != "state" or recompile.at_limit
     ]
     first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
+    known = next((action for action in repairs if failed and _is_at(action, failed)), None)
+    if known is not None:
+        # What raises under torch.compile is a finding, which says more than that it is an error.
+        first = [replace(known, effect=_BEFORE_ALL)]
+        repairs.remove(known)
     # A recompile is of another kind than the breaks, so one is named however many breaks there are.
     room = limit - len(first)
     return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
@@ -107,7 +113,12 @@ def _even(diagnosis: Diagnosis) -> Action:
 
 def _correct(failed: Failure) -> Action:
     """The error comes first: where the code does not run, nothing else can be measured."""
-    return Action(f"correct the error: {failed.text}", failed.place, "until then nothing is compiled or measured")
+    return Action(f"correct the error: {failed.text}", failed.place, _BEFORE_ALL)
+
+
+def _is_at(action: Action, failed: Failure) -> bool:
+    """Whether ``action`` is for what failed: a run saw the finding there."""
+    return action.place == failed.place and action.finding is not None and action.finding.status in _SEEN
 
 
 def _ends_with(broken: Set[str], recompile: Recompile) -> bool:

@@ -72,6 +72,14 @@ def test_the_error_is_the_first_thing_to_do_and_fixes_are_not_offered_for_it(fai
     assert safe_fixes(failed) is None
 
 
+def test_what_raises_under_torch_compile_is_one_thing_to_do(failed: Diagnosis) -> None:
+    place = replace(failed.findings[0].location, path="model.py", line=5, end_line=5)
+    seen = replace(failed.findings[0], location=place, status="dynamic-only", suggestion="write it so", fix=None)
+    actions = first_actions(replace(failed, findings=(seen,)))
+    assert [action.finding for action in actions if action.place == "model.py:5"] == [seen]
+    assert "write it so" in actions[0].title and actions[0].effect == "until then nothing is compiled or measured"
+
+
 def test_the_page_and_the_text_say_what_failed_and_how_to_scan_again(failed: Diagnosis) -> None:
     top = text(page.render(failed).partition('<ul class="numbers"')[0])
     assert "their fixes do not correct this error" in top and "graphdoctor scan model.py" in top
