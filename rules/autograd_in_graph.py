@@ -22,8 +22,8 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
-from graphdoctor.fixes.tensors.old_forms import constant_without_gradient, written_data
+from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
+from graphdoctor.fixes.forms.old_forms import constant_without_gradient, written_data
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value

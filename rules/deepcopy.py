@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.copies import call_with_copies, clone_tensor, copied_items, plain_dict
 from graphdoctor.fixes.python.hoist import hoist_constant
-from graphdoctor.fixes.tensors.copies import call_with_copies, clone_tensor, copied_items, plain_dict
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import holds_tensor, walk
 from graphdoctor.static.domain.values import Class, Instance, Mapping, Seq, TorchModule, Value

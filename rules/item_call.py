@@ -16,8 +16,8 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
-from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.eager_only import guard_shown

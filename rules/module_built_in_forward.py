@@ -16,8 +16,8 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.gradients import plain_constant
 from graphdoctor.fixes.python.layers import build_in_init, layer_in_init
-from graphdoctor.fixes.tensors.gradients import plain_constant
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Instance, Tensor, TorchModule, Value

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
+from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import META_METHODS, TORCH_PYTHON
 from graphdoctor.static.domain.value_functions import may_be_tensor, options

@@ -23,10 +23,11 @@ from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, r
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
-from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
-from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
+from graphdoctor.fixes.loops.layer_drop import skip_layer
+from graphdoctor.fixes.loops.while_loop import loop_in_graph
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.defaults import default_for_none
 from graphdoctor.fixes.python.numpy_numbers import python_math
@@ -37,7 +38,6 @@ from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.conversions import keep_truth
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
-from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.old_forms import identity
 from graphdoctor.fixes.python.eager_only import guard_host
-from graphdoctor.fixes.tensors.old_forms import identity
 from graphdoctor.static.domain.events import Call, Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.devices import device_arguments
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.exit_stacks import plain_with
 from graphdoctor.fixes.python.layers import plain_property
-from graphdoctor.fixes.tensors.devices import device_arguments
 from graphdoctor.static.domain.events import Call, Enter, GetAttr
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import ExternalObject

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.old_forms import drawn_integers, plain_variable
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
-from graphdoctor.fixes.tensors.old_forms import drawn_integers, plain_variable
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES
 from graphdoctor.static.domain.value_functions import may_be_tensor

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.consequence import waits_for
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.diagnosis.compare import new_findings
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
@@ -321,6 +322,19 @@ def compared(comparison: Comparison) -> str:
     missing = comparison.not_compared
     rest = f", {missing:,} not compared: one side was not run or not read" if missing else ""
     return f"Against {comparison.base}: {counts}{rest}"
+
+
+def change_title(diagnosis: Diagnosis) -> str:
+    """What a change does: ``2 new graph breaks, 1 fixed``; empty where nothing was compared."""
+    comparison = diagnosis.comparison
+    if comparison is None:
+        return ""
+    new = new_findings(diagnosis)
+    breaks = sum(finding.severity == "error" and bool(finding.gb_ids) for finding in new)
+    text = plural(breaks, "new graph break") if breaks else "No new graph breaks"
+    if len(new) > breaks:
+        text += f", {plural(len(new) - breaks, 'other new finding')}"
+    return text + (f", {len(comparison.fixed):,} fixed" if comparison.fixed else "")
 
 
 def break_title(entry: Break) -> str:

@@ -20,10 +20,10 @@ from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
 from graphdoctor.fixes.analysis.uses import is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.by_number import choice
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.loops.by_number import choice
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit

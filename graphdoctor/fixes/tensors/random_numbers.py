@@ -9,8 +9,8 @@ import libcst as cst
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.branches.choose import first_fit
-from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.rounds import keep_looping, run_all_rounds
 from graphdoctor.static.rule import FixPlan, Hit, Refusal

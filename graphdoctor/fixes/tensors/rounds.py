@@ -16,11 +16,11 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import Rewrite, first_fit
-from graphdoctor.fixes.branches.loop_exits import leave_in_round
 from graphdoctor.fixes.branches.loop_steps import Appended, kept, numbers, start_value
-from graphdoctor.fixes.branches.loops import Rounds, skip_in_round
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.loops.exits import leave_in_round
+from graphdoctor.fixes.loops.skips import Rounds, skip_in_round
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit

@@ -20,7 +20,6 @@ from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import explanation
 from graphdoctor.model.runs import Break, DynamicRun
 from graphdoctor.report import module_tree, optional_checks, varied, wording
-from graphdoctor.report.change_title import change_title
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.failure import failure
@@ -91,7 +90,6 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             tone=_tone(shown),
             numbers=numbers(shown),
             base=_base_values(shown),
-            change_title=change_title(shown),
             actions=first_actions(shown),
             anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
             proof=proof(shown) or safe_fixes(shown),

@@ -18,7 +18,6 @@ from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding
 from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import optional_checks, varied, wording
-from graphdoctor.report.change_title import change_title
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first_actions import first_actions
@@ -111,7 +110,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     ]
     blocks = [
         MARKER,
-        f"## graphdoctor: {escape(change_title(diagnosis) or diagnosis.summary.headline)}",
+        f"## graphdoctor: {escape(wording.change_title(diagnosis) or diagnosis.summary.headline)}",
         _comparison(diagnosis),
         _proof(diagnosis),
         _numbers(diagnosis),

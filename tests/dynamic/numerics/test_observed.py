@@ -47,7 +47,7 @@ def test_the_same_call_leaves_the_same() -> None:
         (lambda x, w: (x + 1,) * 2, lambda x, w: (x + 1, x + 1), "the memory of output[1] is that of output[0] itself"),
         (lambda x, w: x + 1, lambda x, w: x.add_(1) + 0, "input[0]: values differ by up to 1"),
         (lambda x, w: x * w, lambda x, w: x * w.detach() + 0 * w, "gradient of input[1]: values differ by up to 1"),
-        (lambda x, w: x + 1, lambda x, w: x + 1 + 0 * w, "gradient of input[1] is None in the original and a tensor in"),
+        (lambda x, w: x + 1, lambda x, w: x + 1 + 0 * w, "gradient of input[1] is None in the original and zero in"),
         (lambda x, w: x + 1, lambda x, w: x.requires_grad_() + 1, "requires_grad of input[0] is False in the original"),
         (lambda x, w: print("a"), lambda x, w: print("b"), "standard output: 'a\\n' and 'b\\n'"),
         (lambda x, w: x + 1, lambda x, w: x + torch.rand(3) * 0 + 1, "the state of torch's random numbers differs"),

@@ -12,9 +12,9 @@ from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.branches.init_flags import take_as_set
-from graphdoctor.fixes.branches.layer_drop import skip_layer
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
-from graphdoctor.fixes.branches.while_loop import loop_in_graph
+from graphdoctor.fixes.loops.layer_drop import skip_layer
+from graphdoctor.fixes.loops.while_loop import loop_in_graph
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.fixes.tensors.rounds import keep_looping, run_all_rounds
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, Value

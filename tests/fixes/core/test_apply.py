@@ -14,10 +14,14 @@ from graphdoctor.fixes.branches.asserts import constant_message
 from graphdoctor.fixes.branches.branch import rewrite_branch
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
-from graphdoctor.fixes.branches.layer_drop import skip_layer
-from graphdoctor.fixes.branches.while_loop import loop_in_graph
 from graphdoctor.fixes.core.apply import apply, fixed_texts, original_lines, overlap, select_fixes
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.devices import device_arguments
+from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
+from graphdoctor.fixes.forms.sorting import sort_in_graph
+from graphdoctor.fixes.forms.storage import reshape, stay_dense
+from graphdoctor.fixes.loops.layer_drop import skip_layer
+from graphdoctor.fixes.loops.while_loop import loop_in_graph
 from graphdoctor.fixes.python.capture import capture_numbers
 from graphdoctor.fixes.python.checks import check_in_graph
 from graphdoctor.fixes.python.contexts import skip_context
@@ -30,12 +34,8 @@ from graphdoctor.fixes.python.idioms import power, read_global
 from graphdoctor.fixes.python.wrappers import plain_iterable
 from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.tensors.conversions import keep_tensor, keep_truth
-from graphdoctor.fixes.tensors.devices import device_arguments
-from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.rounds import keep_looping
-from graphdoctor.fixes.tensors.sorting import sort_in_graph
-from graphdoctor.fixes.tensors.storage import reshape, stay_dense
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.static.domain import events
 from graphdoctor.static.domain.values import UNKNOWN, Tensor

@@ -7,8 +7,8 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from graphdoctor.fixes.forms.copies import clone_tensor
 from graphdoctor.fixes.tensors.conversions import keep_tensor
-from graphdoctor.fixes.tensors.copies import clone_tensor
 from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan
 

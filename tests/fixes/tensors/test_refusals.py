@@ -8,6 +8,18 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.forms.copies import call_with_copies, copied_items, plain_dict
+from graphdoctor.fixes.forms.devices import device_arguments
+from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
+from graphdoctor.fixes.forms.old_forms import (
+    constant_without_gradient,
+    drawn_integers,
+    identity,
+    plain_variable,
+    written_data,
+)
+from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
+from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.tensors.conversions import (
     keep_list,
@@ -17,26 +29,14 @@ from graphdoctor.fixes.tensors.conversions import (
     torch_math,
     torch_reduction,
 )
-from graphdoctor.fixes.tensors.copies import call_with_copies, copied_items, plain_dict
-from graphdoctor.fixes.tensors.devices import device_arguments
-from graphdoctor.fixes.tensors.gradients import grad_flag_in_eager
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.number_lists import give_size, stay_numbers
 from graphdoctor.fixes.tensors.number_or_default import number_or_default
-from graphdoctor.fixes.tensors.old_forms import (
-    constant_without_gradient,
-    drawn_integers,
-    identity,
-    plain_variable,
-    written_data,
-)
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
 from graphdoctor.fixes.tensors.row_means import reduce_rows
-from graphdoctor.fixes.tensors.sorting import sort_by_names, sort_in_graph
-from graphdoctor.fixes.tensors.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.

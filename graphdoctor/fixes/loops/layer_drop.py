@@ -12,10 +12,10 @@ from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.loop_steps import check_unchanged, is_flag, kept_steps, kept_text
-from graphdoctor.fixes.branches.loops import one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, target_names
+from graphdoctor.fixes.loops.skips import one_bool
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk

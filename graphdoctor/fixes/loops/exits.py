@@ -12,9 +12,9 @@ from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
 from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, is_bound_before, keep, kept_steps, start_value
-from graphdoctor.fixes.branches.loops import ALL_ROUNDS, Rounds, one_bool
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, one_bool
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 

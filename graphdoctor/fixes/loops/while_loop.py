@@ -12,10 +12,10 @@ from graphdoctor.fixes.analysis.purity import RANDOM, called, calls, is_pure
 from graphdoctor.fixes.analysis.types import ReadNames
 from graphdoctor.fixes.branches.branch_arms import check_tensor, does
 from graphdoctor.fixes.branches.loop_steps import OPERATORS
-from graphdoctor.fixes.branches.while_parts import WhileLoop, counters, while_loop_at
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
+from graphdoctor.fixes.loops.while_parts import WhileLoop, counters, while_loop_at
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 

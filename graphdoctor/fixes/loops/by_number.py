@@ -9,13 +9,13 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
 from graphdoctor.fixes.branches.flatten import flatten_branch
-from graphdoctor.fixes.branches.loop_exits import leave_in_round
 from graphdoctor.fixes.branches.loop_steps import numbers
-from graphdoctor.fixes.branches.loops import skip_in_round
 from graphdoctor.fixes.branches.output_blocks import guard_branch
 from graphdoctor.fixes.branches.where import choose_with_where
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.loops.exits import leave_in_round
+from graphdoctor.fixes.loops.skips import skip_in_round
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 

@@ -1,0 +1,4 @@
+"""Rewrites of loops that data skips, leaves or goes on with.
+
+May import ``model``, ``syntax``, ``static``, ``fixes.core``, ``fixes.analysis`` and ``fixes.branches``.
+"""
