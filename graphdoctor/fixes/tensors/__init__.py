@@ -1,4 +1,5 @@
-"""Rewrites of tensor code: conversions, copies, masks, sorting, random numbers.
+"""Rewrites of tensor code: conversions, masks, indices, numbers that are read.
 
-May import ``model``, ``syntax``, ``static``, ``fixes.core``, ``fixes.analysis`` and ``fixes.branches``.
+May import ``model``, ``syntax``, ``static``, ``fixes.core``, ``fixes.analysis``, ``fixes.branches`` and
+``fixes.loops``.
 """

@@ -227,8 +227,8 @@ def test_the_theme_is_the_systems_until_it_is_switched(opened: Callable[..., Tab
 
     dark = paper()
     tab.page.locator("#theme").press("Enter")
+    tab.page.wait_for_function("dark => getComputedStyle(document.body).backgroundColor !== dark", arg=dark)
     light = paper()
-    assert light != dark
     tab.page.reload()
     assert paper() == light
 
