@@ -246,7 +246,6 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8, requires_grad=True),)
 """,
     """\
-# torch >=2.13
 import torch
 import torch.nn as nn
 
