@@ -112,7 +112,7 @@ def refusal() -> Callable[..., str]:
 
 @dataclass(frozen=True)
 class Fixed:
-    """What the static pass finds in a program, and the program with its safe fixes."""
+    """What the static pass finds in a program, and the program with its fixes."""
 
     findings: tuple[Finding, ...]
     text: str
@@ -124,14 +124,14 @@ class Fixed:
 
 
 @pytest.fixture
-def fixed(tmp_path: Path) -> Callable[[str], Fixed]:
-    """Finds and makes the safe fixes of a source text, with the types that the interpreter finds."""
+def fixed(tmp_path: Path) -> Callable[..., Fixed]:
+    """Finds and makes the safe fixes of a source text, or all of them, with the types that the interpreter finds."""
 
-    def fix(source: str) -> Fixed:
+    def fix(source: str, unsafe: bool = False) -> Fixed:
         file = tmp_path / "program.py"
         file.write_text(source)
         findings = engine.analyse([(file, "program.py")]).findings
-        chosen, _ = select_fixes(findings, unsafe=False)
+        chosen, _ = select_fixes(findings, unsafe)
         return Fixed(findings, fixed_texts({"program.py": source}, chosen).get("program.py", source))
 
     return fix

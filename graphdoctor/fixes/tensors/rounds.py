@@ -106,20 +106,21 @@ def _uses(name: str, rounds: Rounds, editor: Editor) -> Sequence[cst.Name]:
     own = {n for step in rounds.steps if name in step.kept for n in walk(step.statement)}
     assigned = [a for a in editor.assignments(function, name) if isinstance(a, cst.Assign)]
     own |= {n for a in assigned for target in a.targets for n in walk(target)}
-    inside, end = set(walk(loop)), editor.location(loop)
+    inside, begin = set(walk(loop)), editor.location(loop)
     outer = [o for o in editor.ancestors(loop) if isinstance(o, (cst.For, cst.While))]
     around = set(walk(outer[-1])) if outer else set()
-    again = [a for a in editor.assignments(function, name) if editor.location(a) > end and a not in inside]
+    again = [a for a in editor.assignments(function, name) if editor.location(a) > begin and a not in inside]
+    next_value = set(walk(again[0])) if again else set()
     found: list[cst.Name] = []
     for use in editor.mentions(function, name):
         if use in own or editor.is_label(use):
             continue
         if use in inside:
             raise Refuse(f"line {editor.location(use).line} of the loop reads `{name}`, which data decides")
-        is_own = not again or editor.location(use) < editor.location(again[0]) or use in set(walk(again[0]))
-        if (editor.location(use) > end and is_own) or use in around:
+        is_own = not again or editor.location(use) < editor.location(again[0]) or use in next_value
+        if (editor.location(use) > begin and is_own) or use in around:
             found.append(use)
-        elif editor.location(use) < editor.location(loop):
+        elif editor.location(use) < begin:
             raise Refuse(f"line {editor.location(use).line} reads the number `{name}` before the loop")
     return found
 

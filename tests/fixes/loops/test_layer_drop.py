@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
-from graphdoctor.lint import engine
 
 MODEL = """\
 import torch
@@ -60,20 +56,13 @@ FORMS = {
 }  # fmt: skip
 
 
-def fixed(folder: Path, source: str) -> str:
-    file = folder / "model.py"
-    file.write_text(source)
-    chosen, _ = select_fixes(engine.analyse([(file, file.name)]).findings, unsafe=True)
-    return fixed_texts({file.name: source}, chosen)[file.name]
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_one_graph_that_skips_the_same_layers(tmp_path: Path, runner: Any, form: str) -> None:
+def test_one_graph_that_skips_the_same_layers(fixed: Any, runner: Any, form: str) -> None:
     import torch
 
     body = "\n".join(f"            {line}" for line in FORMS[form].splitlines())
     source = MODEL.format(body)
-    after = fixed(tmp_path, source)
+    after = fixed(source, unsafe=True).text
     assert all(comment in after for comment in ("# skip it", "# all of it") if comment in source)
     x = torch.rand(4, 8)
     assert runner.compiled(source, x).breaks > 0

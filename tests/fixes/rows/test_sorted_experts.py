@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import first_fit
-from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
-from graphdoctor.lint import engine
 from graphdoctor.static.domain.values import UNKNOWN
 from graphdoctor.static.rule import Refusal
 
@@ -65,22 +62,15 @@ def program(body: str) -> str:
     return HEAD + NET + "".join(f"        {line}\n" for line in body.splitlines()) + TAIL
 
 
-def fixed(folder: Path, source: str) -> str:
-    file = folder / "program.py"
-    file.write_text(source)
-    chosen, _ = select_fixes(engine.analyse([(file, "program.py")]).findings, unsafe=True)
-    return fixed_texts({"program.py": source}, chosen).get("program.py", source)
-
-
 @pytest.mark.parametrize("add", ADDS)
-def test_all_experts_on_all_rows_give_the_same_sums(add: str, tmp_path: Path, runner: Any) -> None:
+def test_all_experts_on_all_rows_give_the_same_sums(add: str, fixed: Any, runner: Any) -> None:
     import torch
 
     source = program(BODY + add)
-    after = fixed(tmp_path, source)
+    after = fixed(source, unsafe=True).text
     assert "for i in range(len(self.experts)):" in after
     assert "expert_of_row = chosen[order]" in after
-    assert fixed(tmp_path, after) == after
+    assert fixed(after, unsafe=True).text == after
     torch.manual_seed(0)
     # Experts 0 and 2 alone get rows; then only the first; then only the third.
     for x in (torch.randn(4, 8), -torch.rand(4, 8), torch.rand(4, 8)):
@@ -92,7 +82,7 @@ def test_all_experts_on_all_rows_give_the_same_sums(add: str, tmp_path: Path, ru
         torch.testing.assert_close(result.value, runner.eager(source, x))
 
 
-def test_the_gradients_stay(tmp_path: Path, runner: Any) -> None:
+def test_the_gradients_stay(fixed: Any, runner: Any) -> None:
     import torch
 
     # Chained scatter_reduce_ has no gradient in eager, so the sum is one that has.
@@ -100,7 +90,8 @@ def test_the_gradients_stay(tmp_path: Path, runner: Any) -> None:
     torch.manual_seed(0)
     x = torch.randn(4, 8, requires_grad=True)
     before, after = (
-        torch.autograd.grad(runner.eager(text, x).square().sum(), x)[0] for text in (source, fixed(tmp_path, source))
+        torch.autograd.grad(runner.eager(text, x).square().sum(), x)[0]
+        for text in (source, fixed(source, unsafe=True).text)
     )
     torch.testing.assert_close(after, before)
 

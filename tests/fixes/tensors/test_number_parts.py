@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.lint import engine
 
 PROGRAM = """\
@@ -37,19 +36,12 @@ def program(body: str) -> str:
     return PROGRAM.format("".join(f"    {line}\n" for line in body.splitlines()))
 
 
-def fixed(folder: Path, source: str) -> str:
-    file = folder / "model.py"
-    file.write_text(source)
-    chosen, _ = select_fixes(engine.analyse([(file, file.name)]).findings, unsafe=True)
-    return fixed_texts({file.name: source}, chosen)[file.name]
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_one_graph_with_the_results_and_gradients_of_eager(tmp_path: Path, runner: Any, form: str) -> None:
+def test_one_graph_with_the_results_and_gradients_of_eager(fixed: Any, runner: Any, form: str) -> None:
     import torch
 
     source = program(FORMS[form])
-    after = fixed(tmp_path, source)
+    after = fixed(source, unsafe=True).text
     assert "capture_" not in after
     for lengths in ([5, 3, 2], [4, 4, 4], [5, 1, 9], [3, -1, -3], [3, 0, 1]):
         results: list[Any] = []

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.lint import engine
 
 HEAD = "import torch\nimport torch.nn as nn\n\n\n"
@@ -38,20 +37,13 @@ FORMS = {
 }  # fmt: skip
 
 
-def fixed(folder: Path, source: str) -> str:
-    file = folder / "model.py"
-    file.write_text(source)
-    chosen, _ = select_fixes(engine.analyse([(file, file.name)]).findings, unsafe=True)
-    return fixed_texts({file.name: source}, chosen)[file.name]
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_one_graph_and_the_same_results(tmp_path: Path, runner: Any, form: str) -> None:
+def test_one_graph_and_the_same_results(fixed: Any, runner: Any, form: str) -> None:
     import torch
 
     body, line = FORMS[form]
     source = HEAD + body + TAIL
-    after = fixed(tmp_path, source)
+    after = fixed(source, unsafe=True).text
     assert line in after
     for x in (torch.full((4, 8), 0.1), torch.ones(4, 8), torch.linspace(-1, 1, 32).reshape(4, 8)):
         expected = runner.eager(source, x)
@@ -61,10 +53,10 @@ def test_one_graph_and_the_same_results(tmp_path: Path, runner: Any, form: str) 
         torch.testing.assert_close(result.value, expected)
 
 
-def test_other_files_get_the_number(tmp_path: Path, runner: Any) -> None:
+def test_other_files_get_the_number(fixed: Any, runner: Any) -> None:
     import torch
 
-    after = runner.load(fixed(tmp_path, HEAD + FORMS["public"][0] + TAIL))
+    after = runner.load(fixed(HEAD + FORMS["public"][0] + TAIL, unsafe=True).text)
     assert type(after.net.energy(torch.ones(2))) is float
 
 

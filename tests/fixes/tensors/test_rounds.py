@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.tensors.count_divisors import without_zero
 from graphdoctor.lint import engine
 from graphdoctor.model.findings import Edit
@@ -61,20 +60,13 @@ def program(body: str) -> str:
     return PROGRAM.format("".join(f"    {line}\n" for line in body.splitlines()))
 
 
-def fixed(folder: Path, source: str) -> str:
-    file = folder / "model.py"
-    file.write_text(source)
-    chosen, _ = select_fixes(engine.analyse([(file, file.name)]).findings, unsafe=True)
-    return fixed_texts({file.name: source}, chosen)[file.name]
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_one_graph_with_the_results_and_gradients_of_eager(tmp_path: Path, runner: Any, form: str) -> None:
+def test_one_graph_with_the_results_and_gradients_of_eager(fixed: Any, runner: Any, form: str) -> None:
     import torch
 
     source = program(FORMS[form])
     assert runner.compiled(source, torch.rand(4, 8), torch.tensor([0, 1, 1, 3])).breaks > 0
-    after = fixed(tmp_path, source)
+    after = fixed(source, unsafe=True).text
     for labels in ([0, 1, 1, 3], [3, 3, 3, 3], [0, 1, 2, 3], [9, 9, 9, 9]):
         results = []
         for text in (source, after):
@@ -99,12 +91,12 @@ def test_only_the_side_of_a_count_divides_by_another_number() -> None:
     assert after("if n:\n") == "if n:\n"
 
 
-def test_a_loop_without_rounds_counts_nothing(tmp_path: Path, runner: Any) -> None:
+def test_a_loop_without_rounds_counts_nothing(fixed: Any, runner: Any) -> None:
     import torch
 
     body = FORMS["counter"].replace("range(4)", "range(x.shape[0])")
     for form in (body, FORMS["sum of a list"].replace("range(4)", "range(x.shape[0])")):
-        after = fixed(tmp_path, program(form))
+        after = fixed(program(form), unsafe=True).text
         x, y = torch.rand(0, 8), torch.zeros(0, dtype=torch.int64)
         torch.testing.assert_close(runner.eager(after, x, y), runner.eager(program(form), x, y), equal_nan=True)
 
