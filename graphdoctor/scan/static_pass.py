@@ -97,16 +97,6 @@ def _analysed(
     work: Work, missing: Sequence[File], rules: tuple[Rule, ...], jobs: int | None
 ) -> Iterator[tuple[File, FileResult]]:
     # Imports that a scan of what stayed as it was does without.
-    from graphdoctor.syntax.garbage_collection import collector_paused
-
-    # Between the files, too: it would go through all that is kept of the modules that they import.
-    with collector_paused():
-        yield from _by_processes(work, missing, rules, jobs)
-
-
-def _by_processes(
-    work: Work, missing: Sequence[File], rules: tuple[Rule, ...], jobs: int | None
-) -> Iterator[tuple[File, FileResult]]:
     from graphdoctor.lint.engine import Analysis
 
     analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed, work.facts)
