@@ -85,7 +85,9 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
     analysed, sources = results.analysed, results.joined.sources
     written = write(plan.write, results.verified.findings, sources, session)
     ranked = _ranked(plan, (with_snippet(finding, sources) for finding in written.findings))
-    runs = results.completed.runs and with_own_calls(with_rules(results.completed.runs, ranked), ranked)
+    runs = results.completed.runs
+    if runs:
+        runs = with_own_calls(with_rules(runs, ranked), ranked, sources.texts)
     diagnosis = Diagnosis(
         tool_version=graphdoctor.__version__,
         environment=results.completed.environment,

@@ -40,7 +40,7 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
         from graphdoctor.diagnosis.own_calls import with_own_calls
         from graphdoctor.lint import catalog
 
-        runs = with_own_calls(ran.runs, findings)
+        runs = with_own_calls(ran.runs, findings, sources.texts)
         texts = by_line.rule_texts(catalog.rules())
         findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(plan.rules.loaded.rules))
         findings = seen(findings, analysed.called)
