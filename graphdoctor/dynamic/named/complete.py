@@ -36,6 +36,9 @@ def complete(config: Any) -> Any:
 def _heads(config: Any) -> None:
     if getattr(config, "num_key_value_heads", 0) is None:
         config.num_key_value_heads = config.num_attention_heads
+    width, heads = getattr(config, "hidden_size", None), getattr(config, "num_attention_heads", None)
+    if getattr(config, "head_dim", 0) is None and isinstance(width, int) and isinstance(heads, int):
+        config.head_dim = width // heads
 
 
 def _timm(config: Any) -> None:

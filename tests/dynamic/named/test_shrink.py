@@ -42,3 +42,9 @@ def test_what_a_default_leaves_open_is_filled() -> None:
     config: Any = complete(transformers.TimeSeriesTransformerConfig())
     assert config.prediction_length is not None
     assert config.context_length is not None
+
+
+def test_heads_whose_width_is_left_open_share_the_width_of_the_model() -> None:
+    config: Any = complete(shrink(transformers.MinistralConfig(), LEVELS[0]))
+    assert config.head_dim * config.num_attention_heads == config.hidden_size
+    transformers.MinistralForSequenceClassification(config)
