@@ -10,6 +10,8 @@ from graphdoctor.dynamic.named.shrink import Tokens, parts
 _PLACEHOLDER = re.compile(r"^(image|audio|video|speech)_(token_)?(id|index)$")
 #: Steps of a time series: of the input, and of the prediction.
 _STEPS = {"context_length": 32, "prediction_length": 24}
+#: Of a tokenizer that is not there, words enough for all special tokens.
+_WORDS = 64
 #: Placeholder tokens that have no number get one of these, counted down.
 _FREE = 900
 
@@ -22,6 +24,8 @@ def complete(config: Any) -> Any:
         for name, value in list(vars(part).items()):
             if value is None and _PLACEHOLDER.search(name):
                 setattr(part, name, tokens.low(len(name)))
+        if getattr(part, "vocab_size", 0) is None:
+            part.vocab_size = _WORDS
         _heads(part)
         _timm(part)
         for name, steps in _STEPS.items():

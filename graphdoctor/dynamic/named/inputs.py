@@ -91,7 +91,8 @@ def _completed(model: Any, names: list[str], inputs: Inputs) -> Inputs:
 
 def _length(model: Any) -> int:
     most = getattr(model.config, "max_position_embeddings", LENGTH)
-    return min(most, LENGTH) if isinstance(most, int) else LENGTH
+    # -1 stands for any length.
+    return min(most, LENGTH) if isinstance(most, int) and most > 0 else LENGTH
 
 
 def _tokens(model: Any, length: int) -> torch.Tensor:

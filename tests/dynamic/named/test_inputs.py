@@ -36,3 +36,8 @@ def test_a_padding_token_that_is_known_stays() -> None:
     model = Model(pad_token_id=1)
     assert len(list(candidates(model))) == 3
     assert model.config.pad_token_id == 1
+
+
+def test_a_model_that_takes_any_length_gets_the_usual_one() -> None:
+    usual, unlimited = (next(candidates(model)) for model in (Model(), Model(max_position_embeddings=-1)))
+    assert unlimited["input_ids"].shape == usual["input_ids"].shape

@@ -48,3 +48,9 @@ def test_heads_whose_width_is_left_open_share_the_width_of_the_model() -> None:
     config: Any = complete(shrink(transformers.MinistralConfig(), LEVELS[0]))
     assert config.head_dim * config.num_attention_heads == config.hidden_size
     transformers.MinistralForSequenceClassification(config)
+
+
+def test_a_vocabulary_that_is_left_to_a_tokenizer_has_some_words() -> None:
+    config: Any = complete(shrink(transformers.EsmConfig(), LEVELS[0]))
+    assert config.vocab_size
+    transformers.EsmModel(config)
