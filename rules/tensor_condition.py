@@ -311,6 +311,17 @@ def graphdoctor_target():
 
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+def f(x):
+    accept = x.sum() <= 100
+    if x.max() > 3:  # GB0170
+        accept = False
+    if x.min() > 2:  # GB0170
+        accept = True
+    if accept:  # GB0170
+        return x * 2
+    return x
+""",
 )
 
 CLEAN = (
@@ -558,6 +569,15 @@ def f(x):
         return sum(parts)
     return x
 """,
+    """\
+def f(x):
+    accept = x.shape[0] <= 100
+    if x.ndim > 3:
+        accept = False
+    if accept:
+        return x * 2
+    return x
+""",
 )
 
 
@@ -617,9 +637,13 @@ def _sorted_tensor(value: Value) -> Tensor | None:
 
 
 def _maybe_flag(event: Truth) -> bool:
-    """True for a name that holds a flag on one path: ``skip = self.training and torch.rand([]) < p``."""
+    """True for a name that holds a flag on one path: ``skip = self.training and torch.rand([]) < p``.
+
+    Not where tensor data decide which path is taken: ``if dt > limit: accept = False``.
+    """
     return any(
-        isinstance(o, PythonValue) or (isinstance(o, Const) and isinstance(o.value, bool)) for o in options(event.value)
+        isinstance(o, PythonValue) or (isinstance(o, Const) and isinstance(o.value, bool) and not o.by_data)
+        for o in options(event.value)
     )
 
 

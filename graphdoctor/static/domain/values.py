@@ -52,9 +52,13 @@ class Tensor(Value):
 
 @frozen
 class Const(Value):
-    """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis."""
+    """A Python constant whose value is known: None, bool, int, float, str, bytes, Ellipsis.
+
+    ``by_data`` is True for a flag that a branch on tensor data set in place of a tensor, which the other side keeps.
+    """
 
     value: Any
+    by_data: bool = False
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

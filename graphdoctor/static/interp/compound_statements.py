@@ -10,8 +10,18 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Define, Enter
-from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import UNKNOWN, Class, External, ExternalObject, Instance, Seq, Value
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    ExternalObject,
+    Instance,
+    Seq,
+    Tensor,
+    Value,
+)
 from graphdoctor.static.interp import (
     assignments,
     calls,
@@ -45,7 +55,7 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 
 
 def _if(interpreter: Interpreter, node: cst.If) -> bool:
-    verdict, sample = conditions.ask(interpreter, node.test, "if", node)
+    verdict, sample, by_data = conditions.ask(interpreter, node.test, "if", node)
     before = interpreter.snapshot()
     ends: list[Names] = []
     if verdict is not False:
@@ -77,6 +87,8 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
                 ends.append(interpreter.frame.scope.names)
     if not ends:
         return False
+    if by_data and len(ends) == 2:
+        _mark_flags(*ends)
     interpreter.restore(merge(*ends))
     frame = interpreter.frame
     passed_by = (
@@ -85,6 +97,22 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     if verdict is None and passed_by:
         frame.untaken = True
     return True
+
+
+def _mark_flags(one: Names, other: Names) -> None:
+    """Mark the flags that one side of a branch on tensor data holds where the other holds a tensor.
+
+    ``if dt > limit: accept = False``: which side is taken the data decide, so that both may be traced.
+    """
+    for flags, tensors in ((one, other), (other, one)):
+        for name, flag in flags.items():
+            if (
+                type(flag) is Const
+                and isinstance(flag.value, bool)
+                and may_be_tensor(tensors.get(name, UNKNOWN))
+                and all(isinstance(o, Tensor) or (isinstance(o, Const) and o.by_data) for o in options(tensors[name]))
+            ):
+                flags[name] = Const(flag.value, by_data=True)
 
 
 def _ends(*blocks: cst.BaseSuite | None) -> bool:

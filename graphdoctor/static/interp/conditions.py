@@ -36,19 +36,19 @@ from graphdoctor.syntax.walk import walk
 class Answer(NamedTuple):
     """What a test gives: ``verdict`` for every trace, ``sample`` for the shapes of the sample that the file declares.
 
-    None where that is not decided.
+    None where that is not decided. ``by_data`` is True where tensor data decides it.
     """
 
     verdict: bool | None
     sample: bool | None
+    by_data: bool = False
 
 
 def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch: cst.CSTNode | None) -> Answer:
     """Whether ``test`` is true. Emits ``Truth``."""
     if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
-        return Answer(
-            *(None if answer is None else not answer for answer in ask(interpreter, test.expression, context, branch))
-        )
+        verdict, sample, by_data = ask(interpreter, test.expression, context, branch)
+        return Answer(None if verdict is None else not verdict, None if sample is None else not sample, by_data)
     if type(test) is cst.BooleanOperation:
         is_and = type(test.operator) is cst.And
         left = ask(interpreter, test.left, context, branch)
@@ -59,10 +59,18 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)
         interpreter.restore(before)
-        return Answer(*(_both(one, other, is_and) for one, other in zip(left, right, strict=True)))
+        return Answer(
+            _both(left.verdict, right.verdict, is_and),
+            _both(left.sample, right.sample, is_and),
+            left.by_data or right.by_data,
+        )
     value = expressions.evaluate(interpreter, test)
     verdict = expressions.truth(interpreter, test, value, context, branch)
-    return Answer(verdict, sample_of(value) if verdict is None else verdict)
+    return Answer(
+        verdict,
+        sample_of(value) if verdict is None else verdict,
+        all(isinstance(option, Tensor) for option in options(value)),
+    )
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:
@@ -160,7 +168,9 @@ def keep_missing(interpreter: Interpreter, test: cst.BaseExpression) -> None:
         part = side.comparisons[0]
         value = interpreter.frame.scope.names.get(side.left.value)
         if type(part.operator) is cst.Is and _is_none(part.comparator) and value is not None:
-            kept = [SkippedDefault(None, id(test)) if option == Const(None) else option for option in options(value)]
+            kept = [
+                SkippedDefault(None, origin=id(test)) if option == Const(None) else option for option in options(value)
+            ]
             interpreter.frame.scope.names[side.left.value] = join(*kept)
 
 

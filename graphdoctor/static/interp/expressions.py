@@ -261,7 +261,7 @@ def _decisive(left: Value, is_and: bool) -> list[Value]:
 
 def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
 
-    verdict, sample = conditions.ask(interpreter, node.test, "ternary", node)
+    verdict, sample, _ = conditions.ask(interpreter, node.test, "ternary", node)
     before = interpreter.snapshot()
     arms: list[Value] = []
     for positive, arm in ((True, node.body), (False, node.orelse)):
