@@ -11,8 +11,11 @@ import torch
 
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 
-#: The error of rounding, relative to the largest number of a leaf. What is further from float64 is another computation.
-_MOST = 1e-3
+#: By how much two computations may differ by rounding, relative to the largest number of a leaf.
+_LARGEST_DIFFERENCE = 1e-3
+#: How far from float64 a computation may be, relative to the same: steps that both share may round more than those in
+#: which they differ. What is further away took another branch or another index in float64.
+_LARGEST_ERROR = 1e-2
 #: One computation may round more often than the other, and into the other direction.
 _FACTOR = 4
 
@@ -25,8 +28,9 @@ def explains(name: str, before: Snapshot, after: Snapshot, exact: Snapshot) -> b
     one, other, wide = (_numbers(found.get(name)) for found in (before, after, exact))
     if one is None or other is None or wide is None or not one.shape == other.shape == wide.shape or not one.numel():
         return False
-    error = (other - wide).abs().max()
-    return bool((one - other).abs().max() <= _FACTOR * error) and bool(error <= _MOST * wide.abs().max())
+    difference, error, scale = (one - other).abs().max(), (other - wide).abs().max(), wide.abs().max()
+    is_small = difference <= _LARGEST_DIFFERENCE * scale and error <= _LARGEST_ERROR * scale
+    return bool(is_small and difference <= _FACTOR * error)
 
 
 def _numbers(leaf: Any) -> torch.Tensor | None:

@@ -124,6 +124,26 @@ def test_sums_in_another_order_differ_by_rounding_alone(tmp_path: Path) -> None:
     assert wrong.differs.startswith("with the inputs as they are: output: values differ by up to ")
 
 
+def _imprecise(grouped: bool, factor: float = 1.0) -> Forward:
+    """A step that both orders share loses more digits than the sum in which they differ."""
+
+    def body(net: Any, x: torch.Tensor) -> torch.Tensor:
+        shared = (x * net.weight**2 * 8 + x.cos()) - x * net.weight**2 * 8
+        large, some, more = x * net.weight * 40, x.sin(), x.exp()
+        total = large + (some + more) if grouped else large + some + more
+        return (shared + (total - large)) * factor
+
+    return body
+
+
+def test_what_two_orders_share_may_round_more_than_what_they_differ_in(tmp_path: Path) -> None:
+    x = torch.linspace(0.1, 2.0, 150).reshape(50, 3)
+    one_sided = {("net.py", 1, True)}
+    varying(tmp_path, _imprecise(grouped=False), "eval", x).record(one_sided, lambda found: None)
+    assert varying(tmp_path, _imprecise(grouped=True), "eval", x).check().differs == ""
+    assert varying(tmp_path, _imprecise(grouped=True, factor=1.01), "eval", x).check().differs
+
+
 def test_exceptions_are_told_from_results(tmp_path: Path) -> None:
     assert compared(tmp_path, guard, guard, "eval").changes == ""
     found = compared(tmp_path, guard, other_guard, "eval")
