@@ -52,8 +52,8 @@ class Edit:
 #: what the first call made is there before, so random numbers are drawn in another order; "gradients": gradients may
 #: be others; "not_finite": what NaN, infinity and overflow give may be others; "once": what each call made is made
 #: once; "requires_grad": results may need no gradient; "rows": a function gets other rows too; "unsaved": there are
-#: more buffers, which no state_dict has; "zero_gradients": where results needed no gradient, they may need one that is
-#: zero; "zeros": numbers that are zero are treated in another way.
+#: more buffers, which no state_dict has, also in place of numbers in attributes; "zero_gradients": where results needed
+#: no gradient, they may need one that is zero; "zeros": numbers that are zero are treated in another way.
 Known = Literal[
     "anew",
     "compile",

@@ -249,6 +249,11 @@ def graphdoctor_target():
 
 #: By name: what the fix announces, the program, a line of it, what is put there, and what the label must say.
 ANNOUNCED = {
+    "a number becomes a buffer": (
+        "unsaved", MODULE.format("self.count += 1; y = self.a(x) / self.count"), "self.count = 0",
+        "self.register_buffer('count', torch.tensor(0), persistent=False)",
+        "only the original writes attribute count (1)",
+    ),
     "requires_grad is lost": (
         "requires_grad", MODULE.format("y = self.a(x)"), "self.a(x)", "self.a(x).detach()",
         "requires_grad of output is True in the original and False in the fixed code",
@@ -302,6 +307,10 @@ def test_what_is_announced_excuses_nothing_else(plant: Plant) -> None:
     kept = "nn.Linear(4, 4); self.register_buffer('keep', torch.ones(2))"
     proved = plant(LATE.format("nn.Linear(4, 4)", "pass"), "nn.Linear(4, 4)", kept, mode="eval", known="unsaved")
     assert proved.label == "refused" and "the names in the state_dict" in proved.fix.detail, proved.fix.detail
+    counted = "self.register_buffer('count', torch.tensor(1), persistent=False)"
+    counting = MODULE.format("self.count += 1; y = self.a(x)")
+    proved = plant(counting, "self.count = 0", counted, mode="eval", known="unsaved")
+    assert proved.label == "refused" and "only the original writes attribute count (1)" in proved.fix.detail
     scaled = "nn.Linear(4, 4); nn.init.normal_(self.proj.weight)"
     proved = plant(late, "None", scaled, mode="eval", known="early")
     assert proved.label == "refused" and "output: values differ" in proved.fix.detail, proved.fix.detail

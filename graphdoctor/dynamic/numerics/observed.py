@@ -35,6 +35,8 @@ VERIFIED: Sides = ("the original", "the fixed code")
 MEMORY, GRADIENT, DEVICE, STATE = "the memory of ", "requires_grad of ", "the device of ", "written: "
 OWN, _ITSELF = "its own", " itself"
 RANDOM = "the state of "
+#: A plain attribute of a module that was written.
+_ATTRIBUTE = f"{STATE}attribute "
 _PARTS = (STATE, MEMORY, GRADIENT, DEVICE)
 _OUTPUT, LOSS, GRADIENT_OF = "standard output", "loss", "gradient of "
 _SAVED = "the names in the state_dict"
@@ -126,6 +128,8 @@ def is_known(name: str, known: Collection[str], before: Snapshot, after: Snapsho
         return "early" in known and set(before.get(name, ())) < set(after.get(name, ()))
     if "unsaved" in known and name.startswith("buffer ") and name not in before:
         return name.removeprefix("buffer ") not in after.get(_SAVED, ())
+    if "unsaved" in known and name.startswith(_ATTRIBUTE) and name not in after:
+        return _is_same_number(before.get(name), after.get(f"buffer {name.removeprefix(_ATTRIBUTE)}"))
     if "early" in known and name.startswith(STATE) and name.endswith(".training"):
         # What is made with the module follows its train() and eval().
         return True
@@ -163,11 +167,14 @@ def has_overflowed(name: str, before: Snapshot, after: Snapshot) -> bool:
 def _is_kind_of_number(name: str, before: Snapshot, after: Snapshot) -> bool:
     written = STATE + next((name.removeprefix(part) for part in _PARTS if name.startswith(part)), name)
     number, tensor = before.get(written), after.get(written)
-    if isinstance(number, torch.Tensor):
-        number, tensor = tensor, number
+    return _is_same_number(tensor, number) if isinstance(number, torch.Tensor) else _is_same_number(number, tensor)
+
+
+def _is_same_number(number: Any, tensor: Any) -> bool:
+    """Whether a Python number has the value of a 0-d tensor."""
     if not isinstance(number, (bool, int, float)) or not isinstance(tensor, torch.Tensor) or tensor.ndim:
         return False
-    return comparison.compare({name: float(number)}, {name: float(tensor)}).where is None
+    return comparison.compare({"": float(number)}, {"": float(tensor)}).where is None
 
 
 def _one_sided(name: str, sides: Sides, expected: Snapshot, actual: Snapshot) -> str:

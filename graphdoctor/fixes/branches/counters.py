@@ -41,7 +41,7 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     attribute = name.removeprefix("self.")
     text = f'self.register_buffer("{attribute}", torch.tensor({editor.code(starts[0].value)}), persistent=False)'
     reason = f"`{name}` is a tensor for other code too, and moves with the module."
-    return FixPlan((*editor.torch_import(owner), editor.replace(starts[0], text)), "unsafe", reason)
+    return FixPlan((*editor.torch_import(owner), editor.replace(starts[0], text)), "unsafe", reason, known=("unsaved",))
 
 
 def _may_be_tensor(node: cst.Attribute, editor: Editor) -> bool:
