@@ -52,7 +52,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
 
 
 def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
-    """Ready: every run ended well with a graph, no break but torch's own, and nothing that fails or differs."""
+    """Ready: every run ended well with a graph, no break but torch's own, and nothing that ``failures`` names."""
     if runs is None:
         return "static-only"
     finished = [run for run in runs if run.outcome == "ok"]
@@ -80,6 +80,8 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
     found = []
     if run.numerics is not None and run.numerics.equal is False:
         found.append("compiled outputs differ from eager")
+    if any(recompile.at_limit for recompile in run.recompiles):
+        found.append("the recompile limit is reached: later calls run uncompiled")
     for stage in run.ladder.stages if run.ladder is not None else ():
         if stage.outcome == "failed":
             found.append(f"backend {stage.name} fails in {stage.layer}")

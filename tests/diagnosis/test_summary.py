@@ -50,6 +50,19 @@ def test_not_ready_counts_each_place_once(build: Any) -> None:
     )
 
 
+def test_code_that_reached_the_recompile_limit_is_not_ready(build: Any) -> None:
+    """From there on it runs uncompiled."""
+    recompile = Recompile("attribute", "self.n == 0", None, None, "m.py", 3, 8, limit=8)
+    below, reached = (build.run(recompiles=(replace(recompile, at_limit=limit),)) for limit in (False, True))
+    assert summarise(FILES, [], [below]).verdict == "ready"
+    summary = summarise(FILES, [], [reached])
+    assert summary.verdict == "not-ready"
+    assert summary.headline == (
+        "Not ready: 0 graph breaks in your code, 1 recompile cause, fullgraph=True passes, "
+        "the recompile limit is reached: later calls run uncompiled"
+    )
+
+
 def test_torch_breaks_alone_do_not_make_it_unready(build: Any) -> None:
     run = build.run(build.brk(owner="torch"), fullgraph=FullGraph(True))
     assert summarise(FILES, [], [run]).verdict == "ready"
