@@ -227,6 +227,7 @@ class _Traced:
         self.all_compiled = all(run.graphs > 0 for run in runs)
         self.none_compiled = not any(run.graphs > 0 for run in runs)
         self.executed = [run.executed for run in runs]
+        self.traced_only = any(run.traced_only for run in runs)
         self.places = [s.first for s in found]
         self.not_exported = {(e.path, e.line) for run in runs for e in run.export if e.outcome == "failed"}
         self.recompiled = {(r.path, r.line) for run in runs for r in run.recompiles}
@@ -256,7 +257,8 @@ class _Traced:
             return finding
         ran = [bool(lines and not lines.isdisjoint(range(place.line, place.end_line + 1))) for lines in watched]
         if not any(ran):
-            return replace(self._behind(finding), status="not-reached")
+            judged = self._behind(finding)
+            return judged if self.traced_only and self._is_given_up(finding) else replace(judged, status="not-reached")
         if finding.rule in self.fullgraph:
             if self._fails_at(place):
                 return replace(finding, status="confirmed", confidence="certain", severity="error")
@@ -270,12 +272,21 @@ class _Traced:
     def _behind(self, finding: Finding) -> Finding:
         """``finding``, worded for a line behind the one where Dynamo gave its function up."""
         place = finding.location
-        before = [b.line for b in self.ended if b.path == place.path and b.function == finding.function]
-        first = min(before, default=place.line)
+        first = min(self._ends(finding), default=place.line)
         if first >= place.line or self._fails_at(place):
             # With fullgraph=True compiling gets as far as the line where it fails.
             return finding
         return replace(finding, message=behind(finding.message, first))
+
+    def _ends(self, finding: Finding) -> list[int]:
+        """The lines where Dynamo gave up the function of ``finding``."""
+        return [b.line for b in self.ended if (b.path, b.function) == (finding.location.path, finding.function)]
+
+    def _is_given_up(self, finding: Finding) -> bool:
+        """Whether ``finding`` lies in code that Dynamo left to eager, where its line may have run untraced."""
+        place = finding.location
+        dropped = (place.path, _last(finding.function)) in self.dropped
+        return dropped or any(line < place.line for line in self._ends(finding))
 
     def _fails_at(self, place: Location) -> bool:
         """Whether fullgraph=True fails at ``place``."""

@@ -72,6 +72,7 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
         recompiles=recompiles(process, places),
         numerics=Numerics(None, None, "", _NOT_TRIED),
         executed=_traced(process, places, known),
+        traced_only=True,
     )
 
 

@@ -139,6 +139,20 @@ def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     assert join([build.finding()], [failed], RULES)[0].message == build.finding().message
 
 
+def test_a_line_of_a_dropped_frame_may_have_run_where_only_traced_lines_are_known(build: Any) -> None:
+    """In eager: the run says which lines Dynamo traced, and of a dropped function it traced no more."""
+    loop = build.brk(3, 1, "GB7000", whole_frame=True)
+    finding = build.finding()
+
+    def status(*breaks: Any, **fields: Any) -> str:
+        return join([finding], [build.run(*breaks, lines={3}, **fields)], RULES)[0].status
+
+    assert status(loop, traced_only=True) == "static-only"
+    assert status(build.brk(3, 1, "GB0014"), traced_only=True) == "static-only"
+    assert status(loop) == "not-reached"
+    assert status(build.brk(3, 1), traced_only=True) == "not-reached"
+
+
 def test_what_was_only_possible_is_an_error_once_it_was_seen(build: Any) -> None:
     unsure = replace(build.finding(), confidence="possible", severity="warning")
     (found,) = join([unsure], [build.run(build.brk())], RULES)
