@@ -21,6 +21,9 @@ _STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
 _LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")
 _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d+)\]")
+_OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
+#: Python's error in a guard that asks an attribute of what is there now: the text names no expression.
+_HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
 #: Dynamo compares sizes and numbers that it keeps symbolic by any relation: ``0 <= n <= 4``, ``(n % 5) != 0``.
 _RELATION = re.compile(r"^(?:.*(?:<=|>=|<|>).*|\(.+\) (?:==|!=) .+)$")
 _ZERO_ONE = re.compile(r"^2 <= \S+$")
@@ -104,6 +107,17 @@ def without_symbols(words: str) -> str:
 REMOVE_BREAKS = "remove the graph breaks: only behind them is it compiled by itself, once for each kind of call"
 
 
+#: What helps against recompiles for sizes of which ``is_of_zero_or_one`` is true.
+AVOID_ZERO_AND_ONE = "sizes 0 and 1 are always compiled separately: avoid them, or accept the one compilation"
+_NEW_SIZE = re.compile(r" size mismatch at index \d+\. expected (\d+), actual (\d+)")
+
+
+def is_of_zero_or_one(guard: Guard) -> bool:
+    """Whether ``guard`` failed because a size is 0 or 1, or no longer is: no dynamic dimension takes both."""
+    changed = _NEW_SIZE.search(guard.text)
+    return guard.zero_one or (changed is not None and min(int(changed[1]), int(changed[2])) < 2)
+
+
 def is_left_by_break(guard: str) -> bool:
     """Whether the text of a guard is about a value that a graph break left: without the break there is no guard."""
     return _STACK_VALUE.search(guard) is not None
@@ -142,6 +156,13 @@ def _classify(text: str) -> _Part:
     if size:
         name, index = _readable(size["name"]), int(size["index"])
         return _Part("size", name, f"the size of {name} in dimension {index} no longer satisfies {text}", index)
+    if match := _OFFSET.search(text):
+        name = _readable(match["name"])
+        return _Part("stride", name, f"the storage offset of {name} no longer satisfies {text}")
+    if match := _HAS_NOT.fullmatch(text):
+        kind: Kind = "presence" if match["type"] == "NoneType" else "type"
+        now = "None" if kind == "presence" else f"of type {match['type']}"
+        return _Part(kind, None, f"a value that had `{match['attribute']}` when compiled is {now} now")
     compared = _COMPARED.match(text)
     # A text may hold the signs of a relation: ``pattern == 'n -> 1 n'``.
     if _RELATION.match(text) and not (compared and compared["right"].startswith(("'", '"'))):
@@ -150,7 +171,7 @@ def _classify(text: str) -> _Part:
         return _comparison(_readable(compared["left"]), compared["right"].strip())
     if text.startswith("not "):
         name = _readable(text[4:])
-        return _Part("length", name, f"{name} is no longer empty")
+        return _Part("length", name, f"{spoken(name)} is no longer empty")
     return _Part("other", None, text)
 
 

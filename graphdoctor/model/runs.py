@@ -95,6 +95,7 @@ class Recompile:
 
     ``kind`` says what the guard looked at (graphdoctor/breaks/guards.py) and ``name`` is its expression. ``limit`` is
     torch._dynamo.config.recompile_limit: from there on the function runs uncompiled, which ``at_limit`` says happened.
+    ``caused`` counts those of the ``compilations`` of the function that came from this cause; None where not counted.
     ``remedy`` was run where ``verified_compilations`` is given, else it is advice.
     """
 
@@ -113,6 +114,7 @@ class Recompile:
     limit: int | None = None
     at_limit: bool = False
     tried: tuple[TriedRemedy, ...] = ()
+    caused: int | None = None
 
 
 @dataclass(frozen=True)

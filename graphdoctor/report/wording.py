@@ -291,6 +291,9 @@ def recompile_effect(recompile: Recompile, with_: str = "the suggested fix") -> 
     At the recompile limit Dynamo gives the function up, so the report says from the third compilation on how far it is.
     """
     text = plural(recompile.compilations, "compilation")
+    if recompile.caused and recompile.caused < recompile.compilations - 1:
+        # The others came from other causes, which are listed beside this one.
+        text += f", {recompile.caused} for this cause"
     if recompile.at_limit:
         text += ", the recompile limit (what differs again runs uncompiled, and raises with fullgraph=True)"
     elif recompile.limit is not None and recompile.compilations > 2:

@@ -96,6 +96,10 @@ class Process:
     infers: bool = False
     #: All files on the way from the start of the program to what was compiled.
     paths: set[str] = field(default_factory=set)
+    #: Where each function was called from when it was compiled: path and line of every frame above it.
+    callers: dict[Code, set[tuple[str, int]]] = field(default_factory=dict)
+    #: The calls, by path and line, that Dynamo was tracing into when a graph break came.
+    broken_calls: set[tuple[str, int]] = field(default_factory=set)
     #: The lines that Dynamo traced, by file; None where the trace has none (only that of ``graphdoctor run`` has).
     traced: dict[str, set[int]] | None = None
     #: What the recorder of ``graphdoctor run`` noted, by name.
@@ -180,6 +184,7 @@ class Reader:
         stack = tuple(frame for frame in frames if not _is_recorder(frame.path))
         code = Code(stack[-1].path, stack[-1].line, stack[-1].name)
         self.process.paths.update(frame.path for frame in stack)
+        self.process.callers.setdefault(code, set()).update((frame.path, frame.line) for frame in stack[:-1])
         self._codes[key[0]], self._stacks[key] = code, stack
         self._compiled.discard(key)
         self._broken.discard(key)
@@ -206,7 +211,9 @@ class Reader:
         traced = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
         known = {(frame.path, frame.line) for frame in traced}
-        if any((frame.path, frame.line) in known for frame in above):
+        outside = {(frame.path, frame.line) for frame in above}
+        self.process.broken_calls.update({(frame.path, frame.line) for frame in traced[:-1]} - outside)
+        if known & outside:
             above = ()
         return replace(found, event=replace(found.event, above=above, traced=traced))
 

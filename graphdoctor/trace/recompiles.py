@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,9 +18,9 @@ _NO_INPUT = ("attribute", "mode", "global", "state", "identity", "lifetime")
 #: What helps, by kind of guard. A trace cannot try it out.
 _ADVICE = {
     "size": "torch.compile(dynamic=True), or torch._dynamo.mark_dynamic on the dimension that varies",
-    "stride": "call .contiguous() before the compiled function",
+    "stride": "call .contiguous() before the compiled function, or .clone() on a part of another tensor",
     "rank": "pass tensors of one rank (unsqueeze before the call)",
-    "requires_grad": "pass tensors that agree in requires_grad (detach before the call)",
+    "requires_grad": "pass tensors that agree in requires_grad (detach those whose gradient is not needed)",
     "dtype": "pass tensors of one dtype",
     "length": "keep the length the same in each call (a list of tensors: torch.stack makes one tensor of it)",
     "presence": "pass a neutral tensor in place of None",
@@ -29,6 +30,10 @@ _ADVICE = {
     "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
 }
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
+_FILL_BEFORE = "fill it before the first call of what is compiled"
+_LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
+#: Kinds of guards on the tensors that a function is called with.
+_OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
 #: Causes of one function that are listed.
 _SHOWN = 3
 #: A guard on a text: ``pattern == 'b n -> n b'``.
@@ -48,17 +53,20 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     """
     found: dict[_Key, tuple[Code, guards.Guard]] = {}
     limits: set[_Key] = set()
+    caused: Counter[_Key] = Counter()
     for failed in process.recompiles:
         guard = guards.read(failed.reasons[0])
         key = (guard.kind, guard.name, guard.dimension)
         found.setdefault(key, (failed.code, guard))
         if failed.at_limit:
             limits.add(key)
+        elif failed.code == found[key][0]:
+            caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(kind, dimension) for kind, _, dimension in limits}
     own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
     every = [
-        (code, _recompile(guard, code, process, places, at_limit=key in limits or (key[0], key[2]) in limited))
+        (code, _recompile(guard, code, process, places, caused[key], key in limits or (key[0], key[2]) in limited))
         for key, (code, guard) in found.items()
         if _is_users(code, places) or (key[0], key[2]) not in own
     ]
@@ -98,13 +106,18 @@ def _together(code: Code, found: Sequence[Recompile]) -> Recompile:
     )
 
 
-def _advice(guard: guards.Guard, compilations: int) -> str | None:
+def _advice(guard: guards.Guard, code: Code, process: Process, caused: int) -> str | None:
+    compilations = process.costs[code].compilations
+    if guard.kind in _OF_TENSORS and not process.broken_calls.isdisjoint(process.callers[code]):
+        return guards.REMOVE_BREAKS
+    if guards.is_of_zero_or_one(guard):
+        return guards.AVOID_ZERO_AND_ONE
     if guard.kind == "presence" and (guard.name or "").startswith("self."):
         return "set it before the first call of what is compiled"
     if guard.kind == "value" and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
         return "one compilation for each value is the least: the code decides by it"
-    if guard.kind == "length" and (guard.name or "").startswith("G["):
-        return "fill it before the first call of what is compiled"
+    if guard.kind == "length" and (guard.name or "").startswith(("G[", "self.")):
+        return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
     if guard.kind == "value" and compilations == 2 and _NUMBER.search(guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     return _ADVICE.get(guard.kind)
@@ -114,7 +127,9 @@ def _is_users(code: Code, places: Places) -> bool:
     return places.kind(code.path) in ("own", "third-party")
 
 
-def _recompile(guard: guards.Guard, code: Code, process: Process, places: Places, at_limit: bool) -> Recompile:
+def _recompile(
+    guard: guards.Guard, code: Code, process: Process, places: Places, caused: int, at_limit: bool
+) -> Recompile:
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
     return Recompile(
@@ -126,8 +141,9 @@ def _recompile(guard: guards.Guard, code: Code, process: Process, places: Places
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=process.costs[code].compilations,
-        remedy=_advice(guard, process.costs[code].compilations),
+        remedy=_advice(guard, code, process, caused),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,
+        caused=caused,
     )

@@ -38,6 +38,9 @@ from graphdoctor.breaks.guards import read
         ("0/0: tensor '___from_numpy(a)' size mismatch at index 0. expected 8, actual 1", "size", "a", 0),
         ("0/0: ___stack0 == 'text'  # x  # model.py:7 in f", "value", None, None),
         ("0/0: pattern == 'n -> 1 n'  # x  # model.py:7 in f", "value", "pattern", None),
+        ("0/2: 2 <= a.storage_offset()  # a * 2  # model.py:7 in f", "stride", "a", None),
+        ("0/0: 'NoneType' object has no attribute 'size'", "presence", None, None),
+        ("0/0: 'float' object has no attribute 'size'", "type", None, None),
         ("0/0: something new", "other", None, None),
     ],
 )
@@ -53,6 +56,24 @@ def test_place_and_words() -> None:
     )
     assert (guard.path, guard.line, guard.text) == ("a/model.py", 18, "self.step == 0")
     assert guard.words == "the attribute self.step is no longer 0"
+
+
+def test_texts_of_dynamo_and_python_become_words() -> None:
+    words = [
+        read(reason).words
+        for reason in (
+            "0/0: 'NoneType' object has no attribute 'size'",
+            "0/0: 'float' object has no attribute 'size'",
+            "0/2: 2 <= a.storage_offset()",
+            "0/0: not G['METRICS']",
+        )
+    ]
+    assert words == [
+        "a value that had `size` when compiled is None now",
+        "a value that had `size` when compiled is of type float now",
+        "the storage offset of a no longer satisfies 2 <= a.storage_offset()",
+        "METRICS is no longer empty",
+    ]
 
 
 def test_module_paths_are_readable() -> None:

@@ -46,6 +46,10 @@ def test_the_distance_to_the_recompile_limit() -> None:
     at_limit = wording.recompile_effect(RECOMPILE)
     assert at_limit.startswith("8 compilations, the recompile limit (what differs again runs uncompiled")
     assert at_limit.endswith("1 with the suggested fix (measured)")
+    one_of_two = wording.recompile_effect(replace(RECOMPILE, at_limit=False, caused=1, verified_compilations=None))
+    assert one_of_two.startswith("8 compilations, 1 for this cause")
+    every = wording.recompile_effect(replace(RECOMPILE, at_limit=False, caused=7, verified_compilations=None))
+    assert "for this cause" not in every
     below = replace(RECOMPILE, compilations=5, at_limit=False, verified_compilations=None)
     assert wording.recompile_effect(below) == "5 compilations of at most 8 (the recompile limit)"
     assert wording.recompile_effect(replace(below, compilations=2)) == "2 compilations"

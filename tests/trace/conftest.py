@@ -44,9 +44,18 @@ class Traces:
         """An artifact of a compilation."""
         return self.record("artifact", {"name": name, "encoding": "string"}, payload, **self._ids(frame, attempt))
 
-    def start(self, frame: int, attempt: int, path: str, line: int, name: str = "forward") -> bytes:
-        """The path, as torch numbers it, and the start of a compilation."""
-        stack = [{"line": line, "name": name, "filename": 7}]
+    def start(
+        self,
+        frame: int,
+        attempt: int,
+        path: str,
+        line: int,
+        name: str = "forward",
+        callers: tuple[tuple[int, str], ...] = (),
+    ) -> bytes:
+        """The path, as torch numbers it, and the start of a compilation; ``callers`` are in the same file."""
+        stack = [{"line": at, "name": caller, "filename": 7} for at, caller in callers]
+        stack.append({"line": line, "name": name, "filename": 7})
         return self.record("str", [path, 7]) + self.record(
             "dynamo_start", {"stack": stack}, **self._ids(frame, attempt)
         )

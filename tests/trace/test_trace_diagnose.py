@@ -185,12 +185,48 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
         ("L['flag'] == False", "one compilation for each value is the least"),
         ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
+        ("not L['self'].features", "fill it before the first call"),
+        ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
+        ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
+        ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
     ],
 )
 def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice: str) -> None:
     traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+def test_a_list_that_grows_in_each_call_is_not_to_be_filled_before_the_first(traces: Traces) -> None:
+    guard = "len(G['__import_pkg_dot_metrics'].history['norm']) == {}"
+    again = [_recompiled(traces, n, guard.format(n), NET, 3) for n in (1, 2)]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy == "let nothing grow in compiled code: return the value, and append it in the calling code"
+
+
+def test_each_cause_counts_its_own_compilations(traces: Traces) -> None:
+    counted = [_recompiled(traces, n, f"L['self'].step == {n - 1}", NET, 3) for n in (1, 2, 3)]
+    mode = _recompiled(traces, 4, "GLOBAL_STATE changed: grad_mode ", NET, 3)
+    traces.write(0, traces.start(0, 0, NET, 3), *counted, mode)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [(one.kind, one.compilations, one.caused) for one in found] == [("attribute", 5, 3), ("state", 5, 1)]
+
+
+@pytest.mark.parametrize("line", [66, 67])
+def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(traces: Traces, line: int) -> None:
+    """The layers of a loop: the first gets an input, the second an activation, which requires a gradient."""
+    reason = "tensor 'x' requires_grad mismatch. expected requires_grad=0"
+    caller, layer = (NET, 66, "forward"), (NET, 39, "forward")
+    broken = traces.graph_break(NET, 42).replace(
+        f'  File "{NET}", line 42'.encode(), f'  File "{NET}", line 66, in forward\n\t  File "{NET}", line 42'.encode()
+    )
+    inner = traces.start(1, 0, *layer, callers=((line, "forward"),))
+    again = traces.artifact("recompile_reasons", f"1/0: {reason}", 1, 1)
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None
+    assert found.remedy.startswith("remove the graph breaks" if line == 66 else "pass tensors that agree")
 
 
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:

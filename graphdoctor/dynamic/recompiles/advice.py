@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import REMOVE_BREAKS
+from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, REMOVE_BREAKS
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -32,7 +32,7 @@ _BY_KIND = {
 def advice(cause: Cause) -> str | None:
     """What to do about ``cause`` where nothing that was run helps."""
     if cause.guard.zero_one:
-        return "sizes 0 and 1 are always compiled separately: avoid them, or accept the one compilation"
+        return AVOID_ZERO_AND_ONE
     if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     if cause.shared:

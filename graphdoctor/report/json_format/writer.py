@@ -184,6 +184,7 @@ def _recompile(recompile: Recompile) -> Json:
         "path": recompile.path,
         "line": recompile.line,
         "compilations": recompile.compilations,
+        "caused": recompile.caused,
         "remedy": recompile.remedy,
         "verified_compilations": recompile.verified_compilations,
         "kind": recompile.kind,
