@@ -23,6 +23,7 @@ from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, r
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
 from graphdoctor.fixes.branches.init_flags import take_as_set
+from graphdoctor.fixes.branches.masked_writes import write_by_mask
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
@@ -708,4 +709,5 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         loop_in_graph,
         python_math,
         drop_shortcut,
+        write_by_mask,
     )

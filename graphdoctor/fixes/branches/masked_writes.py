@@ -1,0 +1,118 @@
+"""``if mask.any():`` before what only writes where the mask is true: without the test the same is written.
+
+It saves work where nothing is selected, and asks data. A write by a mask that is nowhere true writes nothing.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.branches.branch import branch_of
+from graphdoctor.fixes.branches.branch_arms import statements
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Tensor
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+_REASON = "What is selected is written without asking: where that is nothing, autograd still counts a write."
+
+
+def write_by_mask(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The branch goes, and what it writes by the mask stays. Raises Refuse where it does not fit."""
+    branch = branch_of(hit.place, editor)
+    mask = _selected(branch.test) if isinstance(branch, cst.If) else None
+    if not isinstance(branch, cst.If) or mask is None or branch.orelse is not None:
+        return Refusal("No branch asks whether a mask selects anything.")
+    if editor.code(branch).startswith("elif"):
+        return Refusal("The branch is one of several.")
+    body = list(statements(branch.body))
+    targets = frozenset(_written(statement, mask, editor) for statement in body)
+    if len(body) > 1 and names(mask) & targets:
+        raise Refuse("the branch changes what its mask is made of")
+    indent = editor.indent_of(branch)
+    lines = (editor.dedented(statement, indent) for statement in body)
+    return FixPlan((editor.replace(branch, editor.lines(indent, *lines)),), "unsafe", _REASON)
+
+
+def _selected(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The mask of which ``test`` asks whether it is true anywhere: ``m.any()``, ``m.sum() > 0``, ``not k.all()``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        kept = _reduced(test.expression, "all")
+        return None if kept is None else cst.UnaryOperation(cst.BitInvert(), kept)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        (part,) = test.comparisons
+        bound = part.comparator.value if isinstance(part.comparator, cst.Integer) else ""
+        is_any = (type(part.operator), bound) in ((cst.GreaterThan, "0"), (cst.GreaterThanEqual, "1"))
+        return _reduced(test.left, "sum") if is_any else None
+    return _reduced(test, "any")
+
+
+def _reduced(node: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
+    """``m`` of ``m.any()``, ``torch.any(m)`` and ``bool(m.any())``."""
+    if not isinstance(node, cst.Call):
+        return None
+    if called(node) == "bool" and isinstance(node.func, cst.Name) and len(node.args) == 1:
+        return _reduced(node.args[0].value, name)
+    if called(node) != name or not isinstance(node.func, cst.Attribute):
+        return None
+    owner = node.func.value
+    if isinstance(owner, cst.Name) and owner.value == "torch":
+        return node.args[0].value if len(node.args) == 1 else None
+    return owner if not node.args else None
+
+
+def _written(statement: cst.CSTNode, mask: cst.BaseExpression, editor: Editor) -> str:
+    """The name of the tensor that ``statement`` writes a number to where ``mask`` is true. Raises Refuse."""
+    if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0].target, statement.value
+        if isinstance(target, cst.Subscript) and _is_by(target, mask) and _is_mask(mask, editor):
+            return _checked(target.value, value, editor)
+    call = statement.value if isinstance(statement, cst.Expr) else None
+    if isinstance(call, cst.Call) and called(call) == "masked_fill_" and isinstance(call.func, cst.Attribute):
+        plain = len(call.args) == 2 and not any(arg.keyword or arg.star for arg in call.args)
+        if plain and _same(call.args[0].value, mask):
+            return _checked(call.func.value, call.args[1].value, editor)
+    raise Refuse("the branch does more than write a number where its mask is true")
+
+
+def _checked(tensor: cst.BaseExpression, value: cst.BaseExpression, editor: Editor) -> str:
+    if not isinstance(tensor, cst.Name):
+        raise Refuse("what is written to is no plain name")
+    is_scalar = is_number(value, editor) or _is_limit(value)
+    if not is_scalar or not all(is_pure(call, editor, python=True) for call in calls(value)):
+        raise Refuse("what is written is not shown to be a number")
+    return tensor.value
+
+
+def _is_limit(value: cst.BaseExpression) -> bool:
+    """Whether ``value`` is ``torch.finfo(x.dtype).min`` or another number of a dtype."""
+    value = value.expression if isinstance(value, cst.UnaryOperation) else value
+    owner = value.value if isinstance(value, cst.Attribute) else None
+    return isinstance(owner, cst.Call) and called(owner) in ("finfo", "iinfo")
+
+
+def _is_by(target: cst.Subscript, mask: cst.BaseExpression) -> bool:
+    """Whether ``target`` is ``y[m]``, or has slices of everything beside the mask."""
+    indices = [e.slice for e in target.slice if not _is_everything(e.slice)]
+    return len(indices) == 1 and isinstance(indices[0], cst.Index) and _same(indices[0].value, mask)
+
+
+def _is_everything(element: cst.BaseSlice) -> bool:
+    if isinstance(element, cst.Slice):
+        return element.lower is None and element.upper is None and element.step is None
+    return isinstance(element.value, cst.Ellipsis)  # type: ignore[attr-defined]
+
+
+def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    plain, wanted = (cst.parse_expression(cst.Module([]).code_for_node(node)) for node in (one, other))
+    return plain.deep_equals(wanted)
+
+
+def _is_mask(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` is a tensor of bools: one of numbers is a list of positions."""
+    inner = node.expression if isinstance(node, cst.UnaryOperation) else node
+    return all(isinstance(option, Tensor) and option.dtype == "bool" for option in options(editor.value(inner)))
