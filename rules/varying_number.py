@@ -162,17 +162,19 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
     changed = set().union(*(assigned_names(loop) for loop in event.loops))
     for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
-            return _hit(event, arg.value, "pass it as a 0-d tensor")
+            effect = "its second value compiles again, and so does each that the code decides by"
+            return _hit(event, arg.value, effect, "pass it as a 0-d tensor")
     written = next((w for loop in event.loops for w in _writes(loop, event) if _names(w.value) & changed), None)
     if written is None:
         return None
-    return _hit(event, written, "keep the number in a buffer, and write it with `fill_`")
+    effect = "each int compiles again, for an attribute is a constant of the graph"
+    return _hit(event, written, effect, "keep the number in a buffer, and write it with `fill_`")
 
 
-def _hit(event: CompiledCall, node: cst.CSTNode, suggestion: str) -> Hit:
+def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:
     return Hit(
         event,
-        f"{code(event, node)} is a Python number that the loop changes, and another value compiles again",
+        f"{code(event, node)} is a Python number that the loop changes: {effect}",
         suggestion,
         "likely",
         node=node,

@@ -132,6 +132,8 @@ def _classify(text: str) -> _Part:
         return _tensor(match)
     if match := _TYPE.match(text):
         name = _readable(match["name"])
+        if match["found"] == "<class 'NoneType'>":
+            return _Part("presence", name, f"{name} was a tensor when compiled, and is None now")
         return _Part("type", name, f"the type of {name} changed: found {match['found']}")
     if text.startswith("GLOBAL_STATE changed"):
         return _Part("state", None, f"global state changed: {text.partition(':')[2].strip()}")

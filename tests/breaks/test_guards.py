@@ -27,6 +27,7 @@ from graphdoctor.breaks.guards import read
         ("0/0: ___check_obj_id(e, 1403), type=<enum 'E'>  # return x  # model.py:7 in f", "identity", "e", None),
         ("0/0: ___check_type_id(a, 1403), type=<class 'float'>", "type", "a", None),
         ("0/0: expected type of 'x' to be a tensor type, ' but found <class 'P'>", "type", "x", None),
+        ("0/0: expected type of 'x' to be a tensor type, ' but found <class 'NoneType'>", "presence", "x", None),
         ("0/0: self._modules['drop'].training == True  # x  # model.py:7 in f", "mode", "self.drop.training", None),
         ("0/0: self.opt is None   # x  # model.py:7 in f", "presence", "self.opt", None),
         ("0/0: ___dict_contains('scale', self.__dict__)", "attribute", "self.scale", None),
