@@ -35,6 +35,11 @@ _FILL_BEFORE = "fill it before the first call of what is compiled"
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
+#: Kinds of guards on what mostly has two values, and on what mostly has another one in each call.
+_BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
+_COUNTERS = ("attribute", "length", "global", "value")
+#: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
+_READ = 8
 #: Causes of one function that are listed.
 _SHOWN = 3
 #: A guard on a text: ``pattern == 'b n -> n b'``.
@@ -56,7 +61,7 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     limits: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     for failed in process.recompiles:
-        guard = guards.read(failed.reasons[0])
+        guard = _decisive(failed.reasons)
         key = (guard.kind, guard.name, guard.dimension)
         found.setdefault(key, (failed.code, guard))
         if failed.at_limit:
@@ -72,6 +77,19 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
         if _is_users(code, places) or (key[0], key[2]) not in own
     ]
     return _by_library_function(every, process, places)
+
+
+def _decisive(reasons: Sequence[str]) -> guards.Guard:
+    """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first.
+
+    A call that differs in what changes back and forth, such as ``requires_grad``, may have its compilation already,
+    which only a counter refuses: a compilation that names the counter passed all that is checked before it.
+    """
+    every = [guards.read(reason) for reason in reasons[:_READ]]
+    if every[0].kind not in _BACK_AND_FORTH:
+        return every[0]
+    others = (guard for guard in every if guard.kind in _COUNTERS)
+    return next(others, every[0])
 
 
 def _by_library_function(
