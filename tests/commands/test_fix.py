@@ -47,6 +47,27 @@ def test_several_files_are_fixed_and_a_second_time_nothing_changes(graphdoctor: 
     assert (folder / "a.py").read_text() == FIXED
 
 
+BRANCH = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if x.isnan().any():
+            print("NaN", x.max().item())
+        return x * 2
+"""
+
+
+def test_what_a_written_fix_took_with_it_is_not_left(graphdoctor: Command, tmp_path: Path) -> None:
+    """The print in a branch that runs in eager alone has no graph break of its own any more."""
+    (tmp_path / "net.py").write_text(BRANCH)
+    done = graphdoctor("fix", "net.py", "--no-run", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("Nothing to fix.\n1 fix written in all rounds.\n")
+    assert (tmp_path / "net.py").read_text() == BRANCH.replace("if x", "if not torch.compiler.is_compiling() and x")
+
+
 def test_a_read_only_file_gets_one_line_and_the_others_are_fixed(graphdoctor: Command, folder: Path) -> None:
     (folder / "a.py").chmod(0o444)
     done = graphdoctor("fix", ".", cwd=folder)
