@@ -31,6 +31,7 @@ _ADVICE = {
     "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
 }
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
+_LEFT_BY_BREAK = "remove the graph break that left it: without the break there is no such guard"
 _FILL_BEFORE = "fill it before the first call of what is compiled"
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 #: Kinds of guards on the tensors that a function is called with.
@@ -129,6 +130,8 @@ def _advice(guard: guards.Guard, code: Code, process: Process, caused: int) -> s
     compilations = process.costs[code].compilations
     if guard.kind in _OF_TENSORS and not process.broken_calls.isdisjoint(process.callers[code]):
         return guards.REMOVE_BREAKS
+    if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
+        return _LEFT_BY_BREAK
     if guards.is_of_zero_or_one(guard):
         return guards.AVOID_ZERO_AND_ONE
     if guard.kind == "presence" and (guard.name or "").startswith("self."):

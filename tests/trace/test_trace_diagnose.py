@@ -185,6 +185,8 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
         ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'NoneType'>", "pass a neutral tensor"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'float'>", "pass values of one type"),
+        ("Cache line invalidated because L['___stack0'] got deallocated", "remove the graph break that left it"),
+        ("___check_obj_id(___stack0, 1398), type=<class 'builtin_function_or_method'>", "remove the graph break"),
         ("L['flag'] == False", "one compilation for each value is the least"),
         ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
         ("not L['self'].features", "fill it before the first call"),
