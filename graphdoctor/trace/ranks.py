@@ -69,7 +69,7 @@ def _run(label: str, process: Process, places: JobPlaces, sources: Sources, know
         operators=process.operators,
         breaks=distinct(events, places, sources.text),
         fullgraph=FullGraph(None, _NOT_TRIED),
-        recompiles=recompiles(process, places),
+        recompiles=recompiles(process, places, sources.text),
         numerics=Numerics(None, None, "", _NOT_TRIED),
         executed=_traced(process, places, known),
         traced_only=True,

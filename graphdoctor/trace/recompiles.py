@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
+from graphdoctor.trace.layers import is_set_by_constructor
 from graphdoctor.trace.process import Code, Process
 
 #: Guards whose name is no argument of the function.
@@ -52,8 +53,8 @@ _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 _Key = tuple[str, str | None, int | None]
 
 
-def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
-    """The distinct causes in the order met.
+def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> tuple[Recompile, ...]:
+    """The distinct causes in the order met; ``text`` gives the source of a path, or nothing.
 
     A call that recompiles fails the same guard in every frame it comes through: torch's wrappers around a model, and
     each part that a graph break cut off. A cause is reported at the user's function where it was met there too.
@@ -73,7 +74,10 @@ def recompiles(process: Process, places: Places) -> tuple[Recompile, ...]:
     limited = {(kind, dimension) for kind, _, dimension in limits}
     own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
     every = [
-        (code, _recompile(guard, code, process, places, caused[key], key in limits or (key[0], key[2]) in limited))
+        (
+            code,
+            _recompile(guard, code, process, places, text, caused[key], key in limits or (key[0], key[2]) in limited),
+        )
         for key, (code, guard) in found.items()
         if _is_users(code, places) or (key[0], key[2]) not in own
     ]
@@ -126,9 +130,16 @@ def _together(code: Code, found: Sequence[Recompile]) -> Recompile:
     )
 
 
-def _advice(guard: guards.Guard, code: Code, process: Process, caused: int) -> str | None:
+def _differs_by_layer(guard: guards.Guard, code: Code, text: Callable[[str], str]) -> bool:
+    """Whether ``guard`` is on an attribute that only the constructors of the user's modules set."""
+    owner, _, attribute = (guard.name or "").rpartition(".")
+    return guard.kind == "attribute" and owner == "self" and is_set_by_constructor(text(code.path), attribute)
+
+
+def _advice(guard: guards.Guard, code: Code, process: Process, caused: int, text: Callable[[str], str]) -> str | None:
     compilations = process.costs[code].compilations
-    if guard.kind in _OF_TENSORS and not process.broken_calls.isdisjoint(process.callers[code]):
+    is_left_alone = not process.broken_calls.isdisjoint(process.callers[code])
+    if is_left_alone and (guard.kind in _OF_TENSORS or _differs_by_layer(guard, code, text)):
         return guards.REMOVE_BREAKS
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
         return _LEFT_BY_BREAK
@@ -150,7 +161,13 @@ def _is_users(code: Code, places: Places) -> bool:
 
 
 def _recompile(
-    guard: guards.Guard, code: Code, process: Process, places: Places, caused: int, at_limit: bool
+    guard: guards.Guard,
+    code: Code,
+    process: Process,
+    places: Places,
+    text: Callable[[str], str],
+    caused: int,
+    at_limit: bool,
 ) -> Recompile:
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
@@ -163,7 +180,7 @@ def _recompile(
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=process.costs[code].compilations,
-        remedy=_advice(guard, code, process, caused),
+        remedy=_advice(guard, code, process, caused, text),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

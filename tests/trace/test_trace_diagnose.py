@@ -251,6 +251,32 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(traces:
     assert found.remedy.startswith("remove the graph breaks" if line == 66 else "pass tensors that agree")
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
+    """Only behind a graph break are the layers compiled one by one, and each has another number."""
+    net = tmp_path / "net.py"
+    step = "        self.number += 1\n" if counted else ""
+    net.write_text(
+        "class Layer:\n    def __init__(self, number):\n        self.number = number\n\n"
+        f"    def forward(self, x):\n{step}        return x * self.number\n"
+    )
+    path, caller, layer = str(net), 66, 5
+    broken = (
+        traces.graph_break(path, 6)
+        .replace(
+            f'  File "{path}", line 6'.encode(),
+            f'  File "{path}", line {caller}, in forward\n\t  File "{path}", line 6'.encode(),
+        )
+        .replace(b"    print(x)", b"")
+    )
+    start = traces.start(1, 0, path, layer, callers=((caller, "forward"),))
+    again = _recompiled(traces, 1, "L['self'].number == 0", path, layer, frame=1)
+    traces.write(0, traces.start(0, 0, path, 60) + broken + start + again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None
+    assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph breaks")
+
+
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
     failed = {"fail_type": "BackendCompilerFailed", "fail_reason": "backend='x' raised:\nValueError: boom"}
     traces.write(0, traces.start(0, 0, NET, 3), traces.metrics(0, 0, **failed))
