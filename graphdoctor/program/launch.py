@@ -52,6 +52,12 @@ def _check_script(name: str) -> None:
         return
     if zipfile.is_zipfile(name):
         return
+    if name.endswith(".ipynb"):
+        # Its JSON may be Python by chance.
+        raise CannotRun(
+            f"{name} is a notebook: use `graphdoctor scan {name}`, or the magics of `%load_ext graphdoctor` in its "
+            "kernel"
+        )
     try:
         text = read_bytes(Path(name))
     except OSError as error:

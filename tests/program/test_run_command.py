@@ -161,12 +161,18 @@ def test_signal_to_graphdoctor_is_the_programs(tmp_path: Path, root: Path) -> No
         (["absent.py"], "absent.py: no such file; give the script that you would give to python, or -m MODULE"),
         (["folder"], "folder is a folder without a __main__.py; give the script in it that starts the program"),
         (["broken.py"], "broken.py:1 is no Python program: '(' was never closed"),
+        (
+            ["book.ipynb"],
+            "book.ipynb is a notebook: use `graphdoctor scan book.ipynb`, or the magics of `%load_ext graphdoctor` in its "
+            "kernel",
+        ),
         (["-m", "absent.module"], "-m absent.module: no module named absent here or where Python looks for modules"),
     ],
 )
 def test_wrong_usage_is_one_line(graphdoctor: Command, tmp_path: Path, arguments: list[str], line: str) -> None:
     (tmp_path / "folder").mkdir()
     program(tmp_path, "f(\n", "broken.py")
+    program(tmp_path, '{"cells": []}', "book.ipynb")
     done = graphdoctor("run", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, f"graphdoctor: {line}\n")
 
