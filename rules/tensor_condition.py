@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.branches.branch import choose_result, leave_out_branch, rewrite_branch, rewrite_sides, write_rest
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.cond import choose_with_cond
@@ -55,6 +55,9 @@ TORCH = ">=2.6"
 
 #: Functions and methods that compare tensors and give a Python bool.
 COMPARERS = ("equal", "allclose", "is_nonzero")
+
+#: Methods after which a list is longer.
+LENGTHENERS = ("append", "extend", "insert")
 
 WORDING = {
     "if": "`if` on",
@@ -599,6 +602,11 @@ def _suggestion(event: Truth) -> str:
     tensor = tensor_of(event.value)
     if tensor is not None and tensor.numpy and isinstance(event.node, cst.Attribute):
         return "make it a Python bool with `bool()` where it is computed, before the model is compiled"
+    if isinstance(event.branch, cst.If) and any(called(call) in LENGTHENERS for call in calls(event.branch)):
+        return (
+            "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
+            "where the test does not hold"
+        )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 
 

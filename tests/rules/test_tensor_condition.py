@@ -39,3 +39,20 @@ def test_only_an_undecided_operand_makes_the_next_one_optional(tmp_path: Path, t
     file = tmp_path / "net.py"
     file.write_text(NET.format(test=test))
     assert [finding.confidence for finding in analyse([(file, "net.py")]).findings] == [confidence]
+
+
+@pytest.mark.parametrize(
+    ("body", "suggestion"),
+    [
+        ("losses.append(x.mean())", "a list gets as many elements as the data say: append in each case"),
+        ("x = x * 2", "compute both branches and select with `torch.where`"),
+    ],
+)
+def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, body: str, suggestion: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor):\n    losses = [x.sum()]\n"
+        f"    if x.max() > 0:\n        {body}\n    return sum(losses) + x\n"
+    )
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.suggestion.startswith(suggestion)
