@@ -34,7 +34,7 @@ def scan(
     Raises UsageError. Whatever the scanned code does, the static findings are complete.
     """
     interrupts = interrupts or Interrupts()
-    plan = plan_for(options)
+    plan = plan_for(options, with_runs=ran is not None)
     interrupts.hold()
     return diagnose(plan, Callbacks(progress, choose, interrupts, early, ran))
 

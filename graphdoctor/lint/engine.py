@@ -76,7 +76,8 @@ class Analysis:
     is not scanned but called from one that is; None keeps its findings out. ``target`` names what the files declare and
     the user compiles, in place of the regions that the files show. ``unsaved`` holds texts, by resolved path, that
     stand for what is on disk. ``followed`` are the installed packages that calls are followed into, with the folders
-    that hold them. ``facts`` are what a run has shown, by file.
+    that hold them. ``facts`` are what a run has shown, by file. Without ``possible`` what is only possible gets no fix,
+    since nobody is shown it.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Analysis:
         unsaved: Mapping[Path, str] | None = None,
         followed: Mapping[str, Path] | None = None,
         facts: Mapping[Path, RunFacts] | None = None,
+        possible: bool = True,
     ) -> None:
         self._facts = facts or {}
+        self._possible = possible
         self._shown = {file.resolve(): path for file, path in files}
         self._checks = Checks(active)
         self._shared = CallCache()
@@ -147,7 +150,7 @@ class Analysis:
             with contained(trouble):
                 here = place.hits[0].event.site.module is source
                 recorded = (lambda: recorder) if here else elsewhere
-                finding = _finding(place, path_of, editors, recorded, trouble)
+                finding = _finding(place, path_of, editors, recorded, self._possible, trouble)
                 if finding is not None:
                     found.append(finding)
         judged = None
@@ -352,9 +355,13 @@ def _finding(
     path_of: PathOf,
     editors: dict[SourceModule, Editor | None],
     recorded: Callable[[], Recorder],
+    possible: bool,
     trouble: list[str],
 ) -> Finding | None:
-    """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far."""
+    """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far.
+
+    Without ``possible`` one that is only possible has no fix.
+    """
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
     if module not in editors:
@@ -369,11 +376,12 @@ def _finding(
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
     fix = None
-    try:
-        others = [hit for hit in place.hits if hit is not first]
-        fix = suggest(rule, first, editor, others)
-    except Exception as error:
-        trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
+    if possible or first.confidence != "possible":
+        try:
+            others = [hit for hit in place.hits if hit is not first]
+            fix = suggest(rule, first, editor, others)
+        except Exception as error:
+            trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
     return finding_at(place, replace(first, severity=severity), location, module, fix)
 
 

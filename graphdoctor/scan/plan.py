@@ -106,8 +106,11 @@ class Plan:
     allow: tuple[Allowance, ...]
 
 
-def plan_for(options: ScanOptions) -> Plan:
-    """The plan for ``options`` and the settings of the project that the first path belongs to. Raises UsageError."""
+def plan_for(options: ScanOptions, with_runs: bool = False) -> Plan:
+    """The plan for ``options`` and the settings of the project that the first path belongs to. Raises UsageError.
+
+    ``with_runs``: the caller has runs, which may confirm what is only possible.
+    """
     options = with_named_target(options)
     base = _base(options)
     settings = settings_for(options)
@@ -120,15 +123,22 @@ def plan_for(options: ScanOptions) -> Plan:
     inputs = inputs_of(options, exclude)
     files = inputs.discovery.files
     helper = reported_path(inputs, followed, options.only_given)
-    work = Work(files, helper, options.target, inputs.unsaved, folders, options.facts)
+    run = run_plan(options, settings, inputs)
+    possible = options.possible or with_runs or run.request is not None
+    work = Work(files, helper, options.target, inputs.unsaved, folders, options.facts, possible)
     return Plan(
         command=options.command,
         inputs=inputs,
         static=StaticPlan(
-            work, rules, followed, options.jobs, _cache(options, settings), _libraries(options, settings, inputs)
+            work,
+            rules,
+            followed,
+            options.jobs,
+            _cache(options, settings, possible),
+            _libraries(options, settings, inputs),
         ),
         selection=selection_of(settings, inputs.root, options.possible),
-        run=run_plan(options, settings, inputs),
+        run=run,
         verify=VerifyPlan(options.each_fix or options.deep) if options.verify and not options.quick else None,
         write=_write(options, [file for file, _ in files]) if options.fix else None,
         compare=None if base is None else ComparePlan(base, options.diff_base or "", options.paths, exclude),
@@ -147,11 +157,11 @@ def _base(options: ScanOptions) -> Base | Commit | None:
     return opened(options)
 
 
-def _cache(options: ScanOptions, settings: Config) -> CachePlan | None:
+def _cache(options: ScanOptions, settings: Config, possible: bool) -> CachePlan | None:
     if options.cache is None:
         return None
     own = (stamp for folder in settings.rules if folder.is_dir() for stamp in (str(folder), *stamps(folder)))
-    return CachePlan(options.cache, (options.target or "", torch_for(settings), *own))
+    return CachePlan(options.cache, (options.target or "", torch_for(settings), str(possible), *own))
 
 
 def _libraries(options: ScanOptions, settings: Config, inputs: Inputs) -> LibraryPlan | None:

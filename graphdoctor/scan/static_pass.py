@@ -37,6 +37,7 @@ class Work:
     unsaved: Mapping[Path, str] = field(default_factory=dict)
     followed: Mapping[str, Path] = field(default_factory=dict)
     facts: Mapping[Path, RunFacts] = field(default_factory=dict)
+    possible: bool = True
 
     @cached_property
     def resolved(self) -> dict[Path, Path]:
@@ -99,7 +100,8 @@ def _analysed(
     # Imports that a scan of what stayed as it was does without.
     from graphdoctor.lint.engine import Analysis
 
-    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, work.followed, work.facts)
+    followed, facts = work.followed, work.facts
+    analysis = Analysis(work.files, rules, work.helper, work.target, work.unsaved, followed, facts, work.possible)
     sizes = {one: _size(one[0]) for one in missing}
     # The large ones first, so that no process is left with one at the end.
     ordered = sorted(missing, key=lambda one: -sizes[one])

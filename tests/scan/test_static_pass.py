@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,31 @@ def test_a_scan_of_what_stayed_imports_nothing_heavy(project: Project, tmp_path:
     assert second.stdout.splitlines()[:5] == first.stdout.splitlines()[:5]
     assert "libcst" in first.stderr.split()
     assert second.stderr.split() == []
+
+
+#: What is found there is only possible.
+HALF = "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor):\n    if x.dtype == torch.float16 and x.isinf().any():\n        x = x.clamp(-1, 1)\n    return x\n"
+
+
+def test_what_nobody_is_shown_gets_no_fix(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HALF)
+    files = discover([str(tmp_path)]).files
+    (shown,) = static_pass(Work(files), catalog.rules).findings
+    (hidden,) = static_pass(Work(files, possible=False), catalog.rules).findings
+    assert shown.confidence == "possible"
+    assert shown.fix is not None
+    assert hidden == replace(shown, fix=None)
+
+
+def test_what_was_kept_of_a_scan_that_did_not_show_it_is_not_used_for_one_that_does(
+    graphdoctor: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "net.py").write_text(HALF)
+
+    def scan(*options: str) -> Any:
+        cached = ("--cache-dir", str(tmp_path / "kept"), "--output-format", "json")
+        return json.loads(graphdoctor("scan", tmp_path / "net.py", "--no-run", *cached, *options).stdout)["findings"]
+
+    assert scan() == []
+    (shown,) = scan("--possible")
+    assert shown["fix"]["edits"]
