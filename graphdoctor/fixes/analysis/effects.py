@@ -24,7 +24,7 @@ _BY_TRUTH = ("__bool__",)
 _BY_HASH = ("__hash__", "__eq__")
 _HASHING = (cst.Set, cst.Dict, cst.SetComp, cst.DictComp)
 _BY_OPERATOR = re.compile(
-    r"\b__([ri]?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)"
+    r"__(?<!\w__)([ri]?(add|sub|mul|matmul|truediv|floordiv|mod|pow|and|or|xor|[lr]shift)"
     r"|neg|pos|invert|eq|ne|lt|le|gt|ge|contains|hash)__"
 )
 _Known = dict[int, ArgumentCall]

@@ -12,11 +12,13 @@ import libcst as cst
 
 from graphdoctor.fixes.core import torch_name
 from graphdoctor.fixes.core.scope import Names, names_in
+from graphdoctor.source import text
 from graphdoctor.syntax.walk import walk
 from graphdoctor.syntax.written import Written
 
 _Kind = TypeVar("_Kind", bound=cst.CSTNode)
-_WORD = re.compile(r"\w+")
+#: Patterns that begin with plain text, and look back for what must not stand before it, are searched for much faster.
+_FUNCTION = re.compile(r"def(?<!\wdef)\s+(\w+)")
 #: How a line begins that holds a node of the class: to search for it is much faster than a walk over the file.
 _BEGIN: dict[type[cst.CSTNode], re.Pattern[str]] = {
     cst.Try: re.compile(r"^[ \t\f]*try\b", re.MULTILINE), cst.TryStar: re.compile(r"^[ \t\f]*try\b", re.MULTILINE),
@@ -31,6 +33,7 @@ class Lookup:
         self.module = module
         self._names: dict[cst.CSTNode, Names] = {}
         self._binds_torch: dict[cst.CSTNode, bool] = {}
+        self._has_word: dict[str, bool] = {}
 
     def assignments(self, function: cst.CSTNode, name: str) -> Sequence[cst.CSTNode]:
         """The nodes in ``function``, or in the module, that bind the plain name ``name``, in source order."""
@@ -48,16 +51,26 @@ class Lookup:
 
     def mentions_anywhere(self, name: str) -> bool:
         """True when the plain name ``name`` occurs in the file."""
-        return name in self._words and name in self._counts
+        return self.has_word(name) and name in self._counts
 
     def has_word(self, word: str) -> bool:
         """True when ``word`` occurs in the file: as a name, in a text or in a comment."""
-        return word in self._words
+        if word not in self._has_word:
+            # Most are not there at all, and to look for plain text is a thousand times as fast as to collect the words.
+            self._has_word[word] = text.has_word(word, self.module.text)
+        return self._has_word[word]
 
     def defines_function(self, name: str) -> bool:
         """True when the file has a function or a property of that name, as a method or not."""
-        pattern = rf"\bdef\s+{re.escape(name)}\b|\b{re.escape(name)}\s*=\s*[\w.]*property\b"
-        return self.has_word(name) and self.module.has(re.compile(pattern))
+        if not self.has_word(name):
+            return False
+        pattern = rf"{re.escape(name)}(?<!\w{re.escape(name)})\s*=\s*[\w.]*property\b"
+        return name in self._functions or self.module.has(re.compile(pattern))
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        """The names of all functions in the file."""
+        return frozenset(_FUNCTION.findall(self.module.text))
 
     def mentions_outside(self, function: cst.FunctionDef, name: str) -> bool:
         """True when the plain name ``name`` occurs in the file outside of ``function``."""
@@ -76,11 +89,6 @@ class Lookup:
         while self.mentions_anywhere(name):
             name += "_"
         return name
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        """The words of the text: much faster than a walk, and most names that are looked for are not there."""
-        return frozenset(_WORD.findall(self.module.text))
 
     @cached_property
     def _counts(self) -> Counter[str]:

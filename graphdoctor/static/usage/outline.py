@@ -6,12 +6,13 @@ By words alone: to interpret every imported module of a package costs more than 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import libcst as cst
 
+from graphdoctor.source.text import has_word, words_at
 from graphdoctor.static.usage.events import dotted, imported_from
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children
@@ -35,7 +36,6 @@ _WATCHED = re.compile(
 #: Comments, text over several lines, and strings, which are dropped where they are sentences.
 _TEXT = re.compile(r"\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\'(?:[^\'\\\n]|\\.)*\'", re.DOTALL)
 _CLASS_LINE = re.compile(r"^[ \t]*class\b[^\n]*", re.MULTILINE)
-_NAME = re.compile(r"\w+")
 #: A name that is called, whose attribute is read, that decorates, or that is handed to a call first or by keyword.
 #: It is matched from its first letter only: trying each letter takes time that grows with the square of its length.
 _USED = re.compile(r"\b\w+\b(?=[ \t]*[(.])|(?<=@)\w+|(?<=[(=])\w+\b(?=[,)])")
@@ -52,9 +52,14 @@ def code_of(text: str) -> str:
     return _TEXT.sub(lambda found: found[0] if found[0][0] in "\"'" and " " not in found[0] else "", text)
 
 
-def names_in(code: str) -> frozenset[str]:
-    """All names in a text, and whatever else is a word."""
-    return frozenset(_NAME.findall(code))
+class Words(Container[str]):
+    """The words of a text. Few are asked for, so they are looked for one by one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and has_word(word, self._text)
 
 
 def used_names(code: str) -> frozenset[str]:
@@ -69,20 +74,13 @@ def used_among(names: Iterable[str], code: str) -> frozenset[str]:
 
 
 def _is_used(name: str, text: str) -> bool:
-    start = text.find(name)
-    while start >= 0:
+    for start in words_at(name, text):
         end = start + len(name)
         before, behind = text[start - 1 : start], text[end : end + 1]
-        is_word = not _is_letter(before) and not _is_letter(behind)
         handed_on = before == "@" or (before in ("(", "=") and behind in (",", ")"))
-        if is_word and (handed_on or _CALLED.match(text, end)):
+        if handed_on or _CALLED.match(text, end):
             return True
-        start = text.find(name, end)
     return False
-
-
-def _is_letter(character: str) -> bool:
-    return character == "_" or character.isalnum()
 
 
 def _concerns(text: str) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from graphdoctor.static.usage.modules import Modules
 from graphdoctor.static.usage.outline import (
     Outline,
+    Words,
     code_of,
     concerns_compiler,
-    names_in,
     outline,
     part,
     used_among,
@@ -52,7 +52,7 @@ class Relevance:
         if concerns_compiler(self._main.text):
             return True
         text = code_of(self._main.text)
-        names = names_in(text)
+        names = Words(text)
         known = outline(self._main)
         used = used_names(text) if known.stars else used_among(known.imports.keys() - known.defined, text)
         foreign = sorted(_resolvable(known, used | frozenset(self._plain_bases())) - known.defined)
@@ -125,7 +125,7 @@ class Relevance:
         return Answer(leads, frozenset(looked_for))
 
     def _named(
-        self, source: SourceModule, name: str, names: frozenset[str], owner: str = "", imports: int = 0
+        self, source: SourceModule, name: str, names: Container[str], owner: str = "", imports: int = 0
     ) -> Iterator[tuple[SourceModule, str]]:
         """The functions that ``name`` may stand for in a text that mentions ``names`` and belongs to a class."""
         known = outline(source)
@@ -147,7 +147,7 @@ class Relevance:
                     yield from self._named(other, name, names, imports=imports + 1)
 
     def _imported(
-        self, source: SourceModule, module: str, name: str, names: frozenset[str], imports: int
+        self, source: SourceModule, module: str, name: str, names: Container[str], imports: int
     ) -> Iterator[tuple[SourceModule, str]]:
         """The functions behind ``from module import name``, or behind ``import module`` where there is no name."""
         other = self._find(source, module)
@@ -160,7 +160,7 @@ class Relevance:
             other = self._find(source, f"{module}{'' if module.endswith('.') else '.'}{name}")
         if other is None:
             return
-        for each in sorted(names & outline(other).defined):
+        for each in sorted(each for each in outline(other).defined if each in names):
             yield from self._named(other, each, names, imports=imports)
 
 

@@ -8,12 +8,12 @@ at the end, with arguments of which nothing is known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from graphdoctor.source.text import words_at
 from graphdoctor.static.domain.events import Event
 from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
@@ -274,4 +274,4 @@ def _compiling(methods: Iterable[Function]) -> frozenset[Function]:
 def _mentions(source: SourceModule, code: Function | Class) -> int:
     """How often the file names a function or class."""
     name = code.node.name.value if not isinstance(code.node, cst.Lambda) else ""
-    return len(re.findall(rf"\b{name}\b", source.text))
+    return sum(1 for _ in words_at(name, source.text)) if name else 0
