@@ -101,8 +101,11 @@ def as_arguments(value: Value) -> Value:
         found = [as_arguments(option) for option in value.options]
         return value if all(map(is_, found, value.options)) else join(*found)
     if isinstance(value, Seq):
+        element = as_arguments(value.element)
         items = None if value.items is None else tuple([as_arguments(item) for item in value.items])
-        return Seq(value.kind, items, as_arguments(value.element))
+        if element is value.element and (items is None or all(map(is_, items, value.items or ()))):
+            return value
+        return Seq(value.kind, items, element)
     if isinstance(value, Mapping):
         rest = None if value.rest is None else as_arguments(value.rest)
         return Mapping(tuple((key, as_arguments(item)) for key, item in value.items), rest)

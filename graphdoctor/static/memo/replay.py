@@ -47,7 +47,7 @@ _MOST_OBJECTS = 40
 _MOST_OUTCOMES = 12
 #: Callers behind which the depth of the call may matter.
 _DEEPEST = 12
-_PLAIN = (Tensor, PythonValue, Unknown, External, Imported, LazyText)
+_PLAIN = frozenset((Const, Tensor, PythonValue, Unknown, External, Imported, LazyText))
 #: What lookups are asked with, and give, beside classes, functions and containers.
 _PLAIN_ANSWERS = frozenset((Const, Tensor, PythonValue, Unknown, External, type(None), bool, int, str))
 
@@ -238,8 +238,10 @@ class _State:
     def frozen(self, value: Value) -> Hashable:
         """``value`` with numbers for the objects in it. Raises _NotCacheable."""
         kind = type(value)
-        if kind in _PLAIN or kind is Const or (kind is ExternalObject and not value.build):  # type: ignore[attr-defined]
+        if kind in _PLAIN or (kind is ExternalObject and not value.build):  # type: ignore[attr-defined]
             return value
+        if isinstance(value, Instance):
+            return _Encoded(Instance, self._number(value))
         if isinstance(value, Seq):
             items = None if value.items is None else tuple(map(self.frozen, value.items))
             return _Encoded(Seq, (value.kind, items, self.frozen(value.element)))
@@ -252,8 +254,6 @@ class _State:
             return _Encoded(Method, (self.frozen(value.receiver), value.name))
         if isinstance(value, NameOf) and value.info in self.classes:
             return _Encoded(NameOf, self.classes.index(value.info))
-        if isinstance(value, Instance):
-            return _Encoded(Instance, self._number(value))
         if isinstance(value, Function) and value.bound is None and _of_module(value):
             if value.info.module is not self._main:
                 return value

@@ -340,9 +340,10 @@ def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
     passed = interpreter.reached.get(id(function.info)) if function is not None else None
     if function is None or passed is None:
         return False
-    assumed = assumed_arguments(interpreter, function)
-    tensors = [name for name, value in assumed.items() if tensor_of(value) is not None]
-    return any(passed.get(name, set()) <= {Unknown, ExternalObject} for name in tensors)
+    vague = [name for name in _parameter_names(function) if passed.get(name, set()) <= {Unknown, ExternalObject}]
+    # Of most modules there is none, and to ask for what a user passes takes long.
+    assumed = assumed_arguments(interpreter, function) if vague else {}
+    return any(tensor_of(assumed[name]) is not None for name in vague)
 
 
 def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
