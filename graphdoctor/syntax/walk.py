@@ -62,6 +62,17 @@ class _Below(dict[type, Callable[[cst.CSTNode], tuple[Any, ...]] | None]):
 _BELOW = _Below()
 
 
+def parts(node: cst.CSTNode) -> tuple[Any, ...]:
+    """What the fields of ``node`` hold in which other nodes may stand, in source order."""
+    below = _BELOW[type(node)]
+    return () if below is None else below(node)
+
+
+def is_node(value: object) -> bool:
+    """Whether ``value`` is a node."""
+    return _IS_NODE[type(value)]
+
+
 def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
     """The nodes right below ``node`` that carry meaning, in source order."""
     below = _BELOW[type(node)]

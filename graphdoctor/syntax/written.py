@@ -18,13 +18,10 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from graphdoctor.model.findings import Location
 from graphdoctor.source.text import LINE_END, line_starts
-from graphdoctor.syntax.walk import children, fields, walk
+from graphdoctor.syntax.walk import children, is_node, parts, walk
 
 if TYPE_CHECKING:
     from graphdoctor.syntax.module import SourceModule
-
-#: What fields hold beside nodes. The classes of nodes are abstract base classes, of which ``isinstance`` is slow.
-_NO_NODES = frozenset((type(None), str, bool, cst.MaybeSentinel))
 
 
 @dataclass(frozen=True)
@@ -266,10 +263,9 @@ def pairs(read: cst.CSTNode, written: cst.CSTNode) -> Iterator[tuple[cst.CSTNode
         yield one, other
         if type(one) is not type(other):
             continue
-        for name in fields(type(one)):
-            mine, theirs = getattr(one, name), getattr(other, name)
+        for mine, theirs in zip(parts(one), parts(other), strict=True):
             if isinstance(mine, (list, tuple)):
                 if len(mine) == len(theirs):
-                    stack.extend((m, t) for m, t in zip(mine, theirs, strict=True) if type(m) not in _NO_NODES)
-            elif type(mine) not in _NO_NODES and type(theirs) not in _NO_NODES:
+                    stack += zip(mine, theirs, strict=True)
+            elif is_node(mine) and is_node(theirs):
                 stack.append((mine, theirs))

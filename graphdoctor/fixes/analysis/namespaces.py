@@ -65,10 +65,17 @@ def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:
     while isinstance(node, cst.Attribute):
         attributes.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    # The names of a whole file are collected only where that can help: ``self`` is a parameter.
+    if not isinstance(node, cst.Name) or _is_parameter(node, editor):
         return ""
     origin = _origin(node.value, editor)
     return ".".join([origin, *reversed(attributes)]) if origin else ""
+
+
+def _is_parameter(node: cst.Name, editor: Editor) -> bool:
+    """Whether ``node`` is called like a parameter of the function that it stands in."""
+    function = editor.function_of(node)
+    return function is not None and any(p.name.value == node.value for p in function.params.params)
 
 
 def _origin(name: str, editor: Editor) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -21,6 +22,9 @@ from graphdoctor.syntax.walk import walk
 #: Lines that a rewrite makes longer than this are broken.
 LINE_LENGTH = 120
 EAGER_ONLY = "not torch.compiler.is_compiling()"
+#: What stands in every text with a string of several lines: triple quotes, a backslash at the end of a line, or, from
+#: Python 3.12 on, a line that ends inside the braces of a formatted string.
+_LONG_STRING = re.compile(r"\"\"\"|'''|\\[\r\n]|\{[^}]*[\r\n]")
 
 
 class Editor(Lookup):
@@ -236,13 +240,14 @@ class Editor(Lookup):
 
     def deepen(self, statement: cst.CSTNode, levels: int = 1) -> str:
         """The source of ``statement`` with its continuation lines indented further, multi-line strings left alone."""
-        first = self.location(statement).line
+        first, text = self.location(statement).line, self.code(statement)
         inside_string: set[int] = set()
-        for node in walk(statement):
+        # To ask where each part of adjacent strings stands takes long, and hardly any text has such a string.
+        for node in walk(statement) if _LONG_STRING.search(text) is not None else ():
             if isinstance(node, (cst.SimpleString, cst.FormattedString)):
                 place = self.location(node)
                 inside_string.update(range(place.line + 1, place.end_line + 1))
-        lines = self.code(statement).split(self.newline)
+        lines = text.split(self.newline)
         return self.newline.join(
             self.indent * levels + line if number > 0 and line.strip() and first + number not in inside_string else line
             for number, line in enumerate(lines)
