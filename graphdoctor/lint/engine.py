@@ -26,6 +26,7 @@ from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.interp.interpreter import Budget, EventSink, Interpreter
 from graphdoctor.static.memo.replay import CallCache
 from graphdoctor.static.regions.regions import interpret
+from graphdoctor.static.regions.superseded import superseded
 from graphdoctor.static.rule import Hit, Rule
 from graphdoctor.static.usage.events import USAGE
 from graphdoctor.static.usage.modules import Modules
@@ -131,11 +132,12 @@ class Analysis:
         module = module_of(source)
 
         def path_of(other: Path) -> str | None:
+            # What only a class reaches that users of its package do not get is said of no other file.
+            if other != source.resolved and superseded(module):
+                return None
             shown = self._shown.get(other)
-            if shown is None:
-                shown = self._helper(other)
-                if shown is not None:
-                    helpers[shown] = other
+            if shown is None and (shown := self._helper(other)) is not None:
+                helpers[shown] = other
             return shown
 
         recorder = Recorder(module)

@@ -1,4 +1,4 @@
-"""Packages that import their modules on first use of a name: the names that they export.
+"""The names that packages export, also those that import their modules on first use of a name.
 
 Such an ``__init__.py`` makes its names at run time, in ways of its own, and imports them for type checkers under
 ``if TYPE_CHECKING:``. That is where they are read here; the files are not executed.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,10 +25,18 @@ def lazy_exports(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str,
 
     ``root`` is the folder that holds the package. Empty for a module that is not a package.
     """
-    if file.name != "__init__.py":
-        return {}
+    return _imported(_for_type_checkers(file), dotted, root)
+
+
+def exports(file: Path, dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
+    """The same for all that it imports from modules at its top level, for type checkers or not."""
+    at_once = (node for node in _statements(file) if isinstance(node, ast.ImportFrom))
+    return {**_imported(at_once, dotted, root), **lazy_exports(file, dotted, root)}
+
+
+def _imported(statements: Iterable[ast.ImportFrom], dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
-    for statement in _for_type_checkers(text_of(file)):
+    for statement in statements:
         module = _absolute(statement, dotted)
         for alias in statement.names:
             if alias.name == "*":
@@ -47,12 +55,16 @@ def _all(dotted: str, root: Path) -> Mapping[str, tuple[str, str]]:
     return {**names, **lazy_exports(file, dotted, root)}
 
 
-def _for_type_checkers(text: str) -> Iterator[ast.ImportFrom]:
+def _statements(file: Path) -> Sequence[ast.stmt]:
+    """The top level of the ``__init__.py`` of a package; none for another file."""
     try:
-        tree = ast.parse(text)
+        return ast.parse(text_of(file)).body if file.name == "__init__.py" else ()
     except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in tree.body:
+        return ()
+
+
+def _for_type_checkers(file: Path) -> Iterator[ast.ImportFrom]:
+    for node in _statements(file):
         if isinstance(node, ast.If) and re.match(r"(\w+\.)?TYPE_CHECKING\b", ast.unparse(node.test)):
             yield from (inner for part in node.body for inner in ast.walk(part) if isinstance(inner, ast.ImportFrom))
 

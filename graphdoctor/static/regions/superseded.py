@@ -1,0 +1,30 @@
+"""Files whose classes a package hands out from other files: what those are made from, or an older copy of them."""
+
+from __future__ import annotations
+
+from graphdoctor.source.files import is_file
+from graphdoctor.static.domain.lazy_exports import exports
+from graphdoctor.static.domain.program import ModuleInfo, candidates
+from graphdoctor.static.domain.values import Class
+
+
+def superseded(module: ModuleInfo) -> bool:
+    """Whether the ``__init__.py`` beside ``module`` hands out a class of the same name for each of its own, from other
+    files of the folder. Users of the package then get those.
+
+    ``module`` has been interpreted: its names are known.
+    """
+    own = [v.info.name for v in module.scope.names.values() if isinstance(v, Class) and v.info.module is module]
+    if not own or not module.package or module.package == module.name:
+        return False
+    exported = exports(module.source.resolved.parent / "__init__.py", module.package, module.root)
+    origins = {exported[name][0] if name in exported else module.name for name in own}
+    for origin in origins:
+        module.looked_for.update(map(str, candidates(origin, module.root)))
+    return all(origin != module.name and _in_folder(origin, module) for origin in origins)
+
+
+def _in_folder(origin: str, module: ModuleInfo) -> bool:
+    """Whether ``origin`` is a file beside ``module``; a package may hand on what others define, ``module`` too."""
+    package, file = candidates(origin, module.root)
+    return origin.rpartition(".")[0] == module.package and is_file(file) and not is_file(package)
