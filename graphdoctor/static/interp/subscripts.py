@@ -203,7 +203,10 @@ def _ndim(receiver: Tensor, index: tuple[Value, ...]) -> int | None:
 _READERS: dict[type[Value], Callable[[Interpreter, cst.Subscript, Any, Value, tuple[Value, ...]], Value]] = {
     Tensor: _tensor_item,
     SkippedDefault: _skipped_item,
-    Seq: lambda interpreter, node, receiver, first, _index: sequence_item(interpreter, node, receiver, first),
+    # Of lists and tuples, ``x[:, 0]`` is an error: where it is reached, the value is another one.
+    Seq: lambda interpreter, node, receiver, first, index: (
+        sequence_item(interpreter, node, receiver, first) if len(index) < 2 else UNKNOWN
+    ),
     Mapping: _mapping_item,
     TorchModule: lambda interpreter, node, receiver, first, _index: _child(interpreter, node, receiver, first),
     Instance: _instance_item,

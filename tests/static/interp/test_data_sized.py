@@ -114,3 +114,10 @@ def test_a_tensor_compared_with_a_field_that_is_none_by_default_is_a_mask(events
 def test_a_list_that_is_repeated_as_often_as_a_tensor_says_is_seen(events, value, repeats):
     found = run(events, f"return {value}")
     assert len([e for e in found if isinstance(e, Convert) and e.to == "repeat"]) == repeats
+
+
+def test_what_has_rows_and_columns_is_no_list(events):
+    found = run(
+        events, "held = [x, x] if torch.get_num_threads() > 1 else x\npart = held[:, :2]\nreturn part[x.argmax()]"
+    )
+    assert [e.how for e in found if isinstance(e, Convert)] == []
