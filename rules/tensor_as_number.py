@@ -1,8 +1,8 @@
 """A tensor stands where torch or Python needs a number.
 
 What: Tensor data as a size, slice bound, index of a list, count of `range`, length of a list (`[0] * n`), padding,
-number of chunks, `k` of `topk`, `p` of `dropout`, `alpha=`; a 0-d integer tensor computed in the function as an
-index, or a list of them.
+number of chunks, `k` of `topk`, `p` of `dropout`, `alpha=`, what `full_like` and `new_full` fill with; a 0-d integer
+tensor computed in the function as an index, or a list of them.
 
 Why: Without a conversion in sight, the value is read on the host: the graph ends here, and on a GPU the
 device is waited for. Integer tensors kept in buffers do this to innocent-looking arithmetic.
@@ -91,6 +91,13 @@ def f(x):
     return x + torch.tensor([0] + [2] * (x > 0).sum()).sum()  # GB0033
 """,
     """\
+import torch
+
+
+def f(x):
+    return torch.full_like(x, x.max()) + x.new_full((8,), fill_value=x.mean())  # GB0033
+""",
+    """\
 def f(x):
     for step in range(x[0].argmax()):  # GB0059
         x = x + step
@@ -171,6 +178,25 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    low = torch.full_like(x, torch.finfo(x.dtype).min) + x.new_full((8,), x.shape[0])
+    return low + torch.full((8,), x.max()) + torch.full_like(x, torch.tensor(2.0))
+""",
+    """\
+import torch
+
+
+def f(x, count):
+    return torch.full_like(x, count) + x.new_full((8,), count)
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.tensor(3))
+""",
     """\
 import torch
 

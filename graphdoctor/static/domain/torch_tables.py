@@ -203,7 +203,8 @@ COMPILE_TIME = {
 NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "view": ((0, "*"), ("size",)), "reshape": ((0, "*"), ("shape",)), "expand": ((0, "*"), ("size",)),
     "repeat": ((0, "*"), ("repeats",)), "tile": ((0, "*"), ("dims",)), "new_zeros": ((0, "*"), ("size",)),
-    "new_ones": ((0, "*"), ("size",)), "new_empty": ((0, "*"), ("size",)), "new_full": ((0,), ("size",)),
+    "new_ones": ((0, "*"), ("size",)), "new_empty": ((0, "*"), ("size",)), "new_full": ((0, 1), ("size",
+    "fill_value")), "full_like": ((0,), ("fill_value",)),
     "narrow": ((1, 2), ("start", "length")), "split": ((0,), ("split_size", "split_size_or_sections")),
     "split_with_sizes": ((0,), ("split_sizes",)), "chunk": ((0,), ("chunks",)), "topk": ((0,), ("k",)),
     "kthvalue": ((0,), ("k",)), "tril": ((0,), ("diagonal",)), "triu": ((0,), ("diagonal",)),
