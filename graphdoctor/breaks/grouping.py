@@ -99,6 +99,7 @@ def _count(group: list[Break], fresh: Break) -> int:
                 column=known.column or fresh.column,
                 events=known.events + fresh.events,
                 whole_frame=known.whole_frame or fresh.whole_frame,
+                dropped=tuple(dict.fromkeys((*known.dropped, *fresh.dropped))),
             )
             return i
     group.append(fresh)
@@ -112,6 +113,7 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
+    given_up = dropped(event, places, source)
     return Break(
         path=places.show(anchor.path),
         line=anchor.line,
@@ -124,8 +126,16 @@ def _break(
         events=event.times,
         whole_frame=event.kind == "skip",
         owner=_owner(site, stack, places),
-        stack=tuple(Frame(places.show(f.path), f.line, _function(f, source)) for f in stack),
+        stack=tuple(_frame(f, places, source) for f in stack),
+        dropped=() if given_up is None else (given_up,),
     )
+
+
+def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Frame | None:
+    """The function that runs uncompiled as a whole after ``event``: the one that was being compiled, a caller of what
+    Dynamo inlined into it. None where it is split.
+    """
+    return _frame(_resumed(event.traced[0]), places, source) if event.kind == "skip" and event.traced else None
 
 
 def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
@@ -135,16 +145,22 @@ def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
     above = [f for f in event.above[start:] if not places.is_tool(f.path) and places.kind(f.path) != "torch"]
     stack: list[RawFrame] = []
     for frame in (*above, *(f for f in event.traced if not places.is_tool(f.path))):
-        resumed = _RESUME.match(frame.name)
-        if resumed is None:
+        known = _resumed(frame)
+        if known is frame:
             stack.append(frame)
             continue
-        frame = replace(frame, name=resumed[1])
+        frame = known
         # The caller of a resume frame is the frame it goes on with. Other neighbours of one name are two frames.
         if stack and (stack[-1].name, stack[-1].path) == (frame.name, frame.path):
             stack.pop()
         stack.append(frame)
     return stack
+
+
+def _resumed(frame: RawFrame) -> RawFrame:
+    """The function that a resume frame goes on with; any other frame as it is."""
+    resumed = _RESUME.match(frame.name)
+    return frame if resumed is None else replace(frame, name=resumed[1])
 
 
 def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]) -> RawFrame | None:
@@ -169,6 +185,10 @@ def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
 
 def _posix(frame: RawFrame) -> str:
     return frame.path.replace("\\", "/")
+
+
+def _frame(frame: RawFrame, places: Places, source: Callable[[str], str]) -> Frame:
+    return Frame(places.show(frame.path), frame.line, _function(frame, source))
 
 
 def _function(frame: RawFrame, source: Callable[[str], str]) -> str:

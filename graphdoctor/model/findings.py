@@ -116,6 +116,8 @@ class Finding:
     gb_ids: tuple[str, ...] = ()
     events: int = 0
     whole_frame: bool = False
+    #: The functions that a run saw given up as a whole because of it, callers first.
+    dropped: tuple[str, ...] = ()
     fix: Fix | None = None
     fingerprint: str = ""
     #: The source lines around the place, for reports; ``snippet_start`` is the number of the first.

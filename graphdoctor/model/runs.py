@@ -17,6 +17,10 @@ ModuleState = Literal["compiled", "partly", "eager", "no-operators", "not-called
 Phase = Literal["forward", "backward", "step"]
 Outcome = Literal["ok", "raised", "exited", "crashed", "timeout", "memory", "no-target"]
 
+#: How lines of ``DynamicRun.left_out`` begin: on recompiles, and on all that was to come after the verdict.
+RECOMPILES = "counting recompiles"
+NOTHING_MORE = "nothing was done behind the verdict"
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -46,6 +50,8 @@ class Break:
     stack: tuple[Frame, ...] = ()
     #: Where in a training step it happened.
     phase: Phase = "forward"
+    #: The functions that Dynamo gave up as a whole because of it, callers first, each at its line on the way to it.
+    dropped: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,13 @@ class Piece:
     """A graph or a break of the first compiled call, in the order of execution: one of the two is None.
 
     ``operators`` are the calls in a graph as traced; ``break_at`` is the number of the break in ``DynamicRun.breaks``.
-    A break in a function that was inlined cuts its callers' graphs too, so it may come more than once.
+    A break in a function that was inlined cuts its callers' graphs too, so it may come more than once. ``dropped`` is
+    the function that Dynamo gave up as a whole there; empty where it compiles what lies behind the break.
     """
 
     operators: int | None = None
     break_at: int | None = None
+    dropped: str = ""
 
 
 @dataclass(frozen=True)
@@ -332,6 +340,13 @@ class DynamicRun:
     def fails_compiled(self) -> bool:
         """Whether the code came to its end in eager and raised under torch.compile."""
         return self.outcome == "raised" and self.numerics is not None
+
+    @property
+    def not_counted(self) -> str:
+        """Why not all other inputs were tried that were to be tried, so that more may recompile than is known."""
+        stopped = [line.partition(": ")[2] for line in self.left_out if line.startswith((RECOMPILES, NOTHING_MORE))]
+        failed = [self.detail] if self.outcome == "ok" and self.detail else []
+        return "; ".join(dict.fromkeys([*stopped, *failed]))
 
 
 @dataclass(frozen=True)

@@ -120,3 +120,11 @@ def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> N
 def test_an_event_may_stand_for_several_records() -> None:
     (found,) = distinct([replace(event(HELPER), times=3), replace(event(FORWARD, HELPER), times=2)], PLACES, source)
     assert found.events == 5
+
+
+def test_the_frame_that_dynamo_gave_up_is_the_caller_with_the_loop() -> None:
+    resumed = replace(FORWARD, name="torch_dynamo_resume_in_forward_at_2")
+    (found,) = distinct([event(resumed, HELPER, kind="skip"), event(HELPER)], PLACES, source)
+    assert (found.function, found.dropped) == ("Net.helper", (Frame("model.py", 3, "Net.forward"),))
+    (both,) = distinct([event(FORWARD, HELPER, kind="skip"), event(HELPER, kind="skip")], PLACES, source)
+    assert [frame.function for frame in both.dropped] == ["Net.forward", "Net.helper"]

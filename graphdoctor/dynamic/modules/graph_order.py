@@ -11,10 +11,14 @@ Compilation = tuple[int, int]
 
 
 def pieces(
-    order: Sequence[tuple[Compilation, int | None]], sizes: Sequence[int], breaks: Mapping[int, int]
+    order: Sequence[tuple[Compilation, int | None]],
+    sizes: Sequence[int],
+    breaks: Mapping[int, int],
+    dropped: Mapping[int, str],
 ) -> tuple[Piece, ...]:
     """``order`` as ``Recording.order`` has it; ``sizes`` are the operators of the graphs, and ``breaks`` the number of
-    the break site of each event that has one. Empty where the graphs cannot be distinguished.
+    the break site of each event that has one, and ``dropped`` the function that was given up with an event. Empty where
+    the graphs cannot be distinguished.
 
     Dynamo records a break before the graph that ends at it, and a function's last graph ends at no break. Functions are
     compiled when they are reached, so beside this the order is that of execution.
@@ -26,7 +30,7 @@ def pieces(
     for compilation, event in order:
         if event is not None:
             if event in breaks:
-                found.append((compilation, Piece(break_at=breaks[event])))
+                found.append((compilation, Piece(break_at=breaks[event], dropped=dropped.get(event, ""))))
             continue
         graph = (compilation, Piece(operators=next(remaining)))
         last = next((n for n in reversed(range(len(found))) if found[n][0] == compilation), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -165,14 +165,26 @@ class _Worker:
             outcome, detail = self._failure
             if self._open is None and self._runs:
                 # The breaks are known, and nothing that comes later takes them away.
-                mode, run = next(reversed(self._runs.items()))
-                self._runs[mode] = replace(run, left_out=(*run.left_out, f"{self._stage}: {outcome}, {detail}"))
+                run = self._runs[mode_of(self._stage, tuple(self._runs))]
+                line = left_out(self._stage, outcome, detail)
+                self._runs[run.mode] = replace(run, left_out=(*run.left_out, line))
             elif self._open is not None:
                 self._runs[self._open] = replace(self._runs[self._open], outcome=outcome, detail=detail)
             else:
                 run = replace(_failed(self._request, outcome, detail), raised_at=self._raised_at)
                 self._runs[run.mode] = run
         return RunResult(tuple(self._runs.values()), self._environment, tuple(self._varied.values()))
+
+
+def mode_of(stage: str, modes: Sequence[str]) -> str:
+    """The one of ``modes`` that ``stage`` names, as in ``counting recompiles (eval)``; the last where it names none."""
+    return next((mode for mode in modes if f"({mode})" in stage), modes[-1])
+
+
+def left_out(stage: str, outcome: Outcome, detail: str) -> str:
+    """The line for a ``stage`` behind the verdict that ended with ``outcome``."""
+    ended = "stopped" if outcome in ("timeout", "memory") else outcome
+    return f"{stage}: {ended}, {detail.replace(f', while {stage}', '')}"
 
 
 def _failed(request: RunRequest, outcome: Outcome, detail: str) -> DynamicRun:

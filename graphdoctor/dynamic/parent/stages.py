@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from graphdoctor.model.runs import RECOMPILES as RECOMPILES
+
 IMPORT = "importing"
 BUILD = "building the target"
 EAGER = "running in eager"
@@ -10,7 +12,6 @@ FULLGRAPH = "compiling with fullgraph=True"
 TRAINING = "running a training step"
 VERIFY = "verifying fixes"
 VARY = "varying the inputs"
-RECOMPILES = "counting recompiles"
 READINESS = "compiling submodules alone"
 DIVERGES = "looking for the submodule that differs"
 LADDER = "trying the backends one by one"

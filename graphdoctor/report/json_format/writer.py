@@ -87,6 +87,7 @@ def _finding(finding: Finding) -> Json:
         "gb_ids": list(finding.gb_ids),
         "events": finding.events,
         "whole_frame": finding.whole_frame,
+        "dropped": list(finding.dropped),
         "fix": _fix(finding.fix),
         "snippet": list(finding.snippet),
         "snippet_start": finding.snippet_start,
@@ -126,7 +127,10 @@ def _run(run: DynamicRun) -> Json:
         "operators": run.operators,
         "compiled_share": _number(run.compiled_share),
         "breaks": [_break(entry) for entry in run.breaks],
-        "pieces": [{"operators": piece.operators, "break_at": piece.break_at} for piece in run.pieces],
+        "pieces": [
+            {"operators": piece.operators, "break_at": piece.break_at, "dropped": _text(piece.dropped)}
+            for piece in run.pieces
+        ],
         "fullgraph": _fullgraph(run.fullgraph),
         "explain": _explain(run.explain),
         "left_out": list(run.left_out),
@@ -152,6 +156,7 @@ def _break(entry: Break) -> Json:
         "owner": entry.owner,
         "stack": [[frame.path, frame.line, frame.function] for frame in entry.stack],
         "phase": entry.phase,
+        "dropped": [[frame.path, frame.line, frame.function] for frame in entry.dropped],
     }
 
 

@@ -126,9 +126,10 @@ def _result(request: runner.RunRequest, session: Session) -> runner.RunResult:
 
 def _rest(request: runner.RunRequest, session: Session) -> tuple[DynamicRun, ...]:
     from graphdoctor.dynamic.parent import runner
+    from graphdoctor.model.runs import NOTHING_MORE
 
     try:
         return runner.run(request, session.steps.run(request.timeout), session.server).runs
     except runner.NotStarted as error:
         *others, last = request.runs
-        return (*others, replace(last, left_out=(*last.left_out, f"nothing was done behind the verdict: {error}")))
+        return (*others, replace(last, left_out=(*last.left_out, f"{NOTHING_MORE}: {error}")))

@@ -17,6 +17,8 @@ from graphdoctor.dynamic.parent.runner import (
     RunRequest,
     RunResult,
     Server,
+    left_out,
+    mode_of,
     run,
     torch_available,
 )
@@ -310,3 +312,9 @@ def test_a_server_that_does_not_come_up_says_nothing_of_the_code(
         run(request, server=server)
     (found,) = raised.value.result.runs
     assert (found.target, found.mode, found.outcome) == ("model.py", "eval", "exited")
+
+
+def test_what_was_stopped_behind_the_verdict_is_said_of_its_mode_and_once() -> None:
+    stage = "counting recompiles (eval)"
+    assert (mode_of(stage, ("eval", "train")), mode_of("starting", ("eval", "train"))) == ("eval", "train")
+    assert left_out(stage, "timeout", f"no result after 9 s, while {stage}") == f"{stage}: stopped, no result after 9 s"
