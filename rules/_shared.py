@@ -25,7 +25,12 @@ def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
 
 def consequence(event: Event) -> str:
     """What a break at ``event`` costs, as the end of a sentence."""
-    return costs.consequence(event.site.whole_frame)
+    block = event.site.whole_frame
+    if block is None:
+        return costs.consequence()
+    # A line of another file would be taken for one of this.
+    line = block.line if block.path == event.site.module.path else 0
+    return costs.consequence(block.function, block.keyword, line)
 
 
 def certainty(event: Event, value: Value | None = None) -> Confidence:

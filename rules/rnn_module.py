@@ -187,7 +187,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 def _cost(event: Call | GetAttr) -> str:
     if event.site.whole_frame:
-        return f"`{event.site.whole_frame}` runs uncompiled as a whole"
+        return f"`{event.site.whole_frame.function}` runs uncompiled as a whole"
     return f"`{event.site.function}` runs uncompiled from here on"
 
 

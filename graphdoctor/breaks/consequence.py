@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,16 +11,26 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
 
 _SPLITS = "this splits the graph"
-_REASON = ", because Dynamo cannot split its loop, try or with block"
-_WHOLE = re.compile(r"`([^`]+)` runs uncompiled as a whole")
+_CANNOT = ", because Dynamo cannot split its "
+_REASON = rf"{_CANNOT}`[a-z]+` (?:loop|block)(?: at line \d+)?"
+_WHOLE = re.compile(rf"`([^`]+)` runs uncompiled as a whole({_REASON})?")
 _BEHIND = re.compile(r"once compiling gets past line (\d+)")
+#: The line in what this module writes, at the end of a message.
+_LINE = re.compile(r"(?:(?<=loop at line )|(?<=block at line )|(?<=gets past line ))\d+(?=\)?$)")
 _REST = re.compile(r"`[^`]+` runs uncompiled from here on")
-_END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}(?:{_REASON})?|{_REST.pattern})$")
+_END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}|{_REST.pattern})$")
 
 
-def consequence(whole_frame: str) -> str:
-    """``whole_frame`` is the function that is not compiled at all because of the break; empty where there is none."""
-    return f"`{whole_frame}` runs uncompiled as a whole{_REASON}" if whole_frame else _SPLITS
+def consequence(function: str = "", keyword: str = "", line: int = 0) -> str:
+    """``function`` is not compiled at all because of the break; empty where there is none.
+
+    ``keyword`` and ``line`` are of its statement around the break; 0 where the line is of another file.
+    """
+    if not function:
+        return _SPLITS
+    kind = "loop" if keyword in ("for", "while") else "block"
+    at = f" at line {line}" if line else ""
+    return f"`{function}` runs uncompiled as a whole{_CANNOT}`{keyword}` {kind}{at}"
 
 
 def given_up(finding: Finding) -> str:
@@ -42,6 +52,19 @@ def waits_for(message: str) -> int:
     return int(found[1]) if found else 0
 
 
+def measured(message: str, functions: Sequence[str]) -> str:
+    """``message`` of a break for which a run saw ``functions`` given up as a whole, callers first."""
+    found = _WHOLE.search(message)
+    if not functions or (found and found[1] in functions):
+        return message
+    return _END.sub(f": `{functions[-1]}` runs uncompiled as a whole", message)
+
+
+def with_lines(message: str, shown: Callable[[int], int]) -> str:
+    """``message`` with the lines that it names as ``shown`` gives them."""
+    return _LINE.sub(lambda found: str(shown(int(found[0]))), message)
+
+
 def unmeasured(message: str) -> str:
     """``message`` of a prediction where no run compiled anything: nothing was split, and nothing ran uncompiled."""
     return _END.sub(": would break the graph", message)
@@ -52,7 +75,7 @@ def reason_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     explained: set[tuple[str, str]] = set()
     for finding in findings:
         whole = _WHOLE.search(finding.message)
-        frame = finding.location.path, whole[1] if whole else ""
-        repeats = whole is not None and finding.message.endswith(_REASON) and frame in explained
-        yield replace(finding, message=finding.message.removesuffix(_REASON)) if repeats else finding
-        explained |= {frame} if whole else set()
+        reason = (finding.location.path, whole[0]) if whole is not None and whole[2] else None
+        repeats = whole is not None and reason in explained
+        yield replace(finding, message=finding.message[: whole.start(2)]) if whole is not None and repeats else finding
+        explained |= {reason} if reason else set()

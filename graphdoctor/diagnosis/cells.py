@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from graphdoctor.breaks.consequence import with_lines
 from graphdoctor.fixes.core.diff import of_edits
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
 from graphdoctor.source.cells import Cells
@@ -75,7 +76,10 @@ class _Placing:
         # The lines around a place may be those of the cells beside it.
         start = max(finding.snippet_start - above, 1)
         stop = min(finding.snippet_start + len(finding.snippet) - above, len(lines) + 1)
-        placed = replace(finding, location=self._location(finding.location), fix=self._fix(finding.fix))
+        message = with_lines(finding.message, lambda line: cells.at(line)[1])
+        placed = replace(
+            finding, location=self._location(finding.location), message=message, fix=self._fix(finding.fix)
+        )
         if not finding.snippet:
             return placed
         return replace(placed, snippet=tuple(lines[start - 1 : stop - 1]), snippet_start=start)

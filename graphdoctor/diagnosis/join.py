@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import behind, unmeasured
+from graphdoctor.breaks.consequence import behind, measured, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
@@ -170,8 +170,10 @@ def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = finding.confidence == "possible" and seen[0].first.owner == "own"
+    dropped = _names(seen)
     return replace(
         finding,
+        message=measured(finding.message, dropped),
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
@@ -179,7 +181,13 @@ def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
         events=sum(s.events for s in seen),
         gb_ids=tuple(sorted(causes)) or finding.gb_ids,
         whole_frame=any(s.whole_frame for s in seen),
+        dropped=dropped,
     )
+
+
+def _names(found: Iterable[Site]) -> tuple[str, ...]:
+    """The functions that were given up as a whole."""
+    return tuple(dict.fromkeys(frame.function for s in found for frame in s.dropped))
 
 
 def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> Finding:
@@ -206,6 +214,7 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
         gb_ids=(brk.gb_id,) if brk.gb_id else (),
         events=site.events,
         whole_frame=site.whole_frame,
+        dropped=_names([site]),
     )
 
 
@@ -234,6 +243,12 @@ class _Traced:
         #: Functions that Dynamo gave up as a whole: behind the break, it never looked at their lines.
         self.dropped = {place for s in found if s.whole_frame for place in _functions(s.first)}
         self.ended = [s.first for s in found if s.whole_frame or s.first.gb_id in LEAVES_THE_REST]
+        #: Where functions were given up: path, function, line, and the line that breaks, mostly the same.
+        self.ends = {(b.path, b.function, b.line, b.line) for b in self.ended}
+        for s in found:
+            for frame in s.dropped:
+                line = s.first.line if s.first.path == frame.path else frame.line
+                self.ends.add((frame.path, frame.function, frame.line, line))
 
     def judge(self, finding: Finding) -> Finding:
         """Refuted, not reached, or still static only."""
@@ -272,21 +287,22 @@ class _Traced:
     def _behind(self, finding: Finding) -> Finding:
         """``finding``, worded for a line behind the one where Dynamo gave its function up."""
         place = finding.location
-        first = min(self._ends(finding), default=place.line)
-        if first >= place.line or self._fails_at(place):
+        at, line = min(self._ends(finding), default=(place.line, 0))
+        if at >= place.line or self._fails_at(place):
             # With fullgraph=True compiling gets as far as the line where it fails.
             return finding
-        return replace(finding, message=behind(finding.message, first))
+        return replace(finding, message=behind(finding.message, line))
 
-    def _ends(self, finding: Finding) -> list[int]:
-        """The lines where Dynamo gave up the function of ``finding``."""
-        return [b.line for b in self.ended if (b.path, b.function) == (finding.location.path, finding.function)]
+    def _ends(self, finding: Finding) -> list[tuple[int, int]]:
+        """Where Dynamo gave up the function of ``finding``: the line in it, and the line that breaks."""
+        key = (finding.location.path, finding.function)
+        return [(at, line) for path, function, at, line in self.ends if (path, function) == key]
 
     def _is_given_up(self, finding: Finding) -> bool:
         """Whether ``finding`` lies in code that Dynamo left to eager, where its line may have run untraced."""
         place = finding.location
         dropped = (place.path, _last(finding.function)) in self.dropped
-        return dropped or any(line < place.line for line in self._ends(finding))
+        return dropped or any(at < place.line for at, _ in self._ends(finding))
 
     def _fails_at(self, place: Location) -> bool:
         """Whether fullgraph=True fails at ``place``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.model.runs import Break, DynamicRun
+    from graphdoctor.model.runs import Break, DynamicRun, Frame
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Site:
     first: Break
     events: int
     whole_frame: bool
+    #: The functions that were given up as a whole because of it, callers first, each at its line on the way to it.
+    dropped: tuple[Frame, ...] = ()
 
 
 def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
@@ -30,4 +32,12 @@ def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
             inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
             key = (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)
             groups.setdefault(key, []).append(brk)
-    return tuple(Site(g[0], sum(b.events for b in g), any(b.whole_frame for b in g)) for g in groups.values())
+    return tuple(
+        Site(
+            first=same[0],
+            events=sum(brk.events for brk in same),
+            whole_frame=any(brk.whole_frame for brk in same),
+            dropped=tuple(dict.fromkeys(frame for brk in same for frame in brk.dropped)),
+        )
+        for same in groups.values()
+    )

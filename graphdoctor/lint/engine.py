@@ -20,7 +20,7 @@ from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile, Seve
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.suppressions import may_silence
-from graphdoctor.static.domain.events import Build, Call, Compile, CompiledCall, Event
+from graphdoctor.static.domain.events import Block, Build, Call, Compile, CompiledCall, Event
 from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.interp.interpreter import Budget, EventSink, Interpreter
@@ -287,8 +287,8 @@ class Audience(EventSink):
             ends |= _breaks(rule, hit)
         return ends
 
-    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: str, now: str) -> None:
-        """Note ``hits`` again; the rules are asked once more where their messages name the function ``before``."""
+    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: Block | None, now: Block | None) -> None:
+        """Note ``hits`` again; the rules are asked once more where their messages name the block ``before``."""
         asked = None
         for rule, hit in hits:
             event = hit.event

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from graphdoctor.breaks.consequence import behind, consequence, given_up, reason_once, unmeasured
+from graphdoctor.breaks.consequence import behind, consequence, given_up, measured, reason_once, unmeasured, with_lines
 from graphdoctor.model.findings import Finding, Location
 
+LOOP = consequence("Net.forward", "for", 30)
 
-@pytest.mark.parametrize("whole", ["", "Net.forward"])
-def test_behind_a_break_the_consequence_is_a_condition(whole: str) -> None:
-    predicted = f"`print(x)` in compiled code: {consequence(whole)}"
+
+@pytest.mark.parametrize("cost", [consequence(), LOOP, consequence("Net.forward", "try")])
+def test_behind_a_break_the_consequence_is_a_condition(cost: str) -> None:
+    predicted = f"`print(x)` in compiled code: {cost}"
     assert behind(predicted, 7) == "`print(x)` in compiled code: a graph break once compiling gets past line 7"
     assert unmeasured(predicted) == "`print(x)` in compiled code: would break the graph"
 
@@ -23,12 +25,32 @@ def test_without_a_consequence_the_condition_is_added() -> None:
 
 def test_why_a_function_runs_uncompiled_is_said_once() -> None:
     finding = Finding("GD101", "n", "error", "certain", Location("m.py", 1, 1, 1, 2), "f", "", "", "")
-    texts = [f"a: {consequence('f')}", f"b: {consequence('f')}", f"c: {consequence('g')}", f"d: {consequence('')}"]
+    costs = [consequence("f", "for", 3), consequence("f", "for", 3), consequence("f", "with", 9), consequence()]
+    texts = [f"{name}: {cost}" for name, cost in zip("abcd", costs, strict=True)]
     found = [each.message for each in reason_once(replace(finding, message=text) for text in texts)]
     assert found == [texts[0], "b: `f` runs uncompiled as a whole", *texts[2:]]
 
 
 def test_the_function_that_is_lost_is_the_one_with_the_loop() -> None:
     finding = Finding("GD211", "n", "error", "certain", Location("m.py", 1, 1, 1, 2), "Block.forward", "", "", "")
-    assert given_up(replace(finding, message=f"a number: {consequence('Model.forward')}")) == "Model.forward"
-    assert given_up(replace(finding, message=f"a number: {consequence('')}")) == "Block.forward"
+    assert given_up(replace(finding, message=f"a number: {consequence('Model.forward', 'for')}")) == "Model.forward"
+    assert given_up(replace(finding, message=f"a number: {consequence()}")) == "Block.forward"
+
+
+def test_the_statement_that_cannot_be_split_is_named_with_its_line() -> None:
+    assert LOOP == "`Net.forward` runs uncompiled as a whole, because Dynamo cannot split its `for` loop at line 30"
+    # The line of another file would be taken for one of this.
+    assert consequence("Net.forward", "try").endswith("cannot split its `try` block")
+
+
+def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
+    assert measured(f"print(): {LOOP}", ()) == measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
+    assert measured(f"print(): {LOOP}", ("Model.forward",)) == "print(): `Model.forward` runs uncompiled as a whole"
+    assert measured(f"print(): {consequence()}", ("f",)) == "print(): `f` runs uncompiled as a whole"
+
+
+def test_lines_can_be_those_of_a_cell() -> None:
+    assert with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29).endswith("`for` loop at line 1")
+    waiting = behind("print(): recompiles", 31)
+    assert with_lines(waiting, lambda line: line - 29) == "print(): recompiles (once compiling gets past line 2)"
+    assert "line 4" in with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29)

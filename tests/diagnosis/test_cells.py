@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from graphdoctor.diagnosis.cells import cell_edits
+from graphdoctor.breaks.consequence import consequence
+from graphdoctor.diagnosis.cells import cell_edits, in_cells
 from graphdoctor.fixes.core.apply import apply
-from graphdoctor.model.findings import Edit
+from graphdoctor.model.findings import Edit, Finding, Location
 from graphdoctor.source.cells import Cell, Cells
 
 CELLS = Cells((Cell("one", "import torch\nx = 1"), Cell("two", "y = 2")))
@@ -14,3 +15,12 @@ def test_a_line_behind_the_last_one_of_a_cell_stays_in_it() -> None:
     line = CELLS.text.splitlines().index("x = 1") + 2
     (edit,) = cell_edits(Edit("all", (line, 1), (line, 1), "torch.manual_seed(0)\n"), CELLS)
     assert (edit.path, apply(CELLS.cells[0].text, [edit])) == ("one", "import torch\nx = 1\ntorch.manual_seed(0)")
+
+
+def test_a_message_names_lines_of_its_cell() -> None:
+    line = CELLS.text.splitlines().index("x = 1") + 1
+    message = f"print(): {consequence('f', 'for', line)}"
+    finding = Finding("GD101", "n", "error", "certain", Location("all", line, 1, line, 6), "f", message, "", "")
+    shown = in_cells(finding, {"all": CELLS})
+    assert (shown.location.path, shown.location.line) == ("one", 2)
+    assert shown.message.endswith("cannot split its `for` loop at line 2")

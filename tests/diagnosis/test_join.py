@@ -170,7 +170,7 @@ def test_what_follows_a_recurrent_layer_in_its_function_was_never_traced(build: 
 
 
 def test_where_nothing_was_compiled_nothing_was_split(build: Any) -> None:
-    finding = replace(build.finding(), message=f"print(): {consequence('')}")
+    finding = replace(build.finding(), message=f"print(): {consequence()}")
     messages = [
         join([finding], [run], RULES)[0].message for run in (build.run(outcome="raised", graphs=0), build.run())
     ]
@@ -201,3 +201,19 @@ def test_no_rule_owns_an_id_that_many_causes_end_in() -> None:
     assert owned["GB0014"].name == "rnn-module"
     assert expected >= OF_MANY_CAUSES
     assert not OF_MANY_CAUSES & set(owned)
+
+
+def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
+    dropped = (build.frame("m.py", 8, "Model.forward"),)
+    brk = build.brk(5, 5, function="Block.forward", whole_frame=True, dropped=dropped)
+    predicted = replace(
+        build.finding(function="Block.forward"), message=f"print(): {consequence('Block.forward', 'for')}"
+    )
+    later = replace(build.finding(9, function="Model.forward"), message=f"print(): {consequence()}")
+    found, waiting = join([predicted, later], [build.run(brk)], RULES)
+    assert (found.message, found.dropped) == ("print(): `Model.forward` runs uncompiled as a whole", ("Model.forward",))
+    # What stands behind the call in the caller was never traced.
+    assert (waiting.status, waiting.message) == (
+        "static-only",
+        "print(): a graph break once compiling gets past line 5",
+    )

@@ -66,7 +66,7 @@ def case(source: str, kind: type[cst.CSTNode] = cst.Call, marker: str = "", valu
     editor = Editor(module, recorded=lambda: recorded(module))
     nodes = (editor.module.of(n) for n in walk(module.tree) if isinstance(n, kind) and marker in editor.code(n))
     node = next(nodes)
-    site = events.Site(module, "f", node, "", False, True)
+    site = events.Site(module, "f", node, None, False, True)
     event: events.Event
     if isinstance(node, (cst.If, cst.IfExp)):
         event = events.Truth(node.test, site, value, "if" if isinstance(node, cst.If) else "ternary", node)

@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 
 @frozen
+class Block:
+    """A loop, a ``try`` or a user context manager: a break in it drops the whole frame (GB7000, GB0066)."""
+
+    #: Qualified name of the function that has it, which may be a caller.
+    function: str
+    #: The keyword it begins with, its line, and the file.
+    keyword: str
+    line: int
+    path: str
+
+
+@frozen
 class Site:
     """Where an event happens."""
 
@@ -26,8 +38,8 @@ class Site:
     function: str
     #: The statement that is being executed.
     statement: cst.CSTNode
-    #: In a for/while loop, or a try, or a user context manager: a break here drops the whole frame (GB7000, GB0066).
-    whole_frame: str
+    #: What makes a break here drop a whole frame; None where it does not.
+    whole_frame: Block | None
     #: Under a condition the trace decides (a flag, a shape): the line may not run for a given input.
     conditional: bool
     #: Inside a region that will be compiled. Usage events have False.

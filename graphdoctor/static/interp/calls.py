@@ -195,7 +195,7 @@ def call_compiled(
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
-        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, "", False, False
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
     try:
         return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
     finally:

@@ -130,7 +130,7 @@ def _try(interpreter: Interpreter, node: cst.Try) -> bool:
     frame = interpreter.frame
     outer, frame.failure = frame.failure, None
     decided, frame.conditional = frame.conditional, False
-    with interpreter.path(whole_frame=True, trying=True):
+    with interpreter.path(whole_frame=node, trying=True):
         falls = statements.run_block(interpreter, node.body)
     frame.conditional = decided
     failure, frame.failure = frame.failure, outer
@@ -145,14 +145,14 @@ def _try(interpreter: Interpreter, node: cst.Try) -> bool:
         taken = failure is not None and _catches(interpreter, handler, failure)
         if taken:
             failure = None
-        with interpreter.path(muted=not taken, conditional=True, whole_frame=taken):
+        with interpreter.path(muted=not taken, conditional=True, whole_frame=node if taken else None):
             if handler.name is not None:
                 assignments.assign(interpreter, handler.name.name, UNKNOWN)
             if statements.run_block(interpreter, handler.body):
                 ends.append(interpreter.snapshot())
     interpreter.restore(merge(*ends) if ends else after)
     if node.finalbody is not None:
-        with interpreter.path(whole_frame=True):
+        with interpreter.path(whole_frame=node):
             if not statements.run_block(interpreter, node.finalbody.body):
                 return False
     return bool(ends)
@@ -210,7 +210,7 @@ def _with(interpreter: Interpreter, node: cst.With) -> bool:
                 own = own or option.qualname == "contextlib.contextmanager"
         if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
             assignments.assign(interpreter, item.asname.name, entered)
-    with interpreter.path(whole_frame=own):
+    with interpreter.path(whole_frame=node if own else None):
         return statements.run_block(interpreter, node.body)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.breaks.run_facts import RunFacts
-from graphdoctor.static.domain.events import ArgumentCall, Build, Call, Compile, Event, Site
+from graphdoctor.static.domain.events import ArgumentCall, Block, Build, Call, Compile, Event, Site
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo, Project, Scope
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
@@ -21,6 +21,9 @@ from graphdoctor.static.memo.replay import CallCache, CallSummaries
 from graphdoctor.static.memo.summaries import Summaries
 
 Names = dict[str, Value]
+
+_BlockNode = cst.For | cst.While | cst.Try | cst.TryStar | cst.With
+_KEYWORDS = {cst.For: "for", cst.While: "while", cst.Try: "try", cst.TryStar: "try", cst.With: "with"}
 
 
 class Budget(Exception):
@@ -52,8 +55,8 @@ class Frame:
     yields: list[Value] = field(default_factory=list)
     #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
     exits: list[Names] = field(default_factory=list)
-    #: The function that a break here costs as a whole: it has the loop, try or with block, and may be a caller.
-    whole_frame: str = ""
+    #: The loop, try or with block for which a break here costs a whole function, which may be a caller.
+    whole_frame: Block | None = None
     conditional: bool = False
     #: Behind an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
@@ -80,27 +83,33 @@ class Frame:
         """Qualified name of the function, ``<module>`` at module level."""
         return self.function.qualname if self.function is not None else "<module>"
 
+    def block(self, node: _BlockNode) -> Block:
+        """``node``, a statement of the function."""
+        source = self.module.source
+        return Block(self.name, _KEYWORDS[type(node)], source.location(node).line, source.path)
+
 
 class _Path:
     """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
 
-    __slots__ = ("before", "flags", "frame")
+    __slots__ = ("before", "block", "flags", "frame")
 
-    def __init__(self, frame: Frame, *flags: bool) -> None:
+    def __init__(self, frame: Frame, block: _BlockNode | None, *flags: bool) -> None:
         self.frame = frame
+        self.block = block
         self.flags = flags
 
     def __enter__(self) -> None:
         frame = self.frame
         self.before = frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
-        conditional, optional, untaken, muted, whole_frame, trying = self.flags
+        conditional, optional, untaken, muted, trying = self.flags
         conditional |= optional
         frame.conditional |= conditional
         frame.optional |= optional
         frame.untaken |= untaken or (conditional and frame.guessed)
         frame.muted |= muted
-        if whole_frame:
-            frame.whole_frame = frame.name
+        if self.block is not None:
+            frame.whole_frame = frame.block(self.block)
         frame.trying |= trying
 
     def __exit__(self, *error: object) -> None:
@@ -147,8 +156,8 @@ class EventSink:
         """Receive an event; whether the graph ends there."""
         return False
 
-    def repeat(self, hits: Sequence[Any], _before: str, _now: str) -> None:
-        """Note ``hits`` again; a break now costs the function ``_now``, not ``_before``."""
+    def repeat(self, hits: Sequence[Any], _before: Block | None, _now: Block | None) -> None:
+        """Note ``hits`` again; a break now costs the function that has ``_now``, not ``_before``."""
         self.hits += hits
 
     @contextmanager
@@ -364,13 +373,13 @@ class Interpreter:
         optional: bool = False,
         untaken: bool = False,
         muted: bool = False,
-        whole_frame: bool = False,
+        whole_frame: _BlockNode | None = None,
         trying: bool = False,
     ) -> _Path | nullcontext[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
-        if not (conditional or optional or untaken or muted or whole_frame or trying):
+        if not (conditional or optional or untaken or muted or whole_frame is not None or trying):
             return _SAME
-        return _Path(self.frame, conditional, optional, untaken, muted, whole_frame, trying)
+        return _Path(self.frame, whole_frame, conditional, optional, untaken, muted, trying)
 
     def call(self, frame: Frame) -> _Call:
         """What is interpreted inside runs in ``frame``."""

@@ -53,7 +53,7 @@ def _loop(interpreter: Interpreter, node: cst.For | cst.While, bind: list[Value 
     outer, frame.loops = frame.loops, (*frame.loops, node)
     rounds = bind if bind != [None] else [None, None]
     started: tuple[Value | None, Names, int] | None = None
-    with interpreter.path(whole_frame=True):
+    with interpreter.path(whole_frame=node):
         for value in rounds:
             before = interpreter.snapshot()
             same = started is not None and value == started[0] and interpreter.changes == started[2]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphdoctor.static.domain.class_lookups import Lookup
+from graphdoctor.static.domain.events import Block
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import kinds
 from graphdoctor.static.domain.values import (  # fmt: skip
@@ -68,8 +69,8 @@ class CallSummary:
     contents: tuple[_Contents | None, ...]
     made: tuple[tuple[ClassInfo, _Origin], ...]
     hits: tuple[Any, ...]
-    #: The function that a break cost as a whole where it was called, which some of the hits name.
-    whole_frame: str
+    #: The block for which a break cost a whole function where it was called, which some of the hits name.
+    whole_frame: Block | None
     ends_graph: bool
 
 

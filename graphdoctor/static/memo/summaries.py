@@ -11,6 +11,7 @@ from collections.abc import Mapping as Names
 from typing import TYPE_CHECKING
 
 from graphdoctor.static.domain.class_lookups import Lookup, LookupLog
+from graphdoctor.static.domain.events import Block
 from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.values import Function, Instance, Mapping, OneOf, Seq, Value
 
@@ -38,12 +39,12 @@ class Summaries:
 
     def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
         """Remember the result of a call from ``frame``; ``mark`` is the position of the lookup log when it began."""
-        path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else ""
+        path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else None
         self._known.setdefault(key, []).append((path, value, self._lookups.since(mark)))
 
 
 #: Of a frame: muted, conditional, untaken, whole_frame.
-_Path = tuple[bool, bool, bool, str]
+_Path = tuple[bool, bool, bool, Block | None]
 
 
 def _covers(path: _Path, frame: Frame) -> bool:

@@ -104,7 +104,7 @@ class Expressions:
         """Keep an event at ``node``, unless it is in a module that is only imported."""
         frame = self.frame
         site = Site(
-            frame.module, frame.name, frame.statement, "", bool(frame.path), compiled=False, guards=frame.guards
+            frame.module, frame.name, frame.statement, None, bool(frame.path), compiled=False, guards=frame.guards
         )
         self.events.append(kind(node=node, site=site, **fields))
 

@@ -167,7 +167,7 @@ def every_plan(text: str) -> list[FixPlan]:
     editor = Editor(SourceModule("m.py", Path("m.py"), text, "utf-8"))
     plans = []
     for node in [n for statement in editor.module.tree.body for n in walk(editor.module.of(statement))]:
-        site = events.Site(editor.module, "f", node, "", False, True)
+        site = events.Site(editor.module, "f", node, None, False, True)
         if isinstance(node, cst.Call):
             hit = Hit(events.Call(node, site, "", (), {}), "", "")
             plans += [first_fit(hit, editor, rewrite) for rewrite in OF_CALLS]

@@ -20,24 +20,29 @@ def prints(found):
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("keyword", "body"),
     [
-        "for i in range(3):\n    print(i)\nreturn x",
-        "for i in range(x.shape[0]):\n    print(i)\nreturn x",
-        "i = 0\nwhile i < 3:\n    i += 1\n    print(i)\nreturn x",
-        "try:\n    print(1)\nexcept ValueError:\n    pass\nreturn x",
-        "try:\n    x = x + 1\nfinally:\n    print(1)\nreturn x",
+        ("for", "for i in range(3):\n    print(i)\nreturn x"),
+        ("for", "for i in range(x.shape[0]):\n    print(i)\nreturn x"),
+        ("while", "i = 0\nwhile i < 3:\n    i += 1\n    print(i)\nreturn x"),
+        ("try", "try:\n    print(1)\nexcept ValueError:\n    pass\nreturn x"),
+        ("try", "try:\n    x = x + 1\nfinally:\n    print(1)\nreturn x"),
+        ("for", "try:\n    for i in range(3):\n        print(i)\nfinally:\n    pass\nreturn x"),
     ],
 )
-def test_a_break_in_a_loop_or_try_costs_the_frame(events, body):
-    assert {e.site.whole_frame for e in prints(run(events, body))} == {"f"}
+def test_a_break_in_a_loop_or_try_costs_the_frame(events, keyword, body):
+    found = prints(run(events, body))
+    assert {(e.site.whole_frame.function, e.site.whole_frame.keyword) for e in found} == {("f", keyword)}
+    lines = found[0].site.module.lines
+    # The innermost block around the break is named, by its first line.
+    assert all(lines[e.site.whole_frame.line - 1].strip().startswith(keyword) for e in found)
 
 
 @pytest.mark.parametrize(
     "body", ["with torch.no_grad():\n    print(1)\nreturn x", "print(1)\nfor i in (1, 2): x += i\nreturn x"]
 )
 def test_straight_lines_and_grad_modes_do_not(events, body):
-    assert {e.site.whole_frame for e in prints(run(events, body))} == {""}
+    assert {e.site.whole_frame for e in prints(run(events, body))} == {None}
 
 
 def test_a_callee_in_a_loop_inherits_it(events):
@@ -55,7 +60,7 @@ def test_a_callee_in_a_loop_inherits_it(events):
         def graphdoctor_target():
             return f, (torch.rand(1),)
     """)
-    assert [(e.site.function, e.site.whole_frame) for e in prints(found)] == [("helper", "f")]
+    assert [(e.site.function, e.site.whole_frame.function) for e in prints(found)] == [("helper", "f")]
 
 
 def test_a_loop_around_the_call_of_a_compiled_model_is_not_in_the_graph(events):
@@ -77,7 +82,7 @@ def test_a_loop_around_the_call_of_a_compiled_model_is_not_in_the_graph(events):
 
         main([1, 2])
     """)
-    assert {(e.site.whole_frame, e.site.conditional) for e in prints(found)} == {("", False)}
+    assert {(e.site.whole_frame, e.site.conditional) for e in prints(found)} == {(None, False)}
 
 
 def test_fields_of_torchs_named_tuples_are_tensor_data(events):
