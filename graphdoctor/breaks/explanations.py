@@ -35,6 +35,10 @@ _PRINT = (
     "Put it under `if not torch.compiler.is_compiling():`, or leave all of them out under compile with "
     "`torch._dynamo.config.ignore_logging_functions.add(print)` (torch 2.11 or newer)."
 )
+_LOGGER = (
+    "Put it under `if not torch.compiler.is_compiling():`, or leave all of them out under compile with "
+    "`import logging; torch._dynamo.config.ignore_logging_functions.add(logging.Logger.{0})` (torch 2.11 or newer)."
+)
 _OUTSIDE = "Call it outside the compiled code and pass the result in, or compute it once in __init__."
 #: Of no use where the code came to its end in eager.
 IN_EAGER = "Run the same inputs in eager and correct the error that shows up there."
@@ -87,7 +91,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words(
             "the shape of the result of `{0}` depends on tensor data",
             "Keep the full shape and mask instead (torch.where, masked_fill, a multiplied mask), "
-            "or set torch._dynamo.config.capture_dynamic_output_shape_ops.",
+            "or set `torch._dynamo.config.capture_dynamic_output_shape_ops = True`.",
             r"Operator `([\w.]+)`",
         ),
     ),
@@ -119,7 +123,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB0083": (
         Words(
             "backward hooks of a module are not traced",
-            "Register hooks on eager modules only, or set torch._dynamo.config.compiled_autograd.",
+            "Register hooks on eager modules only, or set `torch._dynamo.config.compiled_autograd = True`.",
         ),
     ),
     "GB0087": (Words("an operator has no implementation for tensors without data: {explanation}", _FAKE),),
@@ -167,7 +171,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
     "GB0124": (
         Words(
             "tensor data becomes a Python number (.item(), int(), float(), an index or a size)",
-            "Keep it a tensor, or set torch._dynamo.config.capture_scalar_outputs.",
+            "Keep it a tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`.",
         ),
     ),
     "GB0142": (Words("the context manager cannot be traced", "Enter it outside the compiled code."),),
@@ -191,7 +195,10 @@ WORDS: dict[str, tuple[Words, ...]] = {
             "Create the layer or parameter in __init__.",
         ),
     ),
-    "GB0291": (Words("a logger call is a side effect that cannot be part of a graph", _GUARD),),
+    "GB0291": (
+        Words("a logger call is a side effect that cannot be part of a graph", _LOGGER, r"method: [^,]*\.(\w+), args"),
+        Words("a logger call is a side effect that cannot be part of a graph", _GUARD),
+    ),
     "GB0569": (Words("repr() of a tensor needs its data, which is not known while tracing", _GUARD),),
     "GB2922": (Words("a value that the code needs cannot be computed while it is traced", IN_EAGER),),
     "GB4198": (Words("copy.deepcopy() of a tensor cannot be traced", "Use .clone() (or .detach().clone())."),),
@@ -270,7 +277,9 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     for words in WORDS.get(message.gb_id or "", ()):
         match = re.search(words.pattern, text)
         if match:
-            return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (words.hint,)
+            return words.reason.format(*match.groups(), explanation=one_line(message.explanation)), (
+                words.hint.format(*match.groups()),
+            )
     reason, hints = one_line(message.explanation), _for_users(message.hints)
     if message.gb_type and _NOT_SUPPORTED.fullmatch(reason):
         return f"{message.gb_type}, which Dynamo does not support", hints

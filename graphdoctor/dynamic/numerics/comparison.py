@@ -117,7 +117,8 @@ def _tensors(a: torch.Tensor, b: torch.Tensor, scaled: bool) -> tuple[float, str
         return largest, None
     if not torch.equal(a.isnan(), b.isnan()):
         return largest, "values differ: NaN in one and not in the other"
-    return largest, f"values differ by up to {largest:.3g}"
+    size = _arithmetic(a).abs().nan_to_num(0.0, 0.0, 0.0).max().item() if a.numel() else 0.0
+    return largest, f"values differ by up to {largest:.3g}, with values of up to {size:.3g}"
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

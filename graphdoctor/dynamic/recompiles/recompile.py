@@ -200,5 +200,5 @@ def _unexpected(normal: list[Cause], found: list[Cause], plan: Plan) -> str:
         parts.append("sizes 0 and 1 are always compiled separately (0/1 specialisation)")
     parts += [f"once after the first call: {c.words}" for c in normal if c.guard.kind != "size" or not c.input]
     # What is asked for by name is a cause with a remedy, too.
-    start = "expected" if plan.automatic else "expected where nothing is done about it"
+    start = "expected" if plan.automatic else "expected without the suggested fix"
     return f"{start}: {'; '.join(parts)}" if parts else ""

@@ -17,8 +17,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
-    "Every expert computes all rows (with 2 of 16 experts for a row, 8 times the work), and those that were not routed "
-    "to it add zeros. Right only where an expert computes each row by itself."
+    "Every expert computes all rows (if 2 of 16 experts were chosen for a row, 8 times the work), and those that were "
+    "not routed to it add zeros. Right only where an expert computes each row by itself."
 )
 
 

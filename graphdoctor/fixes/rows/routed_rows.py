@@ -26,8 +26,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
-    "Each round computes all rows, not only the selected ones (with 2 of 16 experts for a row, 8 times the work), and "
-    "the others add zeros. Right only where what is called computes each row by itself."
+    "Each round computes all rows, not only the selected ones (if 2 of 16 experts were chosen for a row, 8 "
+    "times the work), and the others add zeros. Right only where what is called computes each row by itself."
 )
 _TWICE = "A row that is selected twice in one round is added twice."
 

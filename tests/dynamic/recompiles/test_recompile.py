@@ -148,7 +148,7 @@ def test_a_changing_size_names_input_and_dimension_and_the_remedy_is_run() -> No
 def test_one_recompile_for_a_size_is_called_expected() -> None:
     ((made, _),) = probe(lambda: with_break, calls(4, 5, 6))
     assert (made.calls, made.compilations, made.automatic) == (3, 2, False)
-    assert made.detail.startswith("expected where nothing is done about it: a second size")
+    assert made.detail.startswith("expected without the suggested fix: a second size")
 
 
 def test_all_inputs_that_changed_are_named_and_marked() -> None:
