@@ -65,7 +65,10 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     severities = Counter(finding["severity"] for finding in data["findings"])
     names = {"error": "error", "warning": "warning", "info": "note"}
     parts = [plural(severities[key], noun) for key, noun in names.items() if severities[key]]
-    parts += [f"{summary['fixable']:,} with a fix"] if summary["fixable"] else []
+    idle = sum(map(_is_idle, data["findings"]))
+    later = ", without effect yet" if idle == summary["fixable"] else f", {idle:,} without effect yet"
+    later = later if idle else ""
+    parts += [f"{summary['fixable']:,} with a fix{later}"] if summary["fixable"] else []
     yield "findings", tiles["findings"], (f"{len(data['findings']):,}", ", ".join(parts))
     if not runs:
         yield "files", tiles["files"][0], f"{summary['files']:,}"
@@ -85,7 +88,9 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
         )
     causes = {(each["cause"], each["path"], each["line"]) for run in runs for each in run["recompiles"]}
     most = max((each["compilations"] for run in runs for each in run["recompiles"]), default=0)
-    frames = f"up to {plural(most, 'compilation')} of one function" if causes else "none in this run"
+    again = any(sweep["compilations"] > 1 for run in runs for sweep in run["sweeps"])
+    none = "only for new sizes, as with any model" if again else "nothing was compiled again"
+    frames = f"up to {plural(most, 'compilation')} of one function" if causes else none
     tried = {run["mode"] for run in runs if run["sweeps"] or run["recompiles"]}
     missing = sorted({run["mode"] for run in runs} - tried) if tried else []
     frames += f"; {' and '.join(missing)} mode not tried" if missing else ""
@@ -98,6 +103,13 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     if after:
         yield "breaks with the fixes", after.get("graph breaks", str(summary["breaks"])), str(result["breaks"])
         yield "graphs with the fixes", after.get("graphs", str(summary["graphs"])), str(result["graphs"])
+
+
+def _is_idle(finding: dict[str, Any]) -> bool:
+    fix = finding["fix"]
+    offered = fix and fix["label"] in ("safe", "verified", "unsafe") and finding["status"] != "refuted"
+    waits = "once compiling gets past line" in finding["message"] and fix and fix["grade"] == "not-verified"
+    return bool(offered and finding["owner"] == "own" and (waits or fix["grade"] == "no-effect"))
 
 
 def _findings(page: str, data: dict[str, Any]) -> Iterator[Row]:
@@ -208,9 +220,10 @@ def _runs(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterat
 
 def _source(page: str) -> Iterator[Row]:
     for fold in _all(r"<details.*?</details>", _section(page, "source")):
-        states = Counter(_all(r'<span class="row (compiled|eager|missed)(?: replaced)?">', fold))
-        shown = _all(r"(\d+) lines? compiled, (\d+) in eager, (\d+) did not run", fold)[0]
-        yield "source", tuple(map(int, shown)), (states["compiled"], states["eager"], states["missed"])
+        states = Counter(_all(r'<span class="row (compiled|partly|eager|missed)(?: replaced)?">', fold))
+        shown = _all(r"(\d+) lines? compiled, (\d+) in part, (\d+) in eager, (\d+) did not run", fold)[0]
+        kinds = ("compiled", "partly", "eager", "missed")
+        yield "source", tuple(map(int, shown)), tuple(states[kind] for kind in kinds)
 
 
 def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
@@ -242,6 +255,10 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
     for _, fixes in _all(r"(\d+) of the (\d+) fixes (?:is|are) safe", top):
         yield "fixes", int(fixes), summary["fixable"]
     if data["comparison"]:
-        shown = _all(r"Against .*?: (\d+) new, (\d+) fixed, (\d+) unchanged", top)[0]
-        expected = tuple(len(data["comparison"][key]) for key in ("new", "fixed", "unchanged"))
-        yield "comparison", tuple(map(int, shown)), expected
+        told = _all(r"Against .*", top)[0]
+        for key, words in (
+            ("new", r"(\d+) new findings?"),
+            ("fixed", r"(\d+) fixed"),
+            ("unchanged", r"(\d+) unchanged"),
+        ):
+            yield key, int((_all(words, told) or [0])[0]), len(data["comparison"][key])

@@ -17,12 +17,14 @@ WINDOW = 160
 
 @dataclass(frozen=True)
 class SourceLine:
-    """One line of source, escaped for showing; ``marked`` is empty on lines of context."""
+    """One line of source, escaped for showing; ``marked`` is empty on lines of context, and where only the beginning of
+    the place is known. ``hit`` says whether the line is part of the place."""
 
     number: int
     before: str
     marked: str
     after: str
+    hit: bool
 
     @property
     def text(self) -> str:
@@ -50,7 +52,8 @@ def _source_line(text: str, number: int, place: Location) -> SourceLine:
     before, marked, after = text[:start], text[start:end], text[end:]
     if len(text) > WINDOW:
         before, marked, after = _window(before, marked, after)
-    return SourceLine(number, _shown(before), _shown(marked), _shown(after))
+    hit = place.line <= number <= place.end_line
+    return SourceLine(number, _shown(before), _shown(marked), _shown(after), hit)
 
 
 def _span(text: str, number: int, place: Location) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
-from graphdoctor.breaks.consequence import given_up, waits_for
+from graphdoctor.breaks.consequence import waits_for
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
@@ -18,6 +18,7 @@ from graphdoctor.report.failure import Failure, failure
 from graphdoctor.report.proof import goes_with_breaks, idle, mends
 from graphdoctor.report.wording import (
     advice,
+    dropped,
     named,
     place,
     plural,
@@ -70,14 +71,17 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     if diagnosis.dynamic is None and len(left) > limit:
         return tuple(_of_rule([finding for finding, _ in same]) for same in _by_rule(left))[:limit]
     ran = diagnosis.dynamic is not None
-    waiting = Counter(
-        (finding.location.path, waits_for(finding.message))
-        for number, finding in enumerate(diagnosis.findings)
-        if heads[number] == number
-    )
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for number, finding in enumerate(diagnosis.findings):
+        if heads[number] == number and (line := waits_for(finding.message)):
+            waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
     repairs = [
         _repair(
-            finding, others, ran, finding.fingerprint in vain, waiting[finding.location.path, finding.location.line]
+            finding,
+            others,
+            ran,
+            finding.fingerprint in vain,
+            waiting.get((finding.location.path, finding.location.line), ()),
         )
         for finding, others in left
     ]
@@ -156,9 +160,9 @@ def _of_rule(same: Sequence[Finding]) -> Action:
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
-def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: int) -> Action:
-    """``others`` counts the findings that have the same cause, ``waiting`` those to which compiling did not get because
-    of this one; ``ran`` says whether there was a run.
+def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Sequence[int]) -> Action:
+    """``others`` counts the findings that have the same cause, ``waiting`` has the lines of those to which compiling
+    did not get because of this one; ``ran`` says whether there was a run.
 
     ``in_vain``: the fix of the finding was tried, and improves nothing.
     """
@@ -175,10 +179,8 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: in
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
     if waiting:
-        verb = "comes" if waiting == 1 else "come"
-        effect += (
-            f"; {plural(waiting, 'more finding')} that {verb} after it {'waits' if waiting == 1 else 'wait'} for that"
-        )
+        lines = ", ".join(map(str, sorted(set(waiting))))
+        effect += f"; line {lines} comes next, which compiling did not get to"
     return Action(title, place(finding.location), effect, finding)
 
 
@@ -191,7 +193,8 @@ def _effect(finding: Finding, ran: bool) -> str:
         # Nothing broke there by default.
         return "would let fullgraph=True get past it"
     breaks = "would remove a graph break"
-    return f"{breaks} and let {given_up(finding) or 'the function'} be compiled" if finding.whole_frame else breaks
+    # What is compiled then may break again, at a line that was not traced.
+    return f"{breaks} that keeps {dropped(finding)} from being compiled at all" if finding.whole_frame else breaks
 
 
 def _remedy(recompile: Recompile) -> Action:

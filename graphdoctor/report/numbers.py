@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from graphdoctor.model.findings import Diagnosis, Summary
+from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.unchecked import saw_other_inputs
-from graphdoctor.report.wording import SEVERITIES, plural, share
+from graphdoctor.report.wording import SEVERITIES, is_idle, plural, share
 
 Tone = Literal["good", "bad", "neutral"]
 
@@ -67,14 +68,22 @@ def _fullgraph(runs: list[DynamicRun]) -> Number | None:
 
 
 def _recompiles(runs: list[DynamicRun]) -> Number | None:
-    if not any(map(saw_other_inputs, runs)):
+    stopped = "; ".join(dict.fromkeys(run.not_counted for run in runs if run.not_counted))
+    if not stopped and not any(map(saw_other_inputs, runs)):
         return None
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
     most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
-    detail = f"up to {plural(most, 'compilation')} of one function" if causes else "none in this run"
+    again = any(entry.compilations > 1 for run in runs for entry in run.sweeps)
+    detail = "only for new sizes, as with any model" if again else "nothing was compiled again"
+    detail = f"up to {plural(most, 'compilation')} of one function" if causes else detail
     tried = {run.mode for run in runs if run.sweeps or run.recompiles}
     missing = sorted({run.mode for run in runs} - tried) if tried else []
     detail += f"; {' and '.join(missing)} mode not tried" if missing else ""
+    if stopped:
+        # What was not tried to its end has shown nothing by showing no cause.
+        cut = f"other inputs were not all tried: {stopped}"
+        known = f"at least {len(causes)}" if causes else "not known"
+        return Number("recompile causes", known, f"{detail}; {cut}" if causes else cut, "bad" if causes else "neutral")
     return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "good")
 
 
@@ -85,8 +94,8 @@ def _outputs(runs: list[DynamicRun]) -> Number | None:
     equal = all(result.equal for result in compared)
     exact = all(result.max_abs_diff == 0 for result in compared)
     within = "; no difference" if exact else "; within the tolerance" if equal else ""
-    what = ", with gradients" if any(run.mode == "train" for run in runs) else ""
-    detail = f"compiled against eager{what}{within}"
+    what = ", and their gradients" if any(run.mode == "train" for run in runs) else ""
+    detail = f"of compiled and eager code{what}{within}"
     return Number("outputs", "equal" if equal else "differ", detail, "good" if equal else "bad")
 
 
@@ -95,7 +104,9 @@ def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
     counts: Counter[str] = Counter(finding.severity for finding in diagnosis.findings)
     parts = [plural(counts[severity], noun) for severity, noun in SEVERITIES.items() if counts[severity]]
     if summary.fixable:
-        parts.append(f"{summary.fixable:,} with a fix")
+        idle = sum(is_offered(finding) and is_idle(finding) for finding in diagnosis.findings)
+        later = ", without effect yet" if idle == summary.fixable else f", {idle:,} without effect yet"
+        parts.append(f"{summary.fixable:,} with a fix{later if idle else ''}")
     tone: Tone = "bad" if counts["error"] else "neutral" if diagnosis.findings else "good"
     found = Number("findings", f"{len(diagnosis.findings):,}", ", ".join(parts), tone)
     if summary.breaks is not None:

@@ -73,6 +73,8 @@ class Proof:
     #: The command that leaves out the unsafe ones, empty where there are none, or no others; and what stays then.
     safer: str = ""
     leaves: str = ""
+    #: What no fix removes: the causes of recompiles, with what helps.
+    stays: str = ""
 
 
 def proof(diagnosis: Diagnosis) -> Proof | None:
@@ -108,6 +110,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         effects=_effects(chosen),
         safer=command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else "",
         leaves=_left(unsafe),
+        stays=_stays(diagnosis),
     )
 
 
@@ -132,6 +135,16 @@ def _left(unsafe: Sequence[Finding]) -> str:
     if not places:
         return "what is left was not measured"
     return f"the graph break at {places[0]} stays" if len(places) == 1 else f"the graph breaks at {_some(places)} stay"
+
+
+def _stays(diagnosis: Diagnosis) -> str:
+    """The causes of recompiles that stay with the fixes, as a sentence."""
+    count = _causes_left(diagnosis)
+    every = wording.recompiles(diagnosis.dynamic or ())
+    helps_ = (wording.remedy(each) for each in every if not goes_with_breaks(each, diagnosis))
+    advice = next(filter(None, helps_), "")
+    text = f"{plural(count, 'recompile cause')} {'stays' if count == 1 else 'stay'}" if count else ""
+    return f"{text}: {advice}" if text and advice else text
 
 
 def _effects(chosen: Sequence[Finding]) -> tuple[Effect, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered
-from graphdoctor.model.runs import DynamicRun
+from graphdoctor.model.runs import NOTHING_MORE, RECOMPILES, DynamicRun
 from graphdoctor.report.wording import OUTCOMES, command, plural, run_title
 
 #: What a run measures that came to its end.
@@ -16,7 +17,28 @@ _NOTHING = "graph breaks, fullgraph=True, recompiles and outputs"
 
 def unchecked(diagnosis: Diagnosis) -> tuple[str, ...]:
     """One sentence each, the widest gaps first."""
-    return (*_code(diagnosis), *_runs(diagnosis), *_findings(diagnosis), *_fixes(diagnosis))
+    return (*_stopped(diagnosis), *_code(diagnosis), *_runs(diagnosis), *_findings(diagnosis), *_fixes(diagnosis))
+
+
+def _stopped(diagnosis: Diagnosis) -> Iterator[str]:
+    """What was begun or planned and not done to its end."""
+    for why, runs in _by_reason(run for run in diagnosis.dynamic or () if run.outcome == "ok" and run.not_counted):
+        yield f"Not all other inputs were tried{_in_modes(runs)}, so more may recompile than is said here: {why}."
+    about_recompiles = (RECOMPILES, NOTHING_MORE)
+    lines = dict.fromkeys(line for run in diagnosis.dynamic or () for line in run.left_out)
+    yield from (f"{line[:1].upper()}{line[1:]}." for line in lines if not line.startswith(about_recompiles))
+
+
+def _by_reason(runs: Iterable[DynamicRun]) -> Iterable[tuple[str, list[DynamicRun]]]:
+    groups: dict[str, list[DynamicRun]] = {}
+    for run in runs:
+        groups.setdefault(run.not_counted, []).append(run)
+    return groups.items()
+
+
+def _in_modes(runs: Iterable[DynamicRun]) -> str:
+    modes = dict.fromkeys(run.mode for run in runs if run.mode != "unknown")
+    return f" in {' and '.join(modes)} mode" if modes else ""
 
 
 def _code(diagnosis: Diagnosis) -> Iterator[str]:
@@ -73,8 +95,7 @@ def _parts(run: DynamicRun) -> list[str]:
     missing = {
         "fullgraph=True was not tried": run.fullgraph.passes is None,
         "the outputs were not compared": run.numerics is None or run.numerics.equal is None,
-        "no other inputs were tried, so what recompiles is not known": not saw_other_inputs(run),
-        "not all variants were run": bool(run.detail),
+        "no other inputs were tried, so what recompiles is not known": not (saw_other_inputs(run) or run.not_counted),
     }
     return [text for text, is_missing in missing.items() if is_missing]
 
@@ -102,7 +123,14 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _fixes(diagnosis: Diagnosis) -> Iterator[str]:
     ran = frozenset(diagnosis.verification.fixes if diagnosis.verification else ())
-    fixes = [f for f in diagnosis.findings if f.fix is not None and is_offered(f, owner=None)]
+    heads = roots(diagnosis.findings)
+    # A fix of the same cause as one that was tried overlaps it.
+    tried = {n for n, head in heads.items() if diagnosis.findings[head].fingerprint in ran}
+    fixes = [
+        f
+        for number, f in enumerate(diagnosis.findings)
+        if f.fix is not None and is_offered(f, owner=None) and (number not in tried or f.fingerprint in ran)
+    ]
     untried = sum(f.fix is not None and f.fix.grade == "not-verified" and f.fingerprint not in ran for f in fixes)
     if untried:
         tries = "; `graphdoctor run --verify` tries them" if command(diagnosis) == "run" else ""

@@ -25,6 +25,27 @@ def sweeps(runs: Iterable[DynamicRun]) -> list[str]:
     return [f"{run_title(run)}: {sweep(entry)}" for run in runs for entry in run.sweeps]
 
 
+def outcome(runs: Iterable[DynamicRun]) -> str:
+    """What calls with other inputs showed: it must not read as if all had been tried where they were not."""
+    ran = [run for run in runs if run.outcome == "ok"]
+    stopped = "; ".join(dict.fromkeys(run.not_counted for run in ran if run.not_counted))
+    sizes = any(sweep.compilations > 1 for run in ran for sweep in run.sweeps)
+    if any(run.recompiles for run in ran):
+        text = "Each row is a reason for which a function was compiled again."
+        given = any(not sweep.automatic for run in ran for sweep in run.sweeps)
+        text += " A size that you give counts as one; a size that the scan only tries may cost one compilation."
+        text = text if given else text.partition(" A size")[0]
+    elif stopped:
+        called = any(run.sweeps for run in ran)
+        text = "Not known: in the calls that were made, no function was compiled again without need."
+        text = text if called else "Not known."
+    elif sizes:
+        text = "Functions were compiled again for new sizes only, as with any model: there is nothing to do."
+    else:
+        text = "No function was compiled again."
+    return f"{text} Other inputs were not all tried: {stopped}." if stopped else text
+
+
 def tried(recompile: Recompile) -> list[str]:
     """The remedies that were run beside the one that is offered, and what came of them."""
     return [f"{other.text}: {_outcome(other)}" for other in recompile.tried if other.text != recompile.remedy]

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import waits_for
+from graphdoctor.breaks.consequence import given_up, waits_for
 from graphdoctor.breaks.locations import without_site
-from graphdoctor.diagnosis.compare import new_findings
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
-    from graphdoctor.model.findings import Comparison, Diagnosis, Finding, Fix, Location, Summary
+    from graphdoctor.model.findings import Diagnosis, Finding, Fix, Location, Summary
     from graphdoctor.model.labels import Label
     from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile, Verification
 
@@ -39,7 +38,7 @@ STATUS_LABELS = {
     "not-reached": "line did not run",
     "static-only": "predicted",
 }
-_FULLGRAPH = "predicted, and fullgraph=True failed here in the run; by default nothing broke"
+_FULLGRAPH = "predicted, and seen in the run: fullgraph=True gets here and fails; by default nothing breaks here"
 #: What reports call the severities; the JSON, options and settings say "info".
 SEVERITIES = {"error": "error", "warning": "warning", "info": "note"}
 OWNERS = {"own": "your code", "third-party": "libraries", "torch": "torch, a library"}
@@ -59,9 +58,9 @@ GRADES = {
     "not-verified": "not verified",
 }
 _WITH_ALL_FIXES = {
-    "general": "with all of them, everything compiles with the default settings",
-    "setup-required": "with all of them, everything compiles, but not with the default settings",
-    "none": "with all of them, the code is not ready",
+    "general": "with all fixes, everything compiles with the default settings",
+    "setup-required": "with all fixes, everything compiles, but not with the default settings",
+    "none": "with all fixes that were left, the code is still not ready",
     "no-effect": "tried in a run, which shows no effect",
     "not-verified": "not verified",
 }
@@ -131,10 +130,28 @@ def status(finding: Finding) -> str:
     if finding.events:
         text += f" ({', '.join(finding.gb_ids)})" if finding.gb_ids else ""
     if finding.whole_frame and finding.events:
-        text += "; the whole function falls back to eager"
+        text += f"; {in_eager(finding)} as a whole"
     if finding.owner != "own":
         text += f"; in {OWNERS[finding.owner]}"
     return text
+
+
+def in_eager(finding: Finding) -> str:
+    """``Net.forward and Block.forward run in eager``: the functions that Dynamo gave up because of the break."""
+    if not finding.dropped:
+        return "the function runs in eager"
+    return f"{dropped(finding)} {'runs' if len(finding.dropped) == 1 else 'run'} in eager"
+
+
+def dropped(finding: Finding) -> str:
+    """The names of the functions that are not compiled at all because of the break."""
+    return " and ".join(finding.dropped) or given_up(finding) or "the function"
+
+
+def settings(findings: Iterable[Finding]) -> list[str]:
+    """The lines that make the settings of Dynamo which are suggested for breaks in libraries, each once."""
+    parts = (part for f in findings if f.owner != "own" for part in quoted(f.suggestion))
+    return list(dict.fromkeys(text for text, is_code in parts if is_code and _SETTING in text))
 
 
 def place(at: Location | Break) -> str:
@@ -184,11 +201,18 @@ def fix_label(finding: Finding) -> str:
     """``safe fix``; with what it leaves to eager code, and where it was tried in vain, why."""
     if finding.fix is None:
         return ""
-    text = f"{label(finding.fix)} fix" + (", skips it under compile" if only_in_eager(finding.fix) else "")
-    if finding.fix.grade != "no-effect":
-        return text
+    text = f"{label(finding.fix)} fix"
+    if not is_idle(finding):
+        return text + (", skips it under compile" if only_in_eager(finding.fix) else "")
     line = waits_for(finding.message)
     return f"{text}, waits for line {line}" if line else f"{text}, no effect seen"
+
+
+def is_idle(finding: Finding) -> bool:
+    """Whether the fix of ``finding`` does nothing yet: a run showed no effect, or compiling ends before its line."""
+    if finding.fix is None or finding.fix.grade in ("general", "setup-required"):
+        return False
+    return finding.fix.grade == "no-effect" or waits_for(finding.message) > 0
 
 
 def share(value: float | None) -> str:
@@ -252,12 +276,26 @@ def meaning(summary: Summary, runs: Iterable[DynamicRun]) -> str:
     """What the verdict means for a program that calls torch.compile; empty where the headline says all."""
     if summary.verdict != "not-ready" or not summary.breaks:
         return ""
-    raises = any(run.fullgraph.passes is False for run in runs)
+    ran = [run for run in runs if run.outcome == "ok"]
     # What a program did in many calls has the graphs of recompiles, too.
-    measured = any(run.fullgraph.passes is not None for run in runs)
+    measured = any(run.fullgraph.passes is not None for run in ran)
     graphs = plural(summary.graphs or 0, "graph") if measured else "several graphs"
-    pieces = f"torch.compile runs this in {graphs} with eager code around them"
-    return f"{pieces}; with fullgraph=True it raises an error." if raises else f"{pieces}."
+    shares = [run.compiled_share for run in ran if run.compiled_share is not None]
+    most = f", {share(min(shares))} of its operators compiled" if shares and len(shares) == len(ran) else ""
+    equal = all(run.numerics is not None and run.numerics.equal for run in ran)
+    pieces = f"torch.compile runs this in {graphs} with eager code around them{most}"
+    pieces += ", and the outputs are those of eager" if ran and equal else ""
+    failed = next((run.fullgraph for run in ran if run.fullgraph.passes is False), None)
+    return f"{pieces}. {_raises(failed, ran)}" if failed else f"{pieces}."
+
+
+def _raises(failed: FullGraph, runs: Iterable[DynamicRun]) -> str:
+    """Where ``fullgraph=True`` raises, and why that may be another line than the one that breaks by default."""
+    if not failed.path:
+        return "fullgraph=True raises an error."
+    breaks = {(entry.path, entry.line) for run in runs for entry in run.breaks}
+    beyond = "" if (failed.path, failed.line) in breaks else ": it captures more than the default, and gets further"
+    return f"fullgraph=True raises an error at {without_site(failed.path)}:{failed.line}{beyond}."
 
 
 def fullgraph(verdict: FullGraph) -> str:
@@ -317,27 +355,6 @@ def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
         for recompile in run.recompiles:
             met.setdefault(recompile, []).append(run)
     return {recompile: run_titles(those) for recompile, those in met.items()}
-
-
-def compared(comparison: Comparison) -> str:
-    """``Against main: 1 new, 2 fixed, 3 unchanged``, and what could not be compared."""
-    counts = f"{len(comparison.new):,} new, {len(comparison.fixed):,} fixed, {len(comparison.unchanged):,} unchanged"
-    missing = comparison.not_compared
-    rest = f", {missing:,} not compared: one side was not run or not read" if missing else ""
-    return f"Against {comparison.base}: {counts}{rest}"
-
-
-def change_title(diagnosis: Diagnosis) -> str:
-    """What a change does: ``2 new graph breaks, 1 fixed``; empty where nothing was compared."""
-    comparison = diagnosis.comparison
-    if comparison is None:
-        return ""
-    new = new_findings(diagnosis)
-    breaks = sum(finding.severity == "error" and bool(finding.gb_ids) for finding in new)
-    text = plural(breaks, "new graph break") if breaks else "No new graph breaks"
-    if len(new) > breaks:
-        text += f", {plural(len(new) - breaks, 'other new finding')}"
-    return text + (f", {len(comparison.fixed):,} fixed" if comparison.fixed else "")
 
 
 def break_title(entry: Break) -> str:

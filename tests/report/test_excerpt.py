@@ -59,3 +59,8 @@ def test_a_long_line_is_a_window_around_the_mark(finding: Finding, start: int) -
     assert line is not None
     assert line.marked == "print(x)"
     assert len(line.text) <= WINDOW + 2
+
+
+def test_a_place_of_which_only_the_beginning_is_known_is_hit_without_a_mark(finding: Finding) -> None:
+    lines = source_lines(_at(finding, ("x = 1", "y = f(x)", "z = 2"), (2, 5, 2, 5)))
+    assert [(line.hit, line.marked) for line in lines] == [(False, ""), (True, ""), (False, "")]

@@ -32,7 +32,7 @@ def test_fixes_that_were_tried_and_remove_nothing_are_not_offered(rich: Diagnosi
 
 def test_effects_are_counted(rich: Diagnosis) -> None:
     printed, branch, library, recompile = first_actions(replace(rich, verification=None))
-    assert branch.effect == "would remove a graph break and let Net.forward be compiled"
+    assert branch.effect == "would remove a graph break that keeps Net.forward from being compiled at all"
     assert printed.effect == "would remove a graph break"
     assert printed.title == "apply the safe fix: the call only writes to stdout"
     assert ". For the authors of the library: " in library.title
@@ -155,7 +155,7 @@ def test_what_waits_behind_a_break_is_counted(rich: Diagnosis) -> None:
     line = first.location.line
     waits = replace(second, message=behind(second.message, line), status="static-only")
     actions = first_actions(replace(rich, findings=(first, waits), verification=None))
-    assert actions[0].effect.endswith("; 1 more finding that comes after it waits for that")
+    assert actions[0].effect.endswith("; line 21 comes next, which compiling did not get to")
 
 
 def test_training_and_evaluation_need_two_compilations(rich: Diagnosis) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import FullGraph
+from graphdoctor.model.runs import RECOMPILES, FullGraph, Sweep
 from graphdoctor.report.numbers import numbers
 
 
@@ -52,3 +53,28 @@ def test_recompiles_are_no_number_where_no_other_inputs_were_tried(rich: Diagnos
     assert rich.dynamic is not None
     alone = replace(rich.dynamic[0], sweeps=(), recompiles=(), fullgraph=FullGraph(True))
     assert "recompile causes" not in {number.label for number in numbers(replace(rich, dynamic=(alone,)))}
+
+
+def test_a_run_that_was_stopped_does_not_read_as_none(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+
+    def tile(**changes: Any) -> tuple[str, str, str]:
+        stopped = replace(rich.dynamic[0], left_out=(f"{RECOMPILES} (eval): stopped, no result after 9 s",), **changes)
+        shown = numbers(replace(rich, dynamic=(stopped,)))
+        return next((n.value, n.tone, n.detail) for n in shown if n.label == "recompile causes")
+
+    why = "other inputs were not all tried: stopped, no result after 9 s"
+    assert tile(recompiles=()) == ("not known", "neutral", why)
+    assert tile(recompiles=(), sweeps=(Sweep("the same inputs", True, 4, 1),)) == ("not known", "neutral", why)
+    assert tile() == ("at least 1", "bad", f"up to 8 compilations of one function; {why}")
+    failed = replace(rich.dynamic[0], recompiles=(), detail="a variant raised")
+    shown = numbers(replace(rich, dynamic=(failed,)))
+    assert next(n.value for n in shown if n.label == "recompile causes") == "not known"
+
+
+def test_fixes_that_do_nothing_yet_are_said(rich: Diagnosis) -> None:
+    first, *others = rich.findings
+    assert first.fix is not None
+    idle = replace(first, fix=replace(first.fix, grade="no-effect"))
+    found = numbers(replace(rich, findings=(idle, *others)))
+    assert found[-1].detail.endswith("1 with a fix, without effect yet")

@@ -91,3 +91,12 @@ def test_the_effect_with_most_places_is_the_first(rich: Diagnosis) -> None:
     found = proof(replace(rich, findings=chosen, verification=tried))
     assert found is not None
     assert [effect.text for effect in found.effects] == [fix.reason, "Rare. Not verified: line 3 did not run."]
+
+
+def test_what_no_fix_removes_is_said_beside_them(rich: Diagnosis) -> None:
+    found = proof(rich)
+    assert found is not None
+    assert found.stays == "1 recompile cause stays: torch._dynamo.mark_dynamic(x, 0)"
+    assert rich.dynamic is not None
+    none = proof(replace(rich, dynamic=(replace(rich.dynamic[0], recompiles=()),)))
+    assert none is not None and not none.stays

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import DeviceChecks, FullGraph, Sweep
+from graphdoctor.model.runs import NOTHING_MORE, RECOMPILES, DeviceChecks, FullGraph, Sweep
 from graphdoctor.report.unchecked import unchecked
 
 
@@ -78,3 +78,29 @@ def test_fixes_that_no_run_verified(clean: Diagnosis, rich: Diagnosis) -> None:
     assert unchecked(replace(clean, findings=findings))[1:] == ("1 of the 2 fixes was not tried in a run.",)
     ran = replace(clean, findings=findings, command="graphdoctor run train.py")
     assert unchecked(ran)[-1] == "1 of the 2 fixes was not tried in a run; `graphdoctor run --verify` tries them."
+
+
+def test_what_was_stopped_comes_first(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    swept = (Sweep("the same inputs", True, 4, 1),)
+    lines = (f"{RECOMPILES} (eval): stopped, no result after 120 s", "exporting (eval): left out, it would take 90 s")
+    run = replace(rich.dynamic[0], recompiles=(), sweeps=swept, left_out=lines)
+    first, second, *rest = unchecked(replace(rich, dynamic=(run, replace(run, mode="train", left_out=()))))
+    assert first == (
+        "Not all other inputs were tried in eval mode, so more may recompile than is said here: stopped, no result after "
+        "120 s."
+    )
+    assert second == "Exporting (eval): left out, it would take 90 s."
+    assert not [text for text in rest if "so what recompiles is not known" in text]
+    ended = replace(run, sweeps=(), left_out=(f"{NOTHING_MORE}: the worker did not start",))
+    assert unchecked(replace(rich, dynamic=(ended,)))[0].endswith("said here: the worker did not start.")
+
+
+def test_a_fix_that_overlaps_one_that_was_tried_is_no_gap(rich: Diagnosis) -> None:
+    head = rich.findings[0]
+    assert head.fix is not None and rich.verification is not None
+    untried = replace(head.fix, grade="not-verified")
+    inside = replace(head, location=replace(head.location, column=14), fingerprint="inside", fix=untried)
+    gaps = unchecked(replace(rich, findings=(head, inside)))
+    assert not [text for text in gaps if "tried in a run" in text]
+    assert any("tried in a run" in text for text in unchecked(replace(rich, findings=(inside,), verification=None)))

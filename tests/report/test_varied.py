@@ -62,3 +62,21 @@ def test_all_reports_show_sweeps_and_the_text_what_was_tried(rich: Diagnosis) ->
     for rendered in (terminal.render(shown, VERBOSE), document.render(shown), page.render(shown)):
         assert "size 1 is compiled by itself" in " ".join(rendered.split())
     assert "= tried: `mark`: it breaks the graph" in terminal.render(shown, VERBOSE)
+
+
+def test_what_other_inputs_showed_is_not_said_of_those_that_were_not_tried(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], recompiles=(), sweeps=(replace(SWEEP, compilations=1),))
+    assert varied.outcome([run]) == "No function was compiled again."
+    assert varied.outcome([replace(run, sweeps=(SWEEP,))]).startswith(
+        "Functions were compiled again for new sizes only"
+    )
+    stopped = replace(run, left_out=("counting recompiles (eval): stopped, no result after 9 s",))
+    assert varied.outcome([stopped]) == (
+        "Not known: in the calls that were made, no function was compiled again without need. "
+        "Other inputs were not all tried: stopped, no result after 9 s."
+    )
+    assert varied.outcome([replace(stopped, sweeps=())]).startswith("Not known. Other inputs were not all tried")
+    assert "No function was compiled again." not in page.render(replace(rich, dynamic=(stopped,)))
+    given = replace(run, recompiles=(RECOMPILE,), sweeps=(replace(SWEEP, automatic=False),))
+    assert "A size that you give counts as one" in varied.outcome([given])

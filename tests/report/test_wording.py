@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from graphdoctor.breaks.explanations import WORDS
 from graphdoctor.model.findings import Diagnosis, Edit, Fix, Grade, Owner, Status
 from graphdoctor.model.labels import Label
 from graphdoctor.model.runs import Dropped, FullGraph, Numerics, Outcome, Verification
@@ -34,7 +35,7 @@ def test_every_value_of_the_model_has_a_word(names: object, table: dict[str, str
 def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
     printed, branch, refuted, not_reached, library, _ = rich.findings
     assert wording.status(printed) == "predicted, and seen in the run (GB0059)"
-    assert wording.status(branch).endswith("(GB0170); the whole function falls back to eager")
+    assert wording.status(branch).endswith("(GB0170); the function runs in eager as a whole")
     assert wording.status(refuted) == "predicted, but the line ran and nothing broke"
     assert wording.status(not_reached) == "predicted; the line did not run"
     assert wording.status(library) == "seen in the run, not predicted (GB0007); in libraries"
@@ -42,7 +43,10 @@ def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
 
 def test_what_only_fullgraph_shows_is_called_so(rich: Diagnosis) -> None:
     fails = replace(rich.findings[0], events=0)
-    assert wording.status(fails) == "predicted, and fullgraph=True failed here in the run; by default nothing broke"
+    assert (
+        wording.status(fails)
+        == "predicted, and seen in the run: fullgraph=True gets here and fails; by default nothing breaks here"
+    )
     assert [wording.status_label(f) for f in (rich.findings[0], fails)] == [
         "predicted and seen",
         "fullgraph fails here",
@@ -60,6 +64,9 @@ def test_only_a_graded_fix_is_called_verified(rich: Diagnosis) -> None:
     assert wording.fix_label(finding) == "safe fix, no effect seen"
     hidden = replace(finding, message="`print()`: a graph break once compiling gets past line 28")
     assert wording.fix_label(hidden) == "safe fix, waits for line 28"
+    # What was not tried, because it overlaps the fix of the same cause, waits as well.
+    untried = replace(hidden, fix=Fix("safe", "", EDITS))
+    assert wording.fix_label(untried) == "safe fix, waits for line 28" and wording.is_idle(untried)
     edit = Edit("m.py", (1, 1), (1, 1), "if not torch.compiler.is_compiling():\n    print(x)\n")
     assert wording.fix_label(replace(finding, fix=Fix("safe", "", (edit,)))) == "safe fix, skips it under compile"
     verified = Fix("unsafe", "", EDITS, grade="general", verified=True)
@@ -195,3 +202,32 @@ def test_the_title_of_a_page_is_brief_about_ranks(rich: Diagnosis) -> None:
     uneven = "a.py:4 breaks the graph (GB0124) on rank 1 only (and 2 other places); take the same path on every rank"
     summary = replace(summary, uneven=uneven, headline=f"Not ready: {uneven}")
     assert wording.title(summary) == "Not ready: a.py:4 breaks the graph on rank 1 only"
+
+
+def test_settings_of_libraries_can_be_pasted(rich: Diagnosis) -> None:
+    line = "torch._dynamo.config.capture_scalar_outputs = True"
+    library = replace(rich.findings[4], suggestion=f"Keep it a tensor, or set `{line}`.")
+    assert wording.settings([library, library, replace(rich.findings[0], suggestion=library.suggestion)]) == [line]
+    # Of every suggested setting the whole line is code.
+    hints = [words.hint for every in WORDS.values() for words in every if "torch._dynamo.config." in words.hint]
+    found = [wording.settings([replace(library, suggestion=hint)]) for hint in hints]
+    assert len(found) > 3 and all(lines for lines in found)
+
+
+def test_functions_that_were_given_up_are_named(rich: Diagnosis) -> None:
+    found = replace(rich.findings[1], dropped=("Model.forward", "Net.forward"))
+    assert wording.status(found).endswith("; Model.forward and Net.forward run in eager as a whole")
+
+
+def test_the_meaning_says_where_fullgraph_fails_and_that_it_gets_further(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = rich.dynamic[0]
+    (text,) = {wording.meaning(rich.summary, [run])}
+    assert text == (
+        "torch.compile runs this in 4 graphs with eager code around them, 83 % of its operators compiled, and the outputs "
+        "are those of eager. fullgraph=True raises an error at model.py:21."
+    )
+    further = replace(run, fullgraph=FullGraph(False, "why", "model.py", 22))
+    assert wording.meaning(rich.summary, [further]).endswith(
+        "at model.py:22: it captures more than the default, and gets further."
+    )

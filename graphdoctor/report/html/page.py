@@ -19,7 +19,7 @@ from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import explanation
 from graphdoctor.model.runs import Break, DynamicRun
-from graphdoctor.report import module_tree, optional_checks, varied, wording
+from graphdoctor.report import comparison, module_tree, optional_checks, varied, wording
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.failure import failure
@@ -97,7 +97,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             strip=strip(shown),
             timelines=drawn,
             causes=list(wording.recompiles(runs)),
-            recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps for run in runs)),
+            recompiled=bool(drawn or wording.recompiles(runs) or any(run.sweeps or run.not_counted for run in runs)),
             sources=source_view.files(shown) if rows == _ROWS[0] else (),
             types={finding.function.partition(".")[0] for finding in shown.findings if "." in finding.function},
             failure=failure(shown),
@@ -105,7 +105,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             clean_next=_next(shown),
             compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
-            setting=any("you" in wording.whose(finding) for finding in shown.findings),
+            settings=wording.settings(shown.findings),
             libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
             run_rows=wording.alike(runs, _counted),
@@ -190,9 +190,12 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(prose=_prose, clause=_clause, numerics=wording.numerics, deeper=optional_checks.lines)
+    made.filters.update(
+        prose=_prose, clause=_clause, path=_path, numerics=wording.numerics, deeper=optional_checks.lines
+    )
     made.globals.update(
         words=wording,
+        compared=comparison,
         explanation=explanation,
         icicles=icicles,
         varied=varied,
@@ -224,7 +227,17 @@ def _prose(text: str) -> Markup:
 def _clause(text: str) -> Markup:
     """``text`` escaped, with what stands between backticks as code."""
     parts = wording.quoted(text)
-    return Markup().join(_code(part) if is_code else part for part, is_code in parts)
+    return Markup().join(_code(part) if is_code else _plain(part) for part, is_code in parts)
+
+
+def _plain(text: str) -> Markup:
+    """``text`` escaped; long paths in it may be broken behind their slashes."""
+    return Markup().join(_path(part) if part.count("/") > 1 else part for part in re.split(r"(\s+)", text))
+
+
+def _path(text: str) -> Markup:
+    """A path that may be broken behind its slashes only."""
+    return Markup("/<wbr>").join(text.split("/"))
 
 
 def _code(text: str) -> Markup:

@@ -1,4 +1,4 @@
-"""The source as coverage tools show it: which lines are compiled, which run in eager, which were not reached."""
+"""The source as coverage tools show it: which lines are compiled, in part or not at all, which were not reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HUNK = re.compile(r"@@ -(\d+)")
 #: How the functions begin that graphdoctor calls itself.
 _HOOKS = "graphdoctor_"
 
-State = Literal["compiled", "eager", "missed", ""]
+State = Literal["compiled", "partly", "eager", "missed", ""]
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding],
 
 def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[DynamicRun]) -> dict[int, State]:
     """The state of each statement's first line, in functions that were entered."""
-    broken = {entry.line for run in runs for entry in run.breaks if entry.path == path}
-    inside = _in_loops(tree)
-    dropped = {
-        line for run in runs for entry in run.breaks if entry.whole_frame for line in _lines(entry, path, inside)
-    }
+    breaks = [entry for run in runs for entry in run.breaks]
+    broken = {entry.line for entry in breaks if entry.path == path and not _is_inside_call(entry)}
+    # What a line calls is cut there; its own function goes on behind the call.
+    calls = {frame.line for entry in breaks for frame in entry.stack if frame.path == path}
+    dropped = {frame.line for entry in breaks for frame in entry.dropped if frame.path == path}
     nothing = all(run.graphs == 0 for run in runs)
     states: dict[int, State] = {}
     for function in ast.walk(tree):
@@ -114,21 +114,13 @@ def _states(tree: ast.Module, path: str, reached: frozenset[int], runs: list[Dyn
             if line not in reached:
                 states[line] = "missed"
             else:
-                states[line] = "eager" if eager or line in broken else "compiled"
+                states[line] = "eager" if eager or line in broken else "partly" if line in calls else "compiled"
     return states
 
 
-def _lines(entry: Break, path: str, inside: Set[int]) -> Iterator[int]:
-    """A line of each function in the file that was dropped as a whole with ``entry``."""
-    if entry.path == path:
-        yield entry.line
-    # A caller goes on behind the call, unless it calls in a loop or a try block: there it is dropped, too.
-    yield from (frame.line for frame in entry.stack if frame.path == path and frame.line in inside)
-
-
-def _in_loops(tree: ast.Module) -> frozenset[int]:
-    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While | ast.Try))
-    return frozenset(line for node in blocks for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+def _is_inside_call(entry: Break) -> bool:
+    """Whether the place of ``entry`` is the call of a library that breaks, of which most may be compiled."""
+    return entry.owner != "own" and bool(entry.stack) and entry.stack[-1].path != entry.path
 
 
 def changes_here(finding: Finding) -> bool:

@@ -18,6 +18,7 @@ from graphdoctor.diagnosis.compare import new_findings, new_first
 from graphdoctor.model.findings import Comparison, Diagnosis, Finding
 from graphdoctor.model.labels import explanation, is_offered, label
 from graphdoctor.report import optional_checks, varied, wording
+from graphdoctor.report.comparison import change_title, not_compared
 from graphdoctor.report.escaping import printable
 from graphdoctor.report.excerpt import source_lines
 from graphdoctor.report.first_actions import first_actions
@@ -110,7 +111,7 @@ def _report(diagnosis: Diagnosis, detail: Detail) -> str:
     ]
     blocks = [
         MARKER,
-        f"## graphdoctor: {escape(wording.change_title(diagnosis) or diagnosis.summary.headline)}",
+        f"## graphdoctor: {escape(change_title(diagnosis) or diagnosis.summary.headline)}",
         _comparison(diagnosis),
         _proof(diagnosis),
         _numbers(diagnosis),
@@ -137,7 +138,8 @@ def _rows(rows: Iterable[str], detail: Detail) -> Iterator[str]:
 def _comparison(diagnosis: Diagnosis) -> str:
     if diagnosis.comparison is None:
         return ""
-    return f"{escape(diagnosis.summary.headline)}. **{escape(wording.compared(diagnosis.comparison))}**"
+    base = f"Compared with {diagnosis.comparison.base}{not_compared(diagnosis.comparison)}"
+    return f"**{escape(diagnosis.summary.headline)}.** {escape(base)}"
 
 
 def _proof(diagnosis: Diagnosis) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.compare import new_findings
 from graphdoctor.report import wording
+from graphdoctor.report.comparison import compared
 from graphdoctor.report.escaping import one_line, printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def lines(shown: Diagnosis) -> Iterator[str]:
     """The lines of ``render`` for a diagnosis that may be shown; none where nothing was compared."""
     if shown.comparison is None:
         return
-    yield one_line(wording.compared(shown.comparison))
+    yield one_line(compared(shown.comparison))
     yield from (_line("new", finding) for finding in new_findings(shown))
     yield from (_line("fixed", finding) for finding in shown.comparison.fixed)
 

@@ -17,7 +17,13 @@ from graphdoctor.report.html.pictures.timeline import timelines
 
 def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
-    order = (Piece(break_at=1), Piece(operators=4), Piece(break_at=0), Piece(operators=1), Piece(operators=1))
+    order = (
+        Piece(break_at=1, dropped="Net.forward"),
+        Piece(operators=4),
+        Piece(break_at=0),
+        Piece(operators=1),
+        Piece(operators=1),
+    )
     run = replace(rich.dynamic[0], pieces=order, graphs=3)
     drawn = strip(replace(rich, dynamic=(run, replace(run, mode="train"))))
     assert drawn is not None and drawn.returns and drawn.ordered
@@ -43,13 +49,17 @@ def test_what_cuts_many_functions_on_the_way_to_it_is_drawn_once(rich: Diagnosis
     assert rich.dynamic is not None
     found = rich.dynamic[0].breaks[0]
     breaks = (replace(found, whole_frame=True), replace(found, whole_frame=True, line=found.line + 1))
-    order = tuple(Piece(break_at=at) for at in (0, 0, 1, 0, 1, None, 0))
+    # A caller is given up with the first cut, and then what it calls.
+    order = (
+        *(Piece(break_at=at, dropped="Model.forward") for at in (0, 0, 1, 0)),
+        *(Piece(break_at=at, dropped="Net.forward" if at == 1 else "") for at in (1, None, 0)),
+    )
     run = replace(rich.dynamic[0], breaks=breaks, pieces=order, graphs=1)
     drawn = strip(replace(rich, dynamic=(run,)))
     assert drawn is not None
-    alone = f"{found.function} runs in eager"
     assert [(shape.kind, shape.text) for shape in drawn.lanes[0].drawings[0].shapes] == [
-        ("cut", "1"), ("eager", alone), ("cut", "2"), ("graph", "1"), ("cut", "1"),
+        ("cut", "1"), ("eager", "Model.forward runs in eager"), ("cut", "2"), ("eager", "Net.forward runs in eager and calls:"),
+        ("graph", "1"), ("cut", "1"),
     ]  # fmt: skip
 
 
@@ -91,6 +101,11 @@ def test_cells_are_as_wide_as_their_operators_and_lie_below_their_parents() -> N
     assert [(cell.x, cell.width, cell.y // 30, cell.state) for cell in wide.cells] == [
         (0, 1000, 0, "partly"), (0, 750, 1, "compiled"), (0, 500, 2, "compiled"), (750, 250, 1, "eager"),
     ]  # fmt: skip
+    # A label that does not fit is cut, not left out.
+    narrow = icicles((replace(nodes[0], operators=1000), replace(nodes[3], name="embedding")))[1]
+    assert [cell.label for cell in narrow.cells] == ["Net 75 %", ""]
+    cut = icicles((replace(nodes[0], operators=100), replace(nodes[3], name="embeddings_of_words")))[1]
+    assert cut.cells[1].label == "embedding…"
     assert wide.cells[-1].title == "b (B): 0 % of 25 operators compiled, 1 graph break"
     assert icicles(()) == icicles((replace(nodes[0], operators=0),)) == ()
 
@@ -103,12 +118,12 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     assert drawn.title == "Called with batch 4, 5 in eval and train mode"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == (
-        "call 3: 1 compilation; x: 4 -> 5 in dimension 0",
-        "3 compilations in 3 calls, at most 2 compilations of one function",
+        "call 3 compiles 1 function; x: 4 -> 5 in dimension 0",
+        "3 compilations in 3 calls, at most 2 of one function",
     )
     shared = replace(run, sweeps=(replace(run.sweeps[0], steps=steps[:2]),))
     assert timelines((shared,))[0].changes == (
-        "only the first call compiles: 2 compilations, at most 2 compilations of one function",
+        "only the first call compiles: 2 compilations, at most 2 of one function",
     )
 
 

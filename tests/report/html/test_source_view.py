@@ -28,7 +28,9 @@ class Net(torch.nn.Module):
 def _diagnosis(rich: Diagnosis, whole_frame: bool = False) -> Diagnosis:
     assert rich.dynamic is not None
     place = replace(rich.findings[0].location, line=7, end_line=7)
-    broken = replace(rich.dynamic[0].breaks[0], line=7, whole_frame=whole_frame)
+    dropped = (Frame("model.py", 7, "Net.forward"),) if whole_frame else ()
+    stack = (Frame("model.py", 7, "Net.forward"),)
+    broken = replace(rich.dynamic[0].breaks[0], line=7, whole_frame=whole_frame, dropped=dropped, stack=stack)
     run = replace(rich.dynamic[0], breaks=(broken,), executed={"model.py": frozenset({7, 8, 10})})
     finding = replace(rich.findings[0], location=place)
     return replace(rich, findings=(finding,), dynamic=(run,), texts={"model.py": SOURCE})
@@ -51,7 +53,7 @@ def test_a_function_that_was_dropped_runs_in_eager(rich: Diagnosis) -> None:
     )
 
 
-def test_a_caller_is_dropped_with_what_it_calls_in_a_loop_only(rich: Diagnosis) -> None:
+def test_a_line_that_calls_what_breaks_is_compiled_in_part_unless_its_function_was_dropped(rich: Diagnosis) -> None:
     source = (
         SOURCE
         + """
@@ -65,11 +67,22 @@ def test_a_caller_is_dropped_with_what_it_calls_in_a_loop_only(rich: Diagnosis) 
     shown = _diagnosis(rich, whole_frame=True)
     assert shown.dynamic is not None
     (broken,) = shown.dynamic[0].breaks
-    for line, state in ((16, "compiled"), (18, "eager")):
-        entry = replace(broken, stack=(Frame("model.py", line, "Net.outer"), Frame("model.py", 7, "Net.forward")))
+    called = Frame("model.py", 7, "Net.forward")
+    for line, dropped, states in ((16, (called,), {"compiled", "partly"}), (18, None, {"eager"})):
+        caller = Frame("model.py", line, "Net.outer")
+        entry = replace(broken, stack=(caller, called), dropped=dropped or (caller, called))
         run = replace(shown.dynamic[0], breaks=(entry,), executed={"model.py": frozenset({7, 16, 17, 18, 19})})
         (file,) = source_view.files(replace(shown, dynamic=(run,), texts={"model.py": source}))
-        assert {line.state for line in file.lines if line.number > 15} == {state}
+        assert {line.state for line in file.lines if line.number > 15} == states
+
+
+def test_a_library_that_breaks_is_compiled_in_part(rich: Diagnosis) -> None:
+    shown = _diagnosis(rich)
+    assert shown.dynamic is not None
+    (broken,) = shown.dynamic[0].breaks
+    inside = replace(broken, owner="third-party", stack=(*broken.stack, Frame("library.py", 90, "f")))
+    (file,) = source_view.files(replace(shown, dynamic=(replace(shown.dynamic[0], breaks=(inside,)),)))
+    assert [line.number for line in file.lines if line.state == "partly"] == [7]
 
 
 def test_a_change_stands_at_the_lines_of_its_finding_only(rich: Diagnosis) -> None:

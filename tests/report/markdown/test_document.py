@@ -129,9 +129,11 @@ def test_what_is_new_comes_first_and_what_is_fixed_is_listed(compared: Diagnosis
     shown = document.render(compared)
     headings = re.findall(r"^#+ (.*)$", shown, re.MULTILINE)
     assert headings[:4] == [
-        "graphdoctor: 1 new graph break, 1 other new finding, 1 fixed", "New findings", "Other findings", "Fixed",
+        "graphdoctor: 3 graph breaks before, 3 now; 1 recompile cause as before; 2 new findings (1 seen in the run, "
+        "1 predicted), 1 fixed, 4 unchanged",
+        "New findings", "Other findings", "Fixed",
     ]  # fmt: skip
-    assert "**Against main: 2 new, 1 fixed, 4 unchanged" in shown
+    assert "Compared with main, 2 not compared: one side was not run or not read" in shown
     assert "what was fixed" in shown.partition("### Fixed")[2]
     details = re.findall(r"^<details><summary><code>model\.py:(\d+)", shown, re.MULTILINE)
     assert details == ["40", "52", "18", "21", "31"]
@@ -175,7 +177,10 @@ def test_nothing_is_cut_in_the_middle(hostile: Diagnosis) -> None:
 def test_the_title_says_what_the_change_does(compared: Diagnosis) -> None:
     assert compared.comparison is not None
     only_fixed = replace(compared, comparison=replace(compared.comparison, new=()))
-    assert "## graphdoctor: No new graph breaks, 1 fixed\n" in document.render(only_fixed)
+    assert "; no new findings, 1 fixed, 4 unchanged\n" in document.render(only_fixed)
+    assert "## graphdoctor: No new findings, 1 fixed, 4 unchanged\n" in document.render(
+        replace(only_fixed, dynamic=None, summary=replace(only_fixed.summary, breaks=None))
+    )
 
 
 def test_ten_findings_fit_a_screen(many: Callable[[int], Diagnosis]) -> None:

@@ -18,6 +18,8 @@ _LEVELS = 6
 _THINNEST = 3.0
 #: Width of a character of a label.
 _CHARACTER = 7.5
+#: Letters below which a label is left out.
+_LEAST = 3
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,11 @@ def _state(node: ModuleNode) -> str:
 def _label(node: ModuleNode, width: float) -> str:
     name = node.name.rpartition(".")[2] or node.type
     facts = f"{name} {share(node.compiled_share)}" if node.state == "partly" else name
-    for text in (facts, name):
-        if len(text) * _CHARACTER + 8 <= width:
-            return text
-    return ""
+    room = int((width - 8) / _CHARACTER)
+    if len(facts) <= room:
+        return facts
+    # A few letters tell submodules apart.
+    return name if len(name) <= room else f"{name[: room - 1]}…" if room > _LEAST else ""
 
 
 def describe(node: ModuleNode) -> str:

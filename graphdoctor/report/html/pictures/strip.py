@@ -137,7 +137,7 @@ def _repeats(run: DynamicRun) -> bool:
 
 def _drawn(run: DynamicRun) -> tuple[object, ...]:
     """What the picture shows of ``run``."""
-    return run.graphs, run.pieces, tuple(_place(entry) for entry in run.breaks), run.compiled_share
+    return run.graphs, run.pieces, tuple(_place(entry) for entry in run.breaks), share(run.compiled_share)
 
 
 def _lane(same: Sequence[DynamicRun], numbers: dict[tuple[object, ...], int]) -> Lane:
@@ -175,15 +175,14 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
         if _is_cut(piece, run):
             entry = run.breaks[piece.break_at]  # type: ignore[index]
             number = str(numbers[_place(entry)])
-            if number in drawn:
-                continue
-            shown += 1
-            yield ("cut", number, 0)
-            drawn.add(number)
-            if entry.whole_frame and entry.function not in eager_ones:
-                eager_ones.add(entry.function or "")
+            if number not in drawn:
+                shown += 1
+                yield ("cut", number, 0)
+                drawn.add(number)
+            if piece.dropped and piece.dropped not in eager_ones:
+                eager_ones.add(piece.dropped)
                 calls = graph < run.graphs and not _comes_again(piece, run)
-                yield ("eager", f"{entry.function} runs in eager{' and calls:' if calls else ''}", 0)
+                yield ("eager", f"{piece.dropped} runs in eager{' and calls:' if calls else ''}", 0)
         else:
             graph, shown = graph + 1, shown + 1
             drawn.clear()

@@ -55,14 +55,14 @@ def _timeline(sweep: Sweep, modes: Sequence[str]) -> Timeline:
     known = [mode for mode in modes if mode != "unknown"]
     for number, step in enumerate(sweep.steps[:_MOST]):
         x, y = number % _IN_A_ROW * CELL, number // _IN_A_ROW * ROW
-        compiled = plural(step.compilations, "compilation") if step.compilations else "nothing is compiled"
-        title = f"call {number + 1}: {compiled}" + (f"; {step.changed}" if step.changed else "")
+        compiled = f"compiles {plural(step.compilations, 'function')}" if step.compilations else "compiles nothing"
+        title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
-    most = plural(sweep.compilations, "compilation")
     every = plural(sum(step.compilations for step in sweep.steps), "compilation")
-    counts = f"{every} in {plural(sweep.calls, 'call')}, at most {most} of one function"
-    within = f": {every}, at most {most} of one function" if sweep.compilations > 1 else ""
+    most = f"at most {sweep.compilations} of one function"
+    counts = f"{every} in {plural(sweep.calls, 'call')}, {most}"
+    within = f": {every}, {most}" if sweep.compilations > 1 else ""
     rows = (len(calls) + _IN_A_ROW - 1) // _IN_A_ROW
     return Timeline(
         f"Called with {sweep.varied}" + (f" in {' and '.join(known)} mode" if known else ""),
