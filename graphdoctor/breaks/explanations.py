@@ -28,6 +28,11 @@ class Words:
         """The reason where there is no message, with ``...`` for what only a message knows."""
         return self.reason.format("...", explanation="...").removesuffix(": ...")
 
+    @property
+    def general_hint(self) -> str:
+        """The hint where there is no message."""
+        return self.hint.format("<name>")
+
 
 _GUARD = "Put it under `if not torch.compiler.is_compiling():`, or move it out of the compiled code."
 #: What the user can do about a print in a library.

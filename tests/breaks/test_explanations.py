@@ -19,7 +19,8 @@ def test_words_for_a_text_that_is_made_at_run_time_keep_it() -> None:
 def test_general_words_need_no_message() -> None:
     assert WORDS["GB5173"][0].general == "tensors on different devices are used in one operation"
     assert WORDS["GB0156"][0].general == "the method `...` cannot be traced"
-    assert all("{" not in words.general for entries in WORDS.values() for words in entries)
+    texts = [text for entries in WORDS.values() for words in entries for text in (words.general, words.general_hint)]
+    assert all("{" not in text for text in texts)
 
 
 def test_an_explanation_that_names_nothing_is_about_its_type() -> None:
@@ -64,3 +65,11 @@ def test_a_tensor_type_called_with_data_of_another_dtype_is_told_from_other_fail
     assert reason.startswith("a tensor type such as torch.FloatTensor") and "torch.as_tensor(data" in hint
     reason, _ = in_plain_words(Message(message.gb_type, "GB4315", "RuntimeError('shape')"))
     assert reason == "an operator fails while it is traced without data: RuntimeError('shape')"
+
+
+def test_the_logger_method_that_can_be_ignored_is_named() -> None:
+    context = "method: <Logger package (WARNING)>.warning_once, args: [ConstantVariable(str: 'x, y')], kwargs: {}"
+    _, (hint,) = in_plain_words(Message("logging.Logger method", "GB0291", "not supported", context=context))
+    assert "ignore_logging_functions.add(logging.Logger.warning_once)`" in hint
+    _, (hint,) = in_plain_words(Message("logging.Logger method", "GB0291", "not supported"))
+    assert "ignore_logging_functions" not in hint and "{" not in hint

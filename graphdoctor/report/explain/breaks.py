@@ -38,7 +38,7 @@ def describe(gb_id: str, entry: Entry) -> Description:
         what=tuple(_sentence(words.general) for words in known) or (cause.what,),
         why=" ".join((cause.why, *(KINDS[kind] for kind in entry.kinds))),
         # Different reasons may have the same hint.
-        fix=tuple(dict.fromkeys(words.hint for words in known)) or (cause.fix,),
+        fix=tuple(dict.fromkeys(words.general_hint for words in known)) or (cause.fix,),
         torch=entry.torch,
         explanation=entry.explanation,
         hints=entry.hints,

@@ -17,6 +17,7 @@ def test_equal_values_and_nan() -> None:
     ("a", "b", "words"),
     [
         (torch.zeros(2), torch.tensor([0.0, 0.5]), "differ by up to 0.5"),
+        (torch.tensor([-400.0, 2.0]), torch.tensor([-400.0, 2.5]), "differ by up to 0.5, with values of up to 400"),
         (torch.zeros(2), torch.zeros(3), "shapes"),
         (torch.zeros(2), torch.zeros(2, dtype=torch.float64), "dtypes"),
         (torch.tensor([True, False]), torch.tensor([True, True]), "differ"),

@@ -208,6 +208,42 @@ def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> 
     assert any("What was fixed" in text for text in page.texts["details"])
 
 
+def test_a_setting_for_breaks_in_libraries_can_be_copied(rich: Diagnosis) -> None:
+    line = "torch._dynamo.config.capture_scalar_outputs = True"
+    library = replace(rich.findings[4], suggestion=f"Keep it a tensor, or set `{line}`.")
+    summary = replace(rich.summary, breaks_own=0)
+    page = Page(html.render(replace(rich, findings=(library,), summary=summary, verification=None)))
+    assert line in page.texts["pre"]
+    assert any("all graph breaks lie in libraries" in text and "no run has tried" in text for text in page.texts["p"])
+
+
+def test_a_change_that_was_dropped_is_folded_and_cannot_be_copied(rich: Diagnosis) -> None:
+    finding = rich.findings[0]
+    assert finding.fix is not None
+    refused = replace(finding, fix=replace(finding.fix, grade="none", detail="Dropped: values differ."))
+    text = html.render(replace(rich, findings=(refused,), verification=None))
+    fold = text.partition("The change that was tried and dropped</summary>")[2].partition("</details>")[0]
+    assert "print(" in fold and "Copy" not in fold
+
+
+def test_a_fix_that_does_nothing_yet_is_not_green(rich: Diagnosis) -> None:
+    finding = rich.findings[0]
+    assert finding.fix is not None
+    idle = replace(finding, fix=replace(finding.fix, grade="no-effect"))
+    assert [tag["class"] for tag in Page(html.render(replace(rich, findings=(idle,)))).with_class("fix")] == [
+        "tag fix safe idle"
+    ]
+    shown = replace(rich, findings=(finding,))
+    assert [tag["class"] for tag in Page(html.render(shown)).with_class("fix")] == ["tag fix safe"]
+
+
+def test_where_no_fix_works_the_page_begins_with_what_to_do_by_hand(rich: Diagnosis) -> None:
+    assert rich.verification is not None
+    vain = replace(rich.verification, breaks=3, fullgraph_passes=False, grade="none")
+    top = Page(html.render(replace(rich, verification=vain))).texts["p"]
+    assert any(text.startswith("No automatic fix works yet. First, by hand, at model.py:18: ") for text in top)
+
+
 def test_a_graph_break_of_two_runs_has_one_stack(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = rich.dynamic[0]
