@@ -76,6 +76,13 @@ _BARS = (
     ["for i in trange(*[1, 3], disable=True):", "    y = y + i"],
     ["for i in tqdm(lambda: 3, disable=True) if {flag} else range(2):", "    y = y + i"],
     ["for i in trange(next({IT}), disable=True):", "    y = y + i"],
+    ["for k, i in enumerate(tqdm([4, 5], disable=True)):", "    y = y + i * k"],
+    ["for k, i in enumerate(tqdm({IT}, disable=True), 1):", "    y = y + i * k"],
+    ["for i, k in zip(tqdm(range(3), disable=True), {IT}):", "    y = y + i * k"],
+    ["for i, k in zip({GENERATOR}, tqdm(range(3), disable=True)):", "    y = y + i * k"],
+    ["y = y + sum(i * k for i, k in zip(tqdm([1, 2], disable=True), [3]))"],
+    ["zip = lambda *items: [items]", "for i in zip(tqdm(range(3), disable=True)):", "    y = y + len(i)"],
+    ["for i in list(enumerate(tqdm(range(3), disable=True))):", "    y = y + i[0]"],
 )  # fmt: skip
 
 

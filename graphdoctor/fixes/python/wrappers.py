@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
+from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import calls, is_pure
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.events import Call
@@ -14,13 +15,15 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: The bars of tqdm; ``tenumerate``, ``tzip`` and ``tmap`` also change what the loop gets.
 _BAR = re.compile(r"(^|\.)(tqdm|trange|tqdm_notebook)$")
+#: What gives each item of a loop with others.
+_PAIRS = ("builtins.enumerate", "builtins.zip")
 
 
 def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``for i in tqdm(items):`` runs over ``items`` itself under compile."""
+    """``for i in tqdm(items):`` runs over ``items`` itself under compile, also in ``enumerate(tqdm(items))``."""
     call = hit.place
-    loop = editor.parent(call)
-    if not isinstance(call, cst.Call) or not isinstance(loop, (cst.For, cst.CompFor)) or loop.iter is not call:
+    loop = _loop(call, editor)
+    if not isinstance(call, cst.Call) or loop is None:
         return Refusal("The progress bar is not what a loop runs over.")
     if not call.args or call.args[0].keyword is not None or any(a.star for a in call.args):
         return Refusal("What the progress bar runs over is not its first argument.")
@@ -33,7 +36,8 @@ def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         items = f"range({', '.join(editor.code(a.value) for a in call.args if a.keyword is None)})"
         options = [a for a in call.args if a.keyword is not None]
     text = f"{items} if torch.compiler.is_compiling() else {editor.code(call)}"
-    edits = (*editor.torch_import(call), editor.replace(call, f"({text})" if isinstance(loop, cst.CompFor) else text))
+    is_operand = isinstance(loop, cst.CompFor) and loop.iter is call
+    edits = (*editor.torch_import(call), editor.replace(call, f"({text})" if is_operand else text))
     lost = trace(options, (), (), editor)
     if lost or any(a.keyword is not None and a.keyword.value == "file" for a in options):
         lost = lost or "file"
@@ -41,3 +45,14 @@ def plain_iterable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if name.endswith("trange") and any(not is_pure(c, editor, python=True) for a in call.args for c in calls(a)):
         return FixPlan(edits, "unsafe", "In eager nothing changes; under compile the bounds are computed in the graph.")
     return FixPlan(edits, "safe", "In eager nothing changes; under compile there is no progress bar.")
+
+
+def _loop(bar: cst.CSTNode, editor: Editor) -> cst.For | cst.CompFor | None:
+    """The loop that runs over ``bar``, or over ``enumerate(bar)`` and ``zip(bar, other)``."""
+    user = editor.parent(bar)
+    if isinstance(user, cst.Arg):
+        call = editor.parent(user)
+        if not isinstance(call, cst.Call) or user.star or dotted_name(call.func, editor) not in _PAIRS:
+            return None
+        bar, user = call, editor.parent(call)
+    return user if isinstance(user, (cst.For, cst.CompFor)) and user.iter is bar else None

@@ -34,6 +34,19 @@ def test_the_bar_is_left_out(fixed: Any, runner: Any, loop: str, items: str) -> 
     assert torch.equal(runner.compiled(result.text, x, fullgraph=True).value, expected)
 
 
+def test_the_bar_inside_enumerate_and_zip_is_left_out(fixed: Any, runner: Any) -> None:
+    import torch
+
+    bars = program("for k, i in enumerate(tqdm([4, 5])):").replace(
+        "    return x", "    return [x + a for a, _ in zip(tqdm([1]), [2])]"
+    )
+    result = fixed(bars)
+    assert "enumerate(([4, 5]) if torch.compiler.is_compiling() else tqdm([4, 5]))" in result.text
+    assert result.safety("GD102") == "safe"
+    x = torch.ones(4)
+    assert torch.equal(runner.compiled(result.text, x, fullgraph=True).value[0], runner.eager(bars, x)[0])
+
+
 @pytest.mark.parametrize(
     "loop, safety",
     [
@@ -41,6 +54,7 @@ def test_the_bar_is_left_out(fixed: Any, runner: Any, loop: str, items: str) -> 
         ("for i in tqdm(range(3), file=open('/dev/null', 'a')):", "unsafe"),
         ("for i in trange(len(next(names))):", "unsafe"),
         ("for i in trange(*few):", "manual"),
+        ("for i in sorted(tqdm([4, 5])):", "manual"),
         ("for k, i in tenumerate([4, 5]):", "manual"),
     ],
 )
