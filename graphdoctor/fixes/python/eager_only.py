@@ -73,15 +73,18 @@ def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[
     """``first`` and the statements that read what it binds, and so on; those in branches that do nothing but write
     output are in the plans for these. Refuses when one of them is needed.
     """
-    function = editor.function_of(first)
-    if function is None:
-        raise Refuse("the code is not in a function")
     group: list[cst.CSTNode] = []
     branches: dict[cst.CSTNode, FixPlan] = {}
     waiting = [first]
     while waiting:
         statement = waiting.pop()
         group.append(statement)
+        function = editor.function_of(statement)
+        if function is None:
+            raise Refuse("the code is not in a function")
+        for reader in _other_readers(statement, editor):
+            if reader not in group and reader not in waiting:
+                waiting.append(_simple(reader, editor.code(_targets(statement)[0]), editor))
         for name in _bound(statement, editor):
             if name in parameters(function):
                 raise Refuse(f"`{name}` is an argument of the function")
@@ -98,11 +101,24 @@ def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[
                     branches[branch] = branches.get(branch) or _only_output(branch, name, editor)
                 elif reader not in group and reader not in waiting:
                     waiting.append(_simple(reader, name, editor))
-    if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
-        raise Refuse("the function reads its variables by name")
     for statement in group:
+        function = editor.function_of(statement)
+        assert function is not None
+        if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
+            raise Refuse("the function reads its variables by name")
         _check_receiver(statement, group, function, editor)
     return sorted(group, key=editor.location), [branches[branch] for branch in sorted(branches, key=editor.location)]
+
+
+def _other_readers(statement: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
+    """The statements of other functions that read ``self.start``, where nothing but ``statement`` gives it a value."""
+    targets = _targets(statement)
+    target = targets[0] if len(targets) == 1 else None
+    if not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+        return []
+    found = [n for n in editor.every(cst.Attribute) if n.attr.value == target.attr.value and n is not target]
+    read = [n for n in found if is_read(n, editor)]
+    return [editor.statement_of(n) for n in read] if len(read) == len(found) else []
 
 
 def _check_receiver(
@@ -166,10 +182,13 @@ def _bound(statement: cst.CSTNode, editor: Editor) -> frozenset[str]:
 
 
 def _is_own_store(target: cst.CSTNode, editor: Editor) -> bool:
-    """``self.elapsed`` that the function does not read, or an entry of a dict that the function makes."""
+    """``self.elapsed`` that the function does not read, also of the function itself, or an entry of a dict that the
+    function makes.
+    """
     if _local_dict(target, editor):
         return True
-    if not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+    own = [o.name.value for o in editor.ancestors(target) if isinstance(o, cst.FunctionDef)][:1]
+    if not isinstance(target, cst.Attribute) or editor.code(target.value) not in ("self", *own):
         return False
     function = editor.function_of(target)
     reads = editor.mentions(function, target.attr.value) if function is not None else []

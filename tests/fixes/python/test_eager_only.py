@@ -80,3 +80,48 @@ def test_what_is_needed_stays(fixed: Any, body: str, reason: str) -> None:
     assert any(reason.lower() in r.lower() for r in reasons), reasons
     if "t, y" not in body:
         assert result.text == program(body)
+
+
+TIMER = """
+class Timer:
+    total = 0.0
+
+    def __enter__(self):
+        self.start = time.perf_counter()
+        return self
+
+    def __exit__(self, *exc):
+        {}
+
+
+timer = Timer()
+"""
+
+
+def test_a_clock_that_another_method_reads_goes_with_it(fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = program(
+        "with timer:\n    y = x * 2\nreturn y", TIMER.format("self.total += time.perf_counter() - self.start")
+    )
+    result = fixed(source, unsafe=True)
+    assert result.text.count(GUARD) == 2 and result.safety("GD402") == "unsafe"
+    x = torch.ones(4)
+    assert torch.equal(runner.eager(result.text, x), x * 2)
+    assert runner.compiled(result.text, x, fullgraph=True).graphs == 1
+
+
+def test_a_clock_that_another_method_needs_stays(fixed: Any) -> None:
+    source = program("with timer:\n    y = x * 2\nreturn y", TIMER.format("return self.start < 0"))
+    result = fixed(source, unsafe=True)
+    reasons = [f.fix.reason for f in result.findings if f.fix is not None]
+    assert result.text == source and reasons == ["`self.start` is read in line 20, which runs under compile too."]
+
+
+def test_a_clock_that_a_wrapper_keeps_on_itself_is_left_out(fixed: Any, runner: Any) -> None:
+    import torch
+
+    head = "\ndef timed(function):\n    def wrapper(x):\n        t0 = time.time()\n        y = function(x)\n        wrapper.last = time.time() - t0\n        return y\n\n    return wrapper\n\n\n@timed\ndef g(x):\n    return x * 2\n"
+    result = fixed(program("return g(x)", head), unsafe=True)
+    assert result.text.count(GUARD) == 2 and result.safety("GD402") == "unsafe"
+    assert runner.compiled(result.text, torch.ones(4), fullgraph=True).graphs == 1
