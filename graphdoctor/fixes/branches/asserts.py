@@ -142,7 +142,14 @@ def _compiled_checks(node: cst.Assert, hit: Hit, editor: Editor) -> list[str]:
     else:
         condition = conditions.split(node.test)
         tests = [t for t in (condition.python, condition.tensor) if t]
-    return [f"assert {test}, {_literal(message)}" if message else f"assert {test}" for test in tests]
+    return [_compiled_check(test, _literal(message) if message else "") for test in tests]
+
+
+def _compiled_check(test: str, message: str) -> str:
+    """The assert of one test; Dynamo takes no choice of Python in the test of an assert."""
+    if isinstance(cst.parse_expression(test), cst.IfExp):
+        return f"torch._assert_async({test}{', ' if message else ''}{message})"
+    return f"assert {test}, {message}" if message else f"assert {test}"
 
 
 def _literal(text: str) -> str:

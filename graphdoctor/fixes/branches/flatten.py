@@ -20,6 +20,7 @@ from graphdoctor.fixes.analysis.purity import called, calls, root
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
+from graphdoctor.fixes.branches.same_end import same_end, sides
 from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
@@ -35,6 +36,7 @@ def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixP
         return Refusal("This is no branch of its own.")
     flat = Flat(hit, editor, branch)
     flat.branch_off(flat.first, None, 0)
+    flat.store()
     edit = flat.edit()
     reason = f"Both sides are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), edit)
@@ -85,6 +87,9 @@ class Flat:
         self._lines: list[str] = []
         self._bound: set[str] = set()
         self._names = 0
+        #: What each side ends with, a value for the same list or the same entry of a dict, and how one gets there.
+        self._ends, self._store = same_end(self.first, editor)
+        self._end = editor.fresh("chosen")
 
     def edit(self, *behind: cst.BaseStatement) -> Edit:
         """The edit that puts the lines in place of the branch, and of the statements ``behind`` it."""
@@ -184,11 +189,26 @@ class Flat:
         for statement in small:
             if isinstance(statement, cst.If):
                 self.branch_off(statement, under, under.depth)
+            elif statement in self._ends:
+                self._choose_end(self._ends[statement], under)
             elif isinstance(statement, cst.Expr):
                 if not self._in_place(statement, under):
                     self._effect(statement, under)
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 self._assign(*_assignment(statement), block, under)
+
+    def _choose_end(self, value: cst.BaseExpression, under: Under) -> None:
+        """The value that a side ends with, chosen between those of the sides before."""
+        branch_arms.check(value, self.editor)
+        self.risks.extend(branch_arms.risks(value, self.editor))
+        code = self.editor.code(value)
+        self.bind(under.depth, self._end, under.choose(code, self._end) if self._end in self._bound else code)
+        self._bound.add(self._end)
+
+    def store(self) -> None:
+        """Behind all sides, what they end with is done once, with the value that was chosen."""
+        if self._store:
+            self._add(0, self._store.format(self._end))
 
     def _in_place(self, statement: cst.Expr, under: Under) -> bool:
         """``y.clamp_(0, 1)`` as ``y.copy_(...)`` of a choice; False for what is no such call."""
@@ -295,10 +315,10 @@ class Flat:
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""
-        sides = list(_sides(self.first))
-        if block not in sides or not isinstance(sides[-1], cst.BaseSuite):
+        every = list(sides(self.first))
+        if block not in every or not isinstance(every[-1], cst.BaseSuite):
             return False
-        return all(any(name == n for n in self._assigned(side)) for side in sides if side is not None)
+        return all(any(name == n for n in self._assigned(side)) for side in every if side is not None)
 
     def _assigned(self, block: cst.BaseSuite) -> Iterator[str]:
         for statement in branch_arms.statements(block):
@@ -353,12 +373,3 @@ _OPERATORS: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
     cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
     cst.DivideAssign: cst.Divide,
 }  # fmt: skip
-
-
-def _sides(node: cst.If) -> Iterator[cst.BaseSuite | None]:
-    """The blocks of an ``if`` with its ``elif`` and ``else``; None at the end where there is no ``else``."""
-    yield node.body
-    if isinstance(node.orelse, cst.If):
-        yield from _sides(node.orelse)
-    else:
-        yield node.orelse.body if node.orelse is not None else None

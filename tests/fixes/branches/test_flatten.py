@@ -40,6 +40,11 @@ REWRITTEN = {
         "self = Kept()\nself.low = x.mean()\nif x.sum() > 0:\n    self.low = self.low + x.max()\nelif flag:\n"
         "    self.low = torch.min(self.low, x.min())\nelse:\n    self.low = self.low * 2\nreturn self.low"
     ),
+    "a list that each side appends to": (
+        "out = [x]\nif x.sum() > 5:\n    out.append(x * 2)\nelif flag:\n    print('small')\n    y = x + len(out)\n    out.append(y)\n"
+        "else:\n    out.append(-x)\nreturn torch.stack(out)"
+    ),
+    "an entry that each side sets": "out = {}\nif x.sum() > 0:\n    out['a'] = x\nelse:\n    out['a'] = x * 2\nreturn out['a'] + 1",
     "several statements in a line": "y = x\nif x.sum() > 0: y = x * 2; print('b')\nreturn y",
 }
 
@@ -68,6 +73,11 @@ REFUSED = {
     "a change in place by data": "h = x * 2\nif h.max() > 1:\n    h[h > 1] = 2\nreturn h",
     "None before": "h = None\nif x.max() > 1:\n    print(1)\n    h = x\nreturn h",
     "a call that may do anything": "h = x * 2\nif h.max() > 1:\n    calls.append(1)\n    h = h * 2\nreturn h",
+    "lists that differ": "a, b = [], []\nif x.sum() > 0:\n    a.append(x)\nelse:\n    b.append(x)\nreturn x, a, b",
+    "a list that one side appends to": "a = []\nif x.sum() > 0:\n    a.append(x)\nreturn x, a",
+    "a list that gets longer in between": "a = []\nif x.sum() > 0:\n    a.append(x)\n    y = x\nelse:\n    a.append(x)\n    y = x + 1\nreturn y",
+    "an entry whose key is computed": "a = {}\nif x.sum() > 0:\n    a[str(x.ndim)] = x\nelse:\n    a[str(x.ndim)] = -x\nreturn a",
+    "a list of texts": "a = []\nif x.sum() > 0:\n    a.append('b')\nelse:\n    a.append('c')\nreturn x, a",
     "a name that is new": "if x.sum() > 0:\n    y = x * 2\n    print('a')\nreturn y",
     "a return": "if x.sum() > 0:\n    print('a')\n    return x\nreturn x * 2",
     "a text": "s = 'a'\nif x.sum() > 0:\n    print('a')\n    s = 'b'\nreturn x, s",
