@@ -19,6 +19,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
 from graphdoctor.fixes.tensors.counts import count_into
@@ -312,5 +313,13 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.place, cst.Call) and called(hit.place) == "lstsq":
         return least_squares(hit, editor)
     return first_fit(
-        hit, editor, give_size, reduce_masked, loop_over_all_sorted, loop_over_all_rows, count_into, capture_shapes
+        hit,
+        editor,
+        give_size,
+        reduce_masked,
+        reduce_selected,
+        loop_over_all_sorted,
+        loop_over_all_rows,
+        count_into,
+        capture_shapes,
     )

@@ -51,9 +51,10 @@ class Edit:
 #: is computed again; "compile": under compile more than output is left out; "eager": eager code compiles too; "early":
 #: what the first call made is there before, so random numbers are drawn in another order; "gradients": gradients may
 #: be others; "not_finite": what NaN, infinity and overflow give may be others; "once": what each call made is made
-#: once; "requires_grad": results may need no gradient; "rows": a function gets other rows too; "unsaved": there are
-#: more buffers, which no state_dict has, also in place of numbers in attributes; "zero_gradients": where results needed
-#: no gradient, they may need one that is zero; "zeros": numbers that are zero are treated in another way.
+#: once; "precision": a number is rounded to the dtype of its tensor; "requires_grad": results may need no gradient;
+#: "rows": a function gets other rows too; "unsaved": there are more buffers, which no state_dict has, also in place of
+#: numbers in attributes; "zero_gradients": where results needed no gradient, they may need one that is zero; "zeros":
+#: numbers that are zero are treated in another way.
 Known = Literal[
     "anew",
     "compile",
@@ -62,6 +63,7 @@ Known = Literal[
     "gradients",
     "not_finite",
     "once",
+    "precision",
     "requires_grad",
     "rows",
     "unsaved",

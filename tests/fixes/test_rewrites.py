@@ -55,7 +55,24 @@ REWRITTEN = {
     "tolist": (HEAD + F + "    v = x.mean(0).tolist()\n    return x + v[0]\n", "v = x.mean(0).detach()"),
     "float_bound": (HEAD + F + "    return torch.clamp(x, max=float(x.mean()))\n", "max=x.mean().detach())"),
     "math": ("import math\n" + HEAD + F + "    n = x.abs().sum().item()\n    return x / math.sqrt(n)\n",
-             "return x / torch.sqrt(n)"),
+             "return x / torch.sqrt(n.double())"),
+    "math_beside_one": ("import math\n" + HEAD + F + "    n = x.abs().mean()\n    return x * (n + math.exp(n))\n",
+                        "return x * (n + torch.exp(n.detach().double()).to(n.dtype))"),
+    "math_condition": ("import math\n" + HEAD + F + "    n = math.exp(x.mean())\n    if n > 1:\n        x = x / n\n    return x\n",
+                       "n = torch.exp(x.mean().detach())"),
+    "item_raise": (HEAD + F + "    total = x.sum().item()\n    if abs(total) > 1e9:\n        raise ValueError('got %s' % total)\n    return x / total\n",
+                   "        raise ValueError('got %s' % total.item())"),
+    "item_writes": (HEAD + F + "    n, y = x.max(), x * 2\n    n = n.item()\n    y = y.clamp(max=n).mul(n)\n    y[0] = n\n    y[:, 1:] *= n\n"
+                    "    z = torch.zeros(8)\n    z.fill_(n)\n    return y.masked_fill(y > 0, n) + z\n", "    n = n.detach()\n"),
+    "append_in_each_side": (HEAD + F + "    out = []\n    for row in x:\n        if row.mean() > 0:\n            big = row / 2\n            out.append(big + 1)\n"
+                            "        elif row.max() > 0.2:\n            out.append(row)\n        else:\n            out.append(-row)\n    return torch.stack(out)\n",
+                            "        out.append(chosen)\n"),
+    "entry_in_each_side": (HEAD + F + "    kept = {}\n    if x.sum() > 0:\n        kept['a'] = x * 2\n    else:\n        kept['a'] = x - 1\n    return kept['a']\n",
+                           "    kept['a'] = chosen\n"),
+    "assert_equal": (HEAD + F + "    assert torch.equal(x, x * 1), 'all'\n    return x * 2\n",
+                     "        torch._assert_async(((x == (x * 1)).all() if x.shape == (x * 1).shape else torch.tensor(False)), \"all\")"),
+    "parameter_without_gradient": (HEAD + F + "    b = nn.Parameter(torch.zeros(8), requires_grad=False)\n    return x + b + nn.Parameter(x * 2, False)\n",
+                  "    b = torch.zeros(8)\n    return x + b + (x * 2).detach()\n"),
     "numpy_item": (HEAD + F + "    m = x.numpy().mean().item()\n    return x - m\n", "m = x.mean().detach()"),
     "numpy_prod": ("import numpy as np\n" + HEAD + F + "    n = np.prod(x.shape)\n    return x.reshape(int(n))\n",
                    "n = math.prod(x.shape)"),
@@ -115,6 +132,12 @@ REWRITTEN = {
                   "[(...,) + (None,) * (y.ndim - m.ndim)]"),
     "mask_sum": (HEAD + F + "    kept = x[x > 0]\n    return kept.sum()\n", "kept = torch.where(x > 0, x, 0)"),
     "mask_mean": (HEAD + F + "    return x[x > 0].mean()\n", "torch.where(x > 0, x, 0).sum() / (x > 0).expand_as(x).sum()"),
+    "mask_mean_rows": (HEAD + F + "    m = x[:, 0] > -9\n    return torch.mean(x[m], dim=0, keepdim=True)\n", ".sum(0, keepdim=True) / m.sum())"),
+    "mask_expression": (HEAD + F + "    y = x.relu()\n    return y[y < 1].exp().sum()\n", "keep = y < 1\n"),
+    "mask_selected": (HEAD + F + "    m, y = x > -9, x * 2\n    y = torch.masked_select(y, m)\n    z = x.masked_select(m)\n    return ((y - z) ** 2).mean().sqrt()\n",
+                      "    keep = m.expand_as(y)\n    y = torch.where(keep, y, 1)\n"),
+    "mask_selected_from_rows": (HEAD + F + "    m, y = x[:, :1] > -9, x * 2\n    z = torch.masked_select(y, m)\n    return (z * 3).mean()\n",
+                                "    keep = m.expand_as(y)\n"),
     "mask_max": (HEAD + F + "    return torch.masked_select(x, x > 0).max()\n", "torch.where(x > 0, x, -torch.inf).max()"),
     "mask_call": (HEAD + "def g(x, w, low):\n    if x.min() < low:\n        raise ValueError('low')\n    w = torch.softmax(w, -1)\n"
                   "    return x + w[..., 0], x * w.sum(-1)\n\n\n" + F
@@ -248,7 +271,7 @@ REWRITTEN = {
     "numpy_element": ("import numpy as np\n" + HEAD + F + "    h = int(np.array(x.shape)[-1]) + np.asarray((2, 3))[0].item()\n"
                       "    return x * h\n", "    h = int(x.shape[-1]) + (2, 3)[0]\n"),
     "math_of_tensor": ("import math\n" + HEAD + F + "    s = math.exp(x.mean())\n    return x * math.pow(s, 2.0)\n",
-                       "s = torch.exp(x.mean().detach())\n    return x * torch.pow(s, 2.0)"),
+                       "s = torch.exp(x.mean().detach().double())\n    return x * torch.pow(s.double(), 2.0)"),
     "probe": (HEAD + F + "    if torch.cuda.device_count() > 99:\n        x = x * 3\n    return x * 2\n",
               "_DEVICE_COUNT = torch.cuda.device_count()\n"),
     "deep_copies": ("import copy\n" + HEAD + F + "    parts = copy.deepcopy([x, x * 2])\n"
@@ -412,6 +435,9 @@ MODULES = {
     "drawn_when_training": ("\n    def forward(self, x):\n        if self.training and torch.rand(1).item() < 0.5:\n            return x\n"
                             "        return x * 2\n",
                             "return torch.where(torch.rand(1).reshape(()) < 0.5, x, x * 2) if self.training else x * 2\n"),
+    "mean_of_all": ("        self.mean = 0.0\n        self.seen = []\n\n    def forward(self, x):\n        n = x.abs().max().item()\n"
+                    "        self.mean = 0.9 * self.mean + 0.1 * n\n        self.seen.append(n)\n        return x / len(self.seen)\n",
+                    "        self.seen.append(n.clone())\n"),
     "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
                "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
 }  # fmt: skip
@@ -513,6 +539,8 @@ REFUSED = {
     "device_context": (HEAD + "def g(x):\n    return x + torch.ones(8)\n\n\n" + F
                        + "    with torch.device('cpu'):\n        return g(x)\n",
                        "`torch.device` changes what the code in it computes, so it cannot be left out under compile."),
+    "parameter_options": (HEAD + F + "    return x + nn.Parameter(torch.ones(8), requires_grad=x.ndim > 1)\n",
+                          "The parameter has options that a tensor has not."),
     "layer": (HEAD + F + "    return nn.Linear(8, 8)(x)\n",
               "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",

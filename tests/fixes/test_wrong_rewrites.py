@@ -324,6 +324,13 @@ def test_what_may_lose_more_than_output_under_compile_is_never_verified(plant: P
     assert "what it leaves out under compile may be more than output" in proved.fix.doubts
 
 
+def test_a_number_that_is_rounded_to_the_dtype_of_a_tensor_is_never_verified(plant: Plant) -> None:
+    program = FUNCTION.format("y = x * 0.1", "")
+    proved = plant(program, "0.1", "torch.tensor(0.1)", mode="eval", known="precision")
+    assert proved.label == "unsafe"
+    assert "a number of 64 bits is rounded to the dtype of its tensor" in proved.fix.doubts
+
+
 def test_inputs_get_gradients_where_the_original_takes_them(plant: Plant) -> None:
     """``numpy()`` raises for tensors with gradients, so the original runs without; the fixed code is run likewise."""
     program = FUNCTION.format("y = x * torch.from_numpy(x.numpy()).abs()", "")

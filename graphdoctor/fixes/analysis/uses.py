@@ -9,7 +9,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import parameters
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import find, walk
 
 
 def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
@@ -50,13 +50,48 @@ def _is_deferred(node: cst.CSTNode, editor: Editor) -> bool:
     return any(isinstance(outer, (cst.Lambda, cst.GeneratorExp)) for outer in editor.ancestors(node))
 
 
-def is_only_written(assign: cst.Assign, editor: Editor) -> bool:
-    """Whether ``assign`` writes one attribute of the module, ``self.last = value``, that no code of the file reads."""
-    target = assign.targets[0].target
-    if len(assign.targets) != 1 or not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
+def is_only_written(assign: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
+    """Whether ``assign`` writes one attribute of the module, ``self.last = value``, that no code of the file reads but
+    what writes it again: ``self.mean = 0.9 * self.mean + 0.1 * value``.
+    """
+    target = assign.target if isinstance(assign, cst.AugAssign) else assign.targets[0].target
+    is_one = isinstance(assign, cst.AugAssign) or len(assign.targets) == 1
+    if not is_one or not isinstance(target, cst.Attribute) or editor.code(target.value) != "self":
         return False
-    written = {t.target for a in editor.every(cst.Assign) for t in a.targets}
-    return all(n in written for n in editor.every(cst.Attribute) if n.attr.value == target.attr.value)
+    places = editor.every(cst.Assign), editor.every(cst.AugAssign)
+    writes = [a for found in places for a in found if target.attr.value in _written_attributes(a)]
+    inside = {n for a in writes for n in walk(a)}
+    return all(n in inside for n in editor.every(cst.Attribute) if n.attr.value == target.attr.value)
+
+
+def _written_attributes(assign: cst.Assign | cst.AugAssign) -> set[str]:
+    """The attributes that are all that ``assign`` gives a value."""
+    targets = [assign.target] if isinstance(assign, cst.AugAssign) else [t.target for t in assign.targets]
+    found = {t.attr.value for t in targets if isinstance(t, cst.Attribute)}
+    return found if len(found) == len(targets) else set()
+
+
+def is_only_appended(append: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``append`` is that of a list of the module, ``self.losses.append``, that the code of the file only makes,
+    appends to, clears and counts.
+    """
+    place = append.value if isinstance(append, cst.Attribute) else None
+    if not isinstance(place, cst.Attribute) or editor.code(place.value) != "self":
+        return False
+    return all(_is_kept(n, editor) for n in editor.every(cst.Attribute) if n.attr.value == place.attr.value)
+
+
+def _is_kept(place: cst.Attribute, editor: Editor) -> bool:
+    user = editor.parent(place)
+    if isinstance(user, cst.Attribute):
+        return user.attr.value in ("append", "clear")
+    if isinstance(user, cst.AssignTarget):
+        made = editor.parent(user)
+        return isinstance(made, cst.Assign) and editor.code(made.value) == "[]"
+    if isinstance(user, cst.AnnAssign):
+        return user.value is not None and editor.code(user.value) == "[]"
+    call = editor.parent(user) if isinstance(user, cst.Arg) else None
+    return isinstance(call, cst.Call) and editor.code(call.func) == "len"
 
 
 def is_elsewhere(name: str, statement: cst.CSTNode, editor: Editor) -> bool:

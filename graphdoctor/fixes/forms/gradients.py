@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
+#: Functions of torch that make a tensor without a history.
+_NEW = words("arange empty eye full linspace ones rand randint randn tensor zeros")
 _REASON = "In eager nothing changes; under compile `{name}` does not require gradients of its own."
 
 
@@ -47,10 +50,17 @@ def _assigned(hit: Hit, statement: cst.Assign, editor: Editor) -> FixPlan | Refu
 def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``nn.Parameter(torch.ones(8))`` in forward becomes ``torch.ones(8)``: made in each call, it is never trained."""
     call = hit.place
-    if not isinstance(call, cst.Call) or called(call) != "Parameter" or len(call.args) != 1 or call.args[0].keyword:
+    if not isinstance(call, cst.Call) or called(call) != "Parameter" or not call.args or call.args[0].keyword:
         return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+    options = [editor.code(a).rstrip(", ").replace(" ", "") for a in call.args[1:]]
+    if options not in ([], ["requires_grad=False"], ["False"]):
+        return Refusal("The parameter has options that a tensor has not.")
     reason = "The tensor is the same; it is no parameter, and what is computed from it alone requires no gradient."
-    return FixPlan((editor.replace(call, editor.code(call.args[0].value)),), "unsafe", reason)
+    value = call.args[0].value
+    is_new = isinstance(value, cst.Call) and dotted_name(value.func, editor).removeprefix("torch.") in _NEW
+    # A parameter has no history.
+    text = editor.code(value) if is_new else f"{editor.operand(value)}.detach()"
+    return FixPlan((editor.replace(call, text),), "unsafe", reason)
 
 
 def _sets_flag(node: cst.CSTNode) -> bool:

@@ -84,25 +84,24 @@ def _decides_in_training(call: cst.Call, editor: Editor) -> bool:
     if not isinstance(assign, cst.Assign):
         return False
     try:
-        flags = [_training_flag(use, editor) for use in uses(assign, editor)]
-        read = [use for flag in flags if flag is not None for use in uses(flag, editor)]
+        tests = [_training_test(use, editor) for use in uses(assign, editor)]
+        flags = [outer for test in tests if isinstance(outer := editor.parent(test or call), cst.Assign)]
+        read = [use for flag in flags for use in uses(flag, editor)]
     except Refuse:
         return False
-    return bool(read) and None not in flags and all(branch_of(use, editor) is not None for use in read)
+    is_asked = all(t is not None and (editor.parent(t) in flags or branch_of(t, editor) is not None) for t in tests)
+    return bool(tests) and is_asked and all(branch_of(use, editor) is not None for use in read)
 
 
-def _training_flag(use: cst.Name, editor: Editor) -> cst.Assign | None:
-    """The assignment of ``self.training and use < p``."""
+def _training_test(use: cst.Name, editor: Editor) -> cst.BooleanOperation | None:
+    """``self.training and use < p`` around ``use``."""
     compared = editor.parent(use)
     if isinstance(compared, cst.ComparisonTarget):
         compared = editor.parent(compared)
     both = editor.parent(compared) if isinstance(compared, cst.Comparison) else None
     if not isinstance(both, cst.BooleanOperation) or not isinstance(both.operator, cst.And):
         return None
-    if both.right is not compared or editor.code(both.left) != "self.training":
-        return None
-    flag = editor.parent(both)
-    return flag if isinstance(flag, cst.Assign) else None
+    return both if both.right is compared and editor.code(both.left) == "self.training" else None
 
 
 def _labels(node: cst.CSTNode) -> list[cst.Name]:

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.mask_shape import spread
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
-from graphdoctor.fixes.rows.masked_values import Masked
+from graphdoctor.fixes.rows.masked_values import Masked, selected_from
+from graphdoctor.fixes.tensors.row_means import check_before
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import find, walk
+from graphdoctor.syntax.walk import walk
 
 _REASON = "All elements are computed, with 1 in place of those that the mask leaves out; sums and means leave them out."
 
@@ -22,18 +24,20 @@ _REASON = "All elements are computed, with 1 in place of those that the mask lea
 def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``F.mse_loss(a[m], b[m])``, ``d = a[m] - b[m]`` and ``d.abs().mean()``. Raises Refuse where it does not fit."""
     selection, function = hit.place, editor.function_of(hit.place)
-    if not isinstance(selection, cst.Subscript) or function is None or len(selection.slice) != 1:
+    mask = _mask(selection)
+    if mask is None or function is None:
         return Refusal("This is no selection by one mask.")
-    index = selection.slice[0].slice
-    mask = index.value if isinstance(index, cst.Index) else None
-    if not isinstance(mask, cst.Name) or len(editor.assignments(function, mask.value)) > 1:
-        raise Refuse("the mask has no name that is bound once")
     block = _block(selection, editor)
-    leaves = [n for line in block for n in find(line, cst.Subscript) if _selects(n, mask)]
+    if not isinstance(mask, cst.Name) or len(editor.assignments(function, mask.value)) > 1:
+        # Only what stands in one line surely has the same mask.
+        block = [_first(block, selection)]
+        check_before(mask, block[0], editor)
+    leaves = [n for line in block for n in walk(line) if selected_from(n, mask, editor) is not None]
     first = leaves[0]
-    if not isinstance(first.value, (cst.Name, cst.Attribute)):
-        raise Refuse(f"`{editor.code(first.value)}` has no name, and its dimensions are not known")
-    keep, count, line = _keep(mask, leaves, hit, editor)
+    tensors = [t for n in leaves if (t := selected_from(n, mask, editor)) is not None]
+    if not isinstance(tensors[0], (cst.Name, cst.Attribute)):
+        raise Refuse(f"`{editor.code(tensors[0])}` has no name, and its dimensions are not known")
+    keep, count, line = _keep(mask, tensors, isinstance(first, cst.Call), hit, editor)
     masked = Masked(mask, keep, count, editor)
     statement = _first(block, first)
     edits: list[Edit] = []
@@ -41,7 +45,7 @@ def reduce_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits += _statement(small, masked, editor)
     _check_elsewhere(block, masked, function, editor)
     uses_keep = line and any(keep in edit.text for edit in edits)
-    if uses_keep and _differ(_ranks([leaf.value for leaf in leaves], editor)):
+    if uses_keep and _differ(_ranks(tensors, editor)):
         raise Refuse("the mask selects from tensors of different shapes")
     if uses_keep:
         indent = editor.indent_of(statement)
@@ -59,9 +63,12 @@ def _start(statement: cst.CSTNode, editor: Editor) -> tuple[int, int]:
     return place.line, place.column
 
 
-def _selects(node: cst.Subscript, mask: cst.Name) -> bool:
-    index = node.slice[0].slice
-    return len(node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(mask)
+def _mask(selection: cst.CSTNode) -> cst.BaseExpression | None:
+    """``m`` of ``x[m]`` and of ``torch.masked_select(x, m)``."""
+    if isinstance(selection, cst.Call):
+        return selection.args[-1].value if called(selection) == "masked_select" and selection.args else None
+    index = selection.slice[0].slice if isinstance(selection, cst.Subscript) and len(selection.slice) == 1 else None
+    return index.value if isinstance(index, cst.Index) and index.star is None else None
 
 
 def _block(selection: cst.CSTNode, editor: Editor) -> Sequence[cst.BaseSmallStatement]:
@@ -79,16 +86,25 @@ def _first(block: Sequence[cst.BaseSmallStatement], leaf: cst.CSTNode) -> cst.Ba
     return next(statement for statement in block if leaf in set(walk(statement)))
 
 
-def _keep(mask: cst.Name, leaves: Sequence[cst.Subscript], hit: Hit, editor: Editor) -> tuple[str, str, str]:
+def _keep(
+    mask: cst.BaseExpression, tensors: Sequence[cst.BaseExpression], broadcasts: bool, hit: Hit, editor: Editor
+) -> tuple[str, str, str]:
     """The mask with the dimensions of what it selects from, how many it selects, and the line that names it."""
-    rank, *ranks = _ranks((mask, *(leaf.value for leaf in leaves)), editor)
-    for leaf_rank, leaf in () if _differ(ranks) else zip(ranks, leaves, strict=True):
-        if rank is not None and rank == leaf_rank:
-            return mask.value, f"{mask.value}.sum()", ""
-        if isinstance(leaf.value, (cst.Name, cst.Attribute)) and spread(mask, leaf.value, hit, editor) == mask.value:
-            return mask.value, f"{mask.value}.sum()", ""
-    tensor, name = editor.code(leaves[0].value), editor.fresh("keep")
-    text = f"{mask.value}[(...,) + (None,) * ({tensor}.ndim - {mask.value}.ndim)].expand_as({tensor})"
+    name, code, tensor = editor.fresh("keep"), editor.operand(mask), editor.code(tensors[0])
+    if broadcasts:
+        return name, f"{name}.sum()", f"{name} = {code}.expand_as({tensor})"
+    rank, *ranks = _ranks((mask, *tensors), editor)
+    for tensor_rank, other in () if _differ(ranks) else zip(ranks, tensors, strict=True):
+        is_name = isinstance(other, (cst.Name, cst.Attribute))
+        if (rank is not None and rank == tensor_rank) or (
+            is_name and spread(mask, other, hit, editor) == editor.code(mask)
+        ):
+            if isinstance(mask, cst.Name):
+                return mask.value, f"{mask.value}.sum()", ""
+            return name, f"{name}.sum()", f"{name} = {editor.code(mask)}"
+    if not isinstance(mask, cst.Name):
+        raise Refuse("the mask selects from tensors of different shapes")
+    text = f"{code}[(...,) + (None,) * ({tensor}.ndim - {code}.ndim)].expand_as({tensor})"
     return name, f"{name}.sum()", f"{name} = {text}"
 
 

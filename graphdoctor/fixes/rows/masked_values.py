@@ -39,7 +39,7 @@ _MODULES = (TorchModule("torch.nn.CrossEntropyLoss"), TorchModule("torch.nn.NLLL
 class Masked:
     """Writes expressions anew. ``names`` are those that hold selected values; ``keep`` is the mask for all of them."""
 
-    def __init__(self, mask: cst.Name, keep: str, count: str, editor: Editor) -> None:
+    def __init__(self, mask: cst.BaseExpression, keep: str, count: str, editor: Editor) -> None:
         self.mask = mask
         self.keep = keep
         self.count = count
@@ -52,13 +52,15 @@ class Masked:
         """Whether ``node`` is or has something that is selected."""
         if isinstance(node, cst.Name):
             return node.value in self.names
+        if self._leaf(node) is not None:
+            return True
         if isinstance(node, cst.Subscript):
-            return self._is_leaf(node) or self.holds(node.value)
+            return self.holds(node.value)
         return any(self.holds(child) for child in _operands(node))
 
-    def _is_leaf(self, node: cst.Subscript) -> bool:
-        index = node.slice[0].slice
-        return len(node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(self.mask)
+    def _leaf(self, node: cst.CSTNode) -> cst.BaseExpression | None:
+        """What the mask selects from, where ``node`` selects."""
+        return selected_from(node, self.mask, self.editor)
 
     def number(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """``node``, which may have sums and means of what is selected, and is none itself."""
@@ -68,7 +70,7 @@ class Masked:
                 return reduced
         if not self.holds(node):
             return node
-        if isinstance(node, cst.Call):
+        if isinstance(node, cst.Call) and self._leaf(node) is None:
             if self.holds(node.func) and not isinstance(node.func, cst.Attribute):
                 raise Refuse(f"`{self._code(node)}` calls what the mask selects")
             arguments = [a.with_changes(value=self.number(a.value)) for a in node.args]
@@ -86,8 +88,9 @@ class Masked:
 
     def full(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """``node``, which is selected, over the full shape."""
-        if isinstance(node, cst.Subscript) and self._is_leaf(node) and not self.holds(node.value):
-            return _parse(f"torch.where({self.keep}, {self._code(node.value)}, 1)")
+        leaf = self._leaf(node)
+        if leaf is not None and (isinstance(node, cst.Call) or not self.holds(leaf)):
+            return _parse(f"torch.where({self.keep}, {self._code(leaf)}, 1)")
         if isinstance(node, cst.Name) and node.value in self.names:
             return node
         if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
@@ -186,11 +189,11 @@ class Masked:
         """Classes that the mask leaves out become those that the loss ignores."""
         reduction, options = self._options(call)
         ignored = next((o.partition("=")[2] for o in options if o.startswith("ignore_index=")), ignored)
-        leaves = [v for v in values if isinstance(v, cst.Subscript) and self._is_leaf(v) and not self.holds(v.value)]
+        leaves = [v.value for v in values if isinstance(v, cst.Subscript) and self._leaf(v) and not self.holds(v.value)]
         if len(leaves) != 2:
             raise Refuse(f"`{self._code(call)}` is not given what the mask selects as it is")
-        scores, labels = (self.editor.operand(leaf.value) for leaf in leaves)
-        mask = self.mask.value
+        scores, labels = map(self.editor.operand, leaves)
+        mask = self.editor.operand(self.mask)
         inputs = f"{scores}.flatten(0, {mask}.ndim - 1), torch.where({mask}, {labels}, {ignored}).flatten()"
         given = [f'reduction="{reduction}"'] if reduction != "mean" else []
         return _parse(f"{self._code(call.func)}({', '.join([inputs, *options, *given])})")
@@ -200,6 +203,20 @@ class Masked:
 
     def _render(self, node: cst.CSTNode) -> str:
         return self.editor.module.tree.code_for_node(node)
+
+
+def selected_from(node: cst.CSTNode, mask: cst.BaseExpression, editor: Editor) -> cst.BaseExpression | None:
+    """``x`` of ``x[mask]`` and of ``torch.masked_select(x, mask)``; None for anything else."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        is_mask = len(node.slice) == 1 and isinstance(index, cst.Index) and index.value.deep_equals(mask)
+        return node.value if is_mask else None
+    if not isinstance(node, cst.Call) or called(node) != "masked_select" or any(a.keyword or a.star for a in node.args):
+        return None
+    values = [a.value for a in node.args]
+    if isinstance(node.func, cst.Attribute) and not is_torch_function(node, editor):
+        values.insert(0, node.func.value)
+    return values[0] if len(values) == 2 and values[1].deep_equals(mask) else None
 
 
 def made_once(call: cst.Call, editor: Editor) -> cst.Call | None:

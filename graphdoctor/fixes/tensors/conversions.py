@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
@@ -12,7 +14,9 @@ from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
-from graphdoctor.fixes.tensors.number_flow import MATH, MATH_OF_TWO, Flow
+from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO
+from graphdoctor.model.findings import Known
 from graphdoctor.static.domain.events import Convert
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -40,7 +44,6 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     receiver = _receiver(call)
     if receiver is None:
         return Refusal(f"`{editor.code(call)}` does more than read one number, so it cannot be dropped.")
-    flow = Flow(hit, editor)
     try:
         if isinstance(hit.event, Convert):
             only_tensor(receiver, hit.event.value, editor)
@@ -49,9 +52,10 @@ def keep_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
             unhandled(call, editor)
             text = f"{text}.long()" if kind == "bool" else f"torch.trunc({text})"
             kind = "tensor"
-        flow.follow(call, text, kind or "tensor")
+        followed = kind or "tensor"
+        flow, known = _followed(hit, editor, lambda flow: flow.follow(call, text, followed))
         reason = f"{_KEPT} {_NOT_FINITE}" if called(call) == "int" else _KEPT
-        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=("zero_gradients",))
+        return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=(*known, "zero_gradients"))
     except Refuse as refusal:
         return Refusal(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}.")
 
@@ -73,11 +77,25 @@ def torch_math(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal(f"`{editor.code(first)}` is not known to be a tensor.")
     if name in ("atan2", "hypot") and not is_tensor_like(others[0], editor):
         return Refusal(f"`torch.{name}` takes no number.")
-    arguments = [_tensor_text(first, editor), *map(editor.code, others)]
+    tensor, rest = _tensor_text(first, editor), "".join(f", {editor.code(other)}" for other in others)
+    flow, known = _followed(hit, editor, lambda flow: flow.math(call, name, tensor, rest))
+    precision = "the precision of the tensor" if known else "64 bits like the number"
+    reason = f"{_KEPT} It has {precision}, and is NaN where math raises an error."
+    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=(*known, "zero_gradients"))
+
+
+def _followed(hit: Hit, editor: Editor, start: Callable[[Flow], None]) -> tuple[Flow, tuple[Known, ...]]:
+    """What follows the number, and whether a function of ``math`` is rounded to the dtype of its tensor.
+
+    A 0-d tensor of 64 bits leaves the dtype of a floating tensor with dimensions as it is, like the number did.
+    """
+    flow = Flow(hit, editor, wide=True)
+    start(flow)
+    if not flow.has_math or flow.ends_beside_floats():
+        return flow, ()
     flow = Flow(hit, editor)
-    flow.follow(call, f"torch.{MATH[name]}({', '.join(arguments)})", "bool" if name.startswith("is") else "tensor")
-    reason = f"{_KEPT} It has the precision of the tensor, and is NaN where math raises an error."
-    return FixPlan((*editor.torch_import(call), *flow.edits), "unsafe", reason, known=("zero_gradients",))
+    start(flow)
+    return flow, ("precision",)
 
 
 def keep_list(hit: Hit, editor: Editor) -> FixPlan | Refusal:

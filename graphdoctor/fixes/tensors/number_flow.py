@@ -15,48 +15,37 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
-from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
+from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
 from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
-from graphdoctor.fixes.analysis.uses import is_only_written, uses
+from graphdoctor.fixes.analysis.uses import is_only_appended, is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
+from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO, counted, of_builtin, takes_tensor
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 OTHER = "the number is used where a tensor may mean something else"
 
-#: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
-MATH_OF_TWO = {"atan2": "atan2", "copysign": "copysign", "fmod": "fmod", "hypot": "hypot", "pow": "pow"}
-MATH = (
-    MATH_OF_TWO
-    | {"fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad"}
-    | {
-        name: name
-        for name in words("""
-        acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan lgamma log
-        log10 log1p log2 sin sinh sqrt tan tanh trunc
-    """)
-    }
-)
-#: Functions of torch whose first two arguments may be 0-d tensors.
-_BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne pow remainder sub true_divide where")
 #: Formats that show a tensor in another way than its number.
 _AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
-_BOUNDS = words("clamp clamp_max clamp_min clip")
 
 
 class Flow:
-    """Collects the edits of one rewrite; ``base`` has what the hit knows."""
+    """Collects the edits of one rewrite. Where it is ``wide``, functions of ``math`` get 64 bits, like the number."""
 
-    def __init__(self, hit: Hit, editor: Editor) -> None:
+    def __init__(self, hit: Hit, editor: Editor, wide: bool = False) -> None:
         self.hit = hit
         self.editor = editor
+        self.wide = wide
+        #: Whether a function of ``math`` became one of torch.
+        self.has_math = False
         self.conditions = Conditions(editor, hit)
         self.edits: list[Edit] = []
         #: Expressions that are written in another way, also in the tests of branches.
@@ -65,6 +54,8 @@ class Flow:
         #: Names that hold tensors from now on, whatever they held before.
         self.tensors: set[str] = set()
         self._made: set[cst.CSTNode] = set()
+        #: The tensors that the number is joined with in the end; None where it goes anywhere else.
+        self._ends: list[cst.BaseExpression | None] = []
         #: The branches of chains that were rewritten as a whole.
         self._chained: set[cst.CSTNode] = set()
 
@@ -73,17 +64,22 @@ class Flow:
 
         Raises Refuse where it does not fit.
         """
-        if self._in_branch(node) or self._shown(node, text):
+        if self._in_branch(node):
+            self._ends.append(None)
+            return
+        if self._shown(node, text) or self._raised(node, text):
             return
         user = self.editor.parent(node)
         if isinstance(user, cst.ComparisonTarget):
             user = self.editor.parent(user)
+        if not isinstance(user, (cst.BinaryOperation, cst.UnaryOperation, cst.AugAssign, cst.Arg, cst.Assign)):
+            self._ends.append(None)
         if isinstance(user, cst.BinaryOperation):
             self._operand(user, node, text, kind)
         elif isinstance(user, cst.UnaryOperation):
             self._unary(user, text, kind)
-        elif isinstance(user, cst.AugAssign) and user.value is node and is_tensor_like(user.target, self.editor):
-            self._replace(node, text)
+        elif isinstance(user, cst.AugAssign) and user.value is node:
+            self._added(user, node, text)
         elif isinstance(user, cst.Arg):
             self._argument(user, node, text, kind)
         elif isinstance(user, cst.Assign):
@@ -105,6 +101,14 @@ class Flow:
         else:
             raise Refuse(OTHER)
 
+    def math(self, call: cst.Call, name: str, first: str, rest: str = "") -> None:
+        """``call`` of a function of ``math`` is one of torch from now on. Raises Refuse where it does not fit."""
+        kind: Kind = "bool" if name.startswith("is") else "tensor"
+        if kind == "tensor":
+            self.has_math = True
+            first = f"{tight(first)}.double()" if self.wide else first
+        self.follow(call, f"torch.{MATH[name]}({first}{rest})", kind)
+
     def number(self, use: cst.Name) -> None:
         """``use`` reads a name that held a number and holds a 0-d tensor now. Raises Refuse where it does not fit."""
         self._names[use.value] = "tensor"
@@ -118,6 +122,20 @@ class Flow:
     def tensor(self, node: cst.BaseExpression) -> None:
         """``node`` is a tensor from now on."""
         self._made.add(node)
+
+    def ends_beside_floats(self) -> bool:
+        """Whether all that was followed ended in arithmetic with a floating tensor, whose dtype the result has."""
+        known = [(end, tensor_of(self.editor.value(end)) if end is not None else None) for end in self._ends]
+        return bool(known) and all(
+            t is not None and t.dtype == "float" and (bool(t.ndim) or isinstance(end, cst.Name)) for end, t in known
+        )
+
+    def _rounded(self, text: str, other: cst.BaseExpression) -> str:
+        """A number of 64 bits beside ``other``: a tensor without dimensions would take its dtype."""
+        tensor = tensor_of(self.editor.value(other))
+        if not self.wide or not self.has_math or tensor is None or tensor.dtype != "float" or tensor.ndim:
+            return text
+        return f"{tight(text)}.to({other.value}.dtype)" if isinstance(other, cst.Name) else text
 
     def sequence(self, name_or_list: cst.BaseExpression) -> None:
         """The elements of the list at ``name_or_list`` are tensors from now on, or it is a tensor itself.
@@ -207,6 +225,17 @@ class Flow:
             raise Refuse("the number is shown as text, where a tensor looks different")
         return True
 
+    def _raised(self, node: cst.BaseExpression, text: str) -> bool:
+        """A number in the message of an error that the number decides, which is raised in eager alone."""
+        statement = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.BaseSmallStatement)), None)
+        branch = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.If)), None)
+        if not isinstance(statement, cst.Raise) or branch is None or only_statement(branch.body) is not statement:
+            return False
+        if not isinstance(node, cst.Name) or not names(branch.test) & set(self._names):
+            return False
+        self._replace(node, f"{tight(text)}.item()")
+        return True
+
     def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:
         """The statement stays in eager, and reads the number there."""
         before = self.editor.code(statement)
@@ -234,10 +263,11 @@ class Flow:
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
         if self._is_tensor(other):
-            self._replace(node, text)
+            self._replace(node, self._rounded(text, other))
+            self._ends.append(other)
             return
         if kind == "bool" and not isinstance(user.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
-            text = _counted(text)
+            text = counted(text)
         left, right = (text, self.editor.code(other)) if user.left is node else (self.editor.code(other), text)
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
@@ -257,7 +287,7 @@ class Flow:
         if isinstance(user.operator, cst.Not):
             self.follow(user, negate(text) if kind == "bool" else f"({text} == 0)", "bool")
         else:
-            number = _counted(text) if kind == "bool" else text
+            number = counted(text) if kind == "bool" else text
             inner = self.editor.module.tree.code_for_node(user.operator) + number
             self.follow(user, f"({inner})" if user.lpar else inner)
 
@@ -291,69 +321,57 @@ class Flow:
         name, alone = called(call), len(call.args) == 1
         position = [a.value for a in call.args].index(node)
         if isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
-            self._builtin(call, name, text, kind)
+            self.follow(call, of_builtin(call, text, kind, self.editor))
         elif root(call.func) == "math" and name in MATH and alone:
             self.editor.torch_import(call)
-            self.follow(call, f"torch.{MATH[name]}({text})", "bool" if name.startswith("is") else "tensor")
+            self.math(call, name, text)
         elif root(call.func) == "math" and name in MATH_OF_TWO and len(call.args) == 2 and position == 0:
             other = call.args[1].value
             if name in ("atan2", "hypot") and not is_tensor_like(other, self.editor):
                 raise Refuse(f"`torch.{name}` takes no number")
             self.editor.torch_import(call)
-            self.follow(call, f"torch.{MATH[name]}({text}, {self.editor.code(other)})")
-        elif name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:
+            self.math(call, name, text, f", {self.editor.code(other)}")
+        else:
+            self._ends.append(None)
+            self._taken(call, user, node, text)
+
+    def _taken(self, call: cst.Call, user: cst.Arg, node: cst.BaseExpression, text: str) -> None:
+        """A function of torch, or a list, takes the tensor in place of the number."""
+        name, position = called(call), [a.value for a in call.args].index(node)
+        if name in ("tensor", "as_tensor") and is_torch_function(call, self.editor) and position == 0:
             rest = ", ".join(self.editor.code(a.value if a.keyword is None else a).rstrip(", ") for a in call.args[1:])
             self._replace(call, f"{tight(text)}.clone()" + (f".to({rest})" if rest else ""))
         elif name == "append" and isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Name):
             self._replace(node, text)
             self._list_name(call.func.value)
-        elif self._takes_tensor(call, user, position):
+        elif name == "append" and is_only_appended(call.func, self.editor):
+            self._replace(node, f"{tight(text)}.clone()")
+        elif takes_tensor(call, user, position, self.editor):
             self._replace(node, text)
         else:
             raise Refuse(ARGUMENT)
 
-    def _builtin(self, call: cst.Call, name: str, text: str, kind: Kind) -> None:
-        if name == "float" and len(call.args) == 1:
-            # The parentheses of the call are gone.
-            self.follow(call, tight(text))
-        elif name == "int" and len(call.args) == 1:
-            self.follow(call, f"{tight(text)}.long()" if kind == "bool" else f"torch.trunc({text})")
-        elif name == "round" and len(call.args) == 1:
-            self.follow(call, f"torch.round({text})")
-        elif name == "round" and isinstance(call.args[1].value, cst.Integer):
-            self.follow(call, f"torch.round({text}, decimals={self.editor.code(call.args[1].value)})")
-        elif name == "abs":
-            self.follow(call, f"{tight(text)}.abs()")
-        elif name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
-            literal = [a.value for a in call.args if isinstance(a.value, (cst.Integer, cst.Float))]
-            if len(literal) != 1:
-                raise Refuse(ARGUMENT)
-            bound = "min" if name == "max" else "max"
-            self.follow(call, f"{tight(text)}.clamp({bound}={self.editor.code(literal[0])})")
-        else:
-            raise Refuse(ARGUMENT)
-
-    def _takes_tensor(self, call: cst.Call, argument: cst.Arg, position: int) -> bool:
-        """The argument may be a 0-d tensor; of ``clamp`` the only bound, because Dynamo breaks on mixed ones."""
-        name, is_function = called(call), is_torch_function(call, self.editor)
-        if not is_function and not is_tensor_like(call.func, self.editor):
-            return False
-        first = 1 if is_function else 0
-        if name in _BOUNDS:
-            keyword = argument.keyword.value if argument.keyword is not None else "min"
-            return len(call.args) == first + 1 and keyword in ("min", "max")
-        if name == "masked_fill":
-            return position == first + 1
-        return name in _BINARY and argument.keyword is None and position <= first + (name == "where")
-
     def _assigned(self, user: cst.Assign, node: cst.BaseExpression, text: str, kind: Kind) -> None:
+        target = user.targets[0].target
+        if isinstance(target, cst.Subscript) and len(user.targets) == 1 and is_tensor_like(target.value, self.editor):
+            self._replace(node, text)
+            self._ends.append(None)
+            return
         if is_only_written(user, self.editor):
-            # A copy: the tensor may be one that is changed in place.
-            self._replace(node, f"{tight(text)}.clone()")
+            # A copy: the tensor may be one that is changed in place. Arithmetic has made a new one.
+            self._replace(node, text if isinstance(node, cst.BinaryOperation) else f"{tight(text)}.clone()")
             return
         self._replace(node, text)
         for use in self._uses(user, kind):
             self.follow(use, use.value, kind)
+
+    def _added(self, user: cst.AugAssign, node: cst.BaseExpression, text: str) -> None:
+        """``x += n`` of a tensor, and ``self.total += n``."""
+        place = user.target.value if isinstance(user.target, cst.Subscript) else user.target
+        if not is_tensor_like(place, self.editor) and not is_only_written(user, self.editor):
+            raise Refuse(OTHER)
+        self._replace(node, text)
+        self._ends.append(user.target)
 
     def _element(self, user: cst.Element | cst.ListComp, node: cst.BaseExpression, text: str) -> None:
         self._replace(node, text)
@@ -384,8 +402,3 @@ class Flow:
             if node.lpar and cst.parse_expression(text).lpar:
                 text = text[1:-1]  # The parentheses of the source stay.
             self.edits.append(self.editor.narrowed(node, text))
-
-
-def _counted(text: str) -> str:
-    """A tensor of bools as the number that Python counts with: two of them added are a bool in torch."""
-    return f"{tight(text)}.long()"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -14,9 +14,9 @@ _REASON = "The sum runs over all rows, with those that the mask leaves out as ze
 
 
 def reduce_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``x[m].sum(0)`` and ``x[m].mean(dim=0)``. Raises Refuse where it does not fit."""
+    """``x[m].sum(0)`` and ``torch.mean(x[m], dim=0)``. Raises Refuse where it does not fit."""
     selection = hit.place
-    call = _reduction(selection, editor)
+    call, kept = _reduction(selection, editor)
     if not isinstance(selection, cst.Subscript) or call is None:
         return Refusal("What the mask selects is not summed over its rows.")
     index = selection.slice[0].slice
@@ -28,7 +28,7 @@ def reduce_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     edits = [*editor.torch_import(call)]
     name = editor.code(mask)
     if not isinstance(mask, (cst.Name, cst.Attribute)):
-        _check(mask, statement, editor)
+        check_before(mask, statement, editor)
         name, indent = editor.fresh("mask"), editor.indent_of(statement)
         line = editor.statement(indent, f"{name} = ", editor.code(mask))
         edits.append(editor.insert_before(statement, line + editor.newline + indent))
@@ -38,23 +38,32 @@ def reduce_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if rank is not None and ranks is not None:
         spread = f"{name}[...{', None' * (ranks - rank)}]" if ranks > rank else name
     flat = "" if rank == 1 else f".flatten(0, {name}.ndim - 1)"
-    text = f"torch.where({spread}, {tensor}, 0){flat}.sum(0)"
+    text = f"torch.where({spread}, {tensor}, 0){flat}.sum(0{kept})"
     if called(call) == "mean":
         text = f"({text} / {name}.sum())"
     return FixPlan((*edits, editor.replace(call, text)), "unsafe", _REASON)
 
 
-def _reduction(selection: cst.CSTNode, editor: Editor) -> cst.Call | None:
-    """The call of ``selection.mean(0)``."""
-    attribute = editor.parent(selection)
-    call = editor.parent(attribute) if isinstance(attribute, cst.Attribute) else None
-    if not isinstance(call, cst.Call) or call.func is not attribute or called(call) not in ("mean", "sum"):
-        return None
-    given = [(a.keyword.value if a.keyword is not None else "dim", editor.code(a.value)) for a in call.args]
-    return call if given in ([("dim", "0")], [("axis", "0")]) else None
+def _reduction(selection: cst.CSTNode, editor: Editor) -> tuple[cst.Call | None, str]:
+    """The call of ``selection.mean(0)`` or ``torch.mean(selection, 0)``, and the argument that keeps the dimension."""
+    user = editor.parent(selection)
+    call = editor.parent(user) if isinstance(user, (cst.Attribute, cst.Arg)) else None
+    if not isinstance(call, cst.Call) or called(call) not in ("mean", "sum"):
+        return None, ""
+    rest = list(call.args)
+    if isinstance(user, cst.Arg):
+        if call.args[0] is not user or user.keyword is not None or not is_torch_function(call, editor):
+            return None, ""
+        rest = rest[1:]
+    elif call.func is not user:
+        return None, ""
+    given = [(a.keyword.value if a.keyword is not None else "dim", editor.code(a.value)) for a in rest]
+    kept = ", keepdim=True" if ("keepdim", "True") in given else ""
+    given = [option for option in given if option[0] != "keepdim" or option[1] not in ("True", "False")]
+    return (call, kept) if given in ([("dim", "0")], [("axis", "0")]) else (None, "")
 
 
-def _check(mask: cst.BaseExpression, statement: cst.CSTNode, editor: Editor) -> None:
+def check_before(mask: cst.BaseExpression, statement: cst.CSTNode, editor: Editor) -> None:
     """Refuses a mask that cannot be computed in a line before ``statement``."""
     around = list(editor.ancestors(mask))
     inside = around[: around.index(statement)] if statement in around else around

@@ -78,6 +78,8 @@ def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[Dynam
         yield "what it leaves out under compile may be more than output"
     if "once" in known:
         yield "what each call made is made once, and may keep what a call leaves in it"
+    if "precision" in known:
+        yield "a number of 64 bits is rounded to the dtype of its tensor, which a wider tensor beside it may show"
     if "rows" in known:
         yield "what it calls gets other rows too, and may join them for masks that did not occur"
     if "eager" in known:

@@ -37,7 +37,7 @@ FIXED = (
 #: The lines of a function, and why they stay.
 REFUSED = (
     ("return x[m, 1].sum()", "This is no selection by one mask."),
-    ("return x[m > 1].sum()", "The mask has no name that is bound once."),
+    ("return x[m > 1].sum()", "`m > 1` is not shown to have the shape of `x`; give both a name."),
     ("return g(x)[m].sum()", "`g(x)` has no name, and its dimensions are not known."),
     ("if x[m].sum() > 1:\n    y = x\nreturn y", "What the mask selects is used in the head of a branch or a loop."),
     ("return x[m]", "`x[m]` is used as it is, and its size depends on the data."),

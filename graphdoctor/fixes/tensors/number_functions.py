@@ -1,0 +1,77 @@
+"""Functions of Python for numbers, as operators of torch for 0-d tensors."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.purity import called, is_torch_function, words
+from graphdoctor.fixes.analysis.types import Kind, is_tensor_like
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.tensors.number_parts import ARGUMENT
+
+#: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
+MATH_OF_TWO = {"atan2": "atan2", "copysign": "copysign", "fmod": "fmod", "hypot": "hypot", "pow": "pow"}
+MATH = (
+    MATH_OF_TWO
+    | {"fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad"}
+    | {
+        name: name
+        for name in words("""
+        acos acosh asin asinh atan atanh ceil cos cosh erf erfc exp exp2 expm1 floor isfinite isinf isnan lgamma log
+        log10 log1p log2 sin sinh sqrt tan tanh trunc
+    """)
+    }
+)
+
+#: Functions of torch whose first two arguments may be 0-d tensors.
+_BINARY = words("add atan2 div eq float_power ge gt le lt maximum minimum mul ne pow remainder sub true_divide where")
+#: Methods that write into their tensor what one 0-d tensor gives.
+_WRITERS = words("add_ div_ fill_ mul_ sub_")
+_BOUNDS = words("clamp clamp_max clamp_min clip")
+
+
+def of_builtin(call: cst.Call, text: str, kind: Kind, editor: Editor) -> str:
+    """``float(n)``, ``int(n)``, ``round(n, 2)``, ``abs(n)``, ``max(n, 1)`` with the 0-d tensor ``text`` in place of n.
+
+    Raises Refuse where it does not fit.
+    """
+    name, alone = called(call), len(call.args) == 1
+    if name == "float" and alone:
+        # The parentheses of the call are gone.
+        return tight(text)
+    if name == "int" and alone:
+        return counted(text) if kind == "bool" else f"torch.trunc({text})"
+    if name == "round" and alone:
+        return f"torch.round({text})"
+    if name == "round" and isinstance(call.args[1].value, cst.Integer):
+        return f"torch.round({text}, decimals={editor.code(call.args[1].value)})"
+    if name == "abs":
+        return f"{tight(text)}.abs()"
+    if name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
+        literal = [a.value for a in call.args if isinstance(a.value, (cst.Integer, cst.Float))]
+        if len(literal) == 1:
+            return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(literal[0])})"
+    raise Refuse(ARGUMENT)
+
+
+def counted(text: str) -> str:
+    """A tensor of bools as the number that Python counts with: two of them added are a bool in torch."""
+    return f"{tight(text)}.long()"
+
+
+def takes_tensor(call: cst.Call, argument: cst.Arg, position: int, editor: Editor) -> bool:
+    """The argument may be a 0-d tensor; of ``clamp`` the only bound, because Dynamo breaks on mixed ones."""
+    name, is_function = called(call), is_torch_function(call, editor)
+    if not is_function and not (isinstance(call.func, cst.Attribute) and is_tensor_like(call.func.value, editor)):
+        return False
+    first = 1 if is_function else 0
+    if name in _BOUNDS:
+        keyword = argument.keyword.value if argument.keyword is not None else "min"
+        return len(call.args) == first + 1 and keyword in ("min", "max")
+    if name == "masked_fill":
+        return position == first + 1
+    if not is_function and name in _WRITERS:
+        return len(call.args) == 1 and argument.keyword is None
+    return name in _BINARY and argument.keyword is None and position <= first + (name == "where")
