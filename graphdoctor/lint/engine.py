@@ -156,7 +156,7 @@ class Analysis:
                 if finding is not None:
                     found.append(finding)
         judged = None
-        if complete and may_silence(text):
+        if complete and statements is not None:
             judged = frozenset(source.location(node).line for node in statements)
         for edited in editors:
             edited.forget_written()
@@ -168,14 +168,17 @@ class Analysis:
 
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
-    ) -> tuple[list[Place], set[cst.CSTNode], bool]:
+    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool]:
         """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
+
+        The statements only where a comment may silence something.
 
         ``recorder`` gets the values of its expressions.
         """
         audience = Audience(self._checks, trouble)
         interpreter = Interpreter(self._project, audience, OUTSIDE, self._shared)
         interpreter.recorder, interpreter.facts = recorder, self._facts
+        interpreter.judged = set() if may_silence(module.source.text) else None
         with contained(trouble):
             interpret(interpreter, module, audience.compiles, self._target)
         with contained(trouble):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
-from graphdoctor.static.domain.value_functions import join, narrowed_to, options
+from graphdoctor.static.domain.value_functions import is_tensor, join, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -69,7 +69,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
     return Answer(
         verdict,
         sample_of(value) if verdict is None else verdict,
-        all(isinstance(option, Tensor) for option in options(value)),
+        is_tensor(value),
     )
 
 

@@ -138,7 +138,8 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     if name in _WORDS:
         return _WORDS[name]
     frame = interpreter.frame
-    found = frame.scope.find(name)
+    # Most names are local.
+    found = frame.scope.names.get(name) or frame.scope.find(name)
     if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
         _read_global(interpreter, node, found)
     if found is not None:

@@ -213,8 +213,8 @@ class Interpreter:
         #: the class overrides.
         self.reached_for: set[tuple[int, int]] = set()
         #: Statements of the scanned file, by id, that were interpreted where rules look: in compiled code, or outside
-        #: functions.
-        self.judged: set[cst.CSTNode] = set()
+        #: functions. None where nobody asks for them: it is only to say that a silencing comment silences nothing.
+        self.judged: set[cst.CSTNode] | None = None
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_defaults: set[int] = set()
@@ -274,6 +274,8 @@ class Interpreter:
 
     def judge(self, statement: cst.CSTNode) -> None:
         """Note that the rules see what happens in ``statement``."""
+        if self.judged is None:
+            return
         frame = self.frame
         if frame.module is self.main and not frame.muted and (frame.compiled or frame.function is None):
             self.judged.add(statement)
@@ -360,9 +362,9 @@ class Interpreter:
         """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
         self.graph_ends += 1
 
-    def continue_in_new_graph(self, before: int) -> None:
-        """Make what the function holds inputs of the next graph, if one ended since ``graph_ends`` was ``before``."""
-        if self.graph_ends != before and self.frame.compiled:
+    def continue_in_new_graph(self) -> None:
+        """Make what the function holds inputs of the next graph, since one ended."""
+        if self.frame.compiled:
             names = self.frame.scope.names
             names.update({name: as_arguments(value) for name, value in names.items()})
 
@@ -398,8 +400,8 @@ def merge(*states: Names) -> Names:
     """Local names after paths that end in ``states``. A name bound on some paths only keeps the values it has there."""
     if len(states) == 1:
         return states[0]
-    merged: Names = {}
-    for state in states:
+    merged: Names = dict(states[0])
+    for state in states[1:]:
         for name, value in state.items():
             known = merged.get(name)
             merged[name] = value if known is None or known is value else join(known, value)

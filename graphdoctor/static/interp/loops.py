@@ -23,7 +23,8 @@ def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     if interpreter.dynamic and isinstance(over, Tensor):
         interpreter.emit(Specialise, node.iter, how="iterate")
     items, element = iteration.elements(interpreter, node.iter, over)
-    interpreter.continue_in_new_graph(graph_ends)
+    if interpreter.graph_ends != graph_ends:
+        interpreter.continue_in_new_graph()
     if items is not None and not items:
         return node.orelse is None or statements.run_block(interpreter, node.orelse.body)
     if items is not None and len(items) <= 8:

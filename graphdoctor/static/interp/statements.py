@@ -49,7 +49,8 @@ def run_statements(interpreter: Interpreter, body: Sequence[Any]) -> bool:
                     return False
             elif not _simple(interpreter, statement):
                 return False
-            interpreter.continue_in_new_graph(graph_ends)
+            if interpreter.graph_ends != graph_ends:
+                interpreter.continue_in_new_graph()
         return True
     finally:
         frame.statement = saved
