@@ -91,13 +91,6 @@ def f(x):
     return x + torch.tensor([0] + [2] * (x > 0).sum()).sum()  # GB0033
 """,
     """\
-import torch
-
-
-def f(x):
-    return torch.full_like(x, x.max()) + x.new_full((8,), fill_value=x.mean())  # GB0033
-""",
-    """\
 def f(x):
     for step in range(x[0].argmax()):  # GB0059
         x = x + step
@@ -175,28 +168,16 @@ def f(x):
     columns = x[0].argsort()
     return x[:, [columns[0], columns[1]]]  # raises
 """,
-)
-
-CLEAN = (
     """\
 import torch
 
 
 def f(x):
-    low = torch.full_like(x, torch.finfo(x.dtype).min) + x.new_full((8,), x.shape[0])
-    return low + torch.full((8,), x.max()) + torch.full_like(x, torch.tensor(2.0))
+    return torch.full_like(x, x.max()) + x.new_full((8,), fill_value=x.mean())  # GB0033
 """,
-    """\
-import torch
+)
 
-
-def f(x, count):
-    return torch.full_like(x, count) + x.new_full((8,), count)
-
-
-def graphdoctor_target():
-    return f, (torch.rand(4, 8), torch.tensor(3))
-""",
+CLEAN = (
     """\
 import torch
 
@@ -329,6 +310,25 @@ def f(x):
 def f(x):
     middle = x.shape[1] // 2
     return x[:, :middle] + x[:, middle].unsqueeze(1)
+""",
+    """\
+import torch
+
+
+def f(x):
+    low = torch.full_like(x, torch.finfo(x.dtype).min) + x.new_full((8,), x.shape[0])
+    return low + torch.full((8,), x.max()) + torch.full_like(x, torch.tensor(2.0))
+""",
+    """\
+import torch
+
+
+def f(x, count):
+    return torch.full_like(x, count) + x.new_full((8,), count)
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 8), torch.tensor(3))
 """,
 )
 

@@ -138,6 +138,12 @@ def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Fr
     return _frame(_resumed(event.traced[0]), places, source) if event.kind == "skip" and event.traced else None
 
 
+def dropped_functions(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> dict[int, str]:
+    """The names of the functions that ``dropped`` gives, by the numbers of the events."""
+    frames = ((number, dropped(event, places, source)) for number, event in enumerate(events))
+    return {number: frame.function for number, frame in frames if frame is not None}
+
+
 def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
     """The frames of ``event`` that a user knows, outermost first: resume frames stand for what they resume."""
     # What stands above this tool's first frame started the worker.

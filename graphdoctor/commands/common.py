@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
-    from graphdoctor.report.look import Look
+    from graphdoctor.report.text.look import Look
 
 CLEAN, FINDINGS, FAILURE, INTERRUPTED = 0, 1, 2, 130
 
@@ -69,7 +69,7 @@ def emit(text: str, file: str | None) -> None:
 
 def look(output: str | None, tree: bool = False, verbose: bool = False, stream: TextIO | None = None) -> Look:
     """How text looks that goes to the file ``output``, or to ``stream`` (stdout) where it is None or ``-``."""
-    from graphdoctor.report.look import Look
+    from graphdoctor.report.text.look import Look
 
     stream = stream or sys.stdout
     if output not in (None, "-") or not stream.isatty():

@@ -38,7 +38,7 @@ from graphdoctor.commands.project_rules import WITH_NOTES, complain_of_rules
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.gate import FailOn
     from graphdoctor.model.findings import Diagnosis
-    from graphdoctor.report.look import Look
+    from graphdoctor.report.text.look import Look
     from graphdoctor.scan.options import DepthOptions, SettingOptions, TargetOptions
 
 _SCAN_EXAMPLES = """\b

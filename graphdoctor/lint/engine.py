@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
 
 import libcst as cst
 
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
+from graphdoctor.lint.audience import TOO_LARGE, Audience, Checks, Place, contained, one_line, severity_of
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
-from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile, Severity
+from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.suppressions import may_silence
-from graphdoctor.static.domain.events import Block, Build, Call, Compile, CompiledCall, Event
+from graphdoctor.static.domain.events import Build, Compile, CompiledCall
 from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at, package_of
 from graphdoctor.static.domain.recorded_values import Recorder
-from graphdoctor.static.interp.interpreter import Budget, EventSink, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.memo.replay import CallCache
 from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.regions.superseded import superseded
@@ -37,23 +36,11 @@ from graphdoctor.syntax.garbage_collection import collector_paused
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.recursion_limit import deep_recursion
 
-SEVERITIES = get_args(Severity)
-
-_TOO_LARGE = "too large to analyse completely; what was found so far is reported"
-
 #: Events about code outside compiled regions.
 OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
 
 #: Lines shown around a finding.
 CONTEXT = 3
-
-
-@dataclass(frozen=True)
-class Place:
-    """All hits of one rule at one node."""
-
-    rule: Rule
-    hits: tuple[Hit, ...]
 
 
 def analyse(
@@ -186,7 +173,7 @@ class Analysis:
                 audience.receive(use)
         if interpreter.steps > interpreter.MAX_STEPS:
             # A call that ran out of steps ends as one of which nothing is known.
-            trouble.append(_TOO_LARGE)
+            trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is no region of this file.
         compiles = bool(interpreter.reached) or "compile" in module.source.text
         return audience.places(), interpreter.judged, compiles
@@ -214,146 +201,6 @@ def module_of(source: SourceModule) -> ModuleInfo:
 #: A file without any of them compiles nothing. A model's base may come from another file, which imports torch.
 _WORDS = ("torch", "lightning", "transformers", "def forward")
 
-#: What a rule does with an event of the class that it looks at.
-_Check = tuple[Rule, Callable[[Any], Any]]
-
-
-class Checks:
-    """The rules that look at an event, and what they do then."""
-
-    def __init__(self, active: tuple[Rule, ...]) -> None:
-        self._active = active
-        self._known: dict[type[Event] | str, list[_Check]] = {}
-
-    def of(self, kind: type[Event], qualname: str = "") -> list[_Check]:
-        """The checks for an event of this class; for a call those that watch its name."""
-        key = qualname if kind is Call else kind
-        found = self._known.get(key)
-        if found is None:
-            name = kind.__name__.lower()
-            found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
-            if kind is Call:
-                found = [(rule, listener) for rule, check in found if (listener := _watching(rule, check, qualname))]
-            self._known[key] = found
-        return found
-
-
-def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
-    """What ``rule`` does with calls of ``name``; None where it does not watch them."""
-    watches = rule.watches
-    if watches is None:
-        return check
-    try:
-        return check if watches(name) else None
-    except (Exception, SystemExit):
-        # Called again for each event, it fails where failures of rules are reported.
-        return lambda event: watches(event.qualname)
-
-
-class Audience(EventSink):
-    """Passes the events of one file to the rules that subscribe to them."""
-
-    def __init__(self, checks: Checks, trouble: list[str]) -> None:
-        super().__init__()
-        self._checks = checks
-        self._trouble = trouble
-        self._broken: set[str] = set()
-        self.hits: list[tuple[Rule, Hit]] = []
-        self.compiles: list[Event] = []
-
-    def subscribes(self, kind: type[Event], qualname: str) -> bool:
-        return kind is Compile or bool(self._checks.of(kind, qualname))
-
-    def receive(self, event: Event) -> bool:
-        ends = False
-        if isinstance(event, Compile):
-            self.others += 1
-            self.compiles.append(event)
-        for rule, check in self._checks.of(type(event), getattr(event, "qualname", "")):
-            try:
-                hit = check(event)
-                if hit is None or rule.code in self._broken:
-                    continue
-                _check(hit)
-                if not rule.holds(hit):
-                    continue
-            # A project's own rule may even end the process.
-            except (Exception, SystemExit) as error:
-                self.others += 1
-                if rule.code not in self._broken:
-                    self._broken.add(rule.code)
-                    self._trouble.append(f"rule {rule.code} failed here ({_one_line(error)}); its findings are missing")
-                continue
-            if event.site.untaken:
-                hit = replace(hit, confidence="possible")
-            self.hits.append((rule, hit))
-            ends |= _breaks(rule, hit)
-        return ends
-
-    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: Block | None, now: Block | None) -> None:
-        """Note ``hits`` again; the rules are asked once more where their messages name the block ``before``."""
-        asked = None
-        for rule, hit in hits:
-            event = hit.event
-            if before == now or event.site.whole_frame != before:
-                self.hits.append((rule, hit))
-            elif event is not asked:
-                asked = event
-                self.receive(replace(event, site=replace(event.site, whole_frame=now)))
-
-    @contextmanager
-    def only_offered(self) -> Iterator[None]:
-        """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""
-        first = len(self.hits)
-        try:
-            yield
-        finally:
-            found = self.hits[first:]
-            compiled = not any(rule.setup for rule, _ in found)
-            self.hits[first:] = [each for each in found if compiled and _severity(*each) == "error"]
-
-    def places(self) -> list[Place]:
-        """The hits, by rule and node."""
-        found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
-        for rule, hit in self.hits:
-            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
-        return [Place(rule, tuple(hits)) for rule, hits in found.values()]
-
-
-def _breaks(rule: Rule, hit: Hit) -> bool:
-    """Whether the graph ends at ``hit``, as far as it is known."""
-    error = _severity(rule, hit) == "error" and hit.confidence != "possible"
-    return error and bool(hit.gb_ids or rule.gb_ids) and hit.event.site.compiled
-
-
-def _severity(rule: Rule, hit: Hit) -> Severity:
-    return hit.severity or rule.severity
-
-
-@contextmanager
-def contained(trouble: list[str]) -> Iterator[None]:
-    """Note what goes wrong inside, a defect of graphdoctor too: it costs neither other files nor what was found."""
-    try:
-        yield
-    except Budget:
-        trouble.append(_TOO_LARGE)
-    except RecursionError:
-        trouble.append("too deeply nested to analyse completely; what was found so far is reported")
-    except Exception as error:
-        trouble.append(f"internal error ({_one_line(error)}); what was found so far is reported")
-
-
-def _check(hit: object) -> None:
-    """Raises TypeError or ValueError where a rule returned what it may not."""
-    if not isinstance(hit, Hit):
-        raise TypeError(f"a check returns a Hit or None, not {type(hit).__name__}")
-    if hit.confidence not in CONFIDENCES or hit.severity not in (None, *SEVERITIES):
-        raise ValueError(f"no confidence {hit.confidence!r} or no severity {hit.severity!r}")
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
 
 def _finding(
     place: Place,
@@ -377,7 +224,7 @@ def _finding(
         return None
     location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
-    severity = _severity(rule, first)
+    severity = severity_of(rule, first)
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
     fix = None
@@ -386,7 +233,7 @@ def _finding(
             others = [hit for hit in place.hits if hit is not first]
             fix = suggest(rule, first, editor, others)
         except Exception as error:
-            trouble.append(f"the fix of rule {rule.code} failed here ({_one_line(error)})")
+            trouble.append(f"the fix of rule {rule.code} failed here ({one_line(error)})")
     return finding_at(place, replace(first, severity=severity), location, module, fix)
 
 
@@ -396,7 +243,7 @@ def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule,
     return Finding(
         rule=rule.code,
         name=rule.name,
-        severity=_severity(rule, hit),
+        severity=severity_of(rule, hit),
         confidence=hit.confidence,
         location=location,
         function=hit.event.site.function,

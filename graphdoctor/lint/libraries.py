@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from graphdoctor.lint.engine import OUTSIDE, Audience, Checks, contained, finding_at, module_of
+from graphdoctor.lint.audience import Audience, Checks, contained
+from graphdoctor.lint.engine import OUTSIDE, finding_at, module_of
 from graphdoctor.lint.result import FileResult, PathOf
 from graphdoctor.model.findings import Finding, ScannedFile
 from graphdoctor.source.errors import SourceError

@@ -12,14 +12,11 @@ from typing import Literal
 from graphdoctor.model.audit import Audit
 from graphdoctor.model.export import Exported
 from graphdoctor.model.findings import Grade, Owner
+from graphdoctor.model.left_out import NOTHING_MORE, RECOMPILES
 
 ModuleState = Literal["compiled", "partly", "eager", "no-operators", "not-called"]
 Phase = Literal["forward", "backward", "step"]
 Outcome = Literal["ok", "raised", "exited", "crashed", "timeout", "memory", "no-target"]
-
-#: How lines of ``DynamicRun.left_out`` begin: on recompiles, and on all that was to come after the verdict.
-RECOMPILES = "counting recompiles"
-NOTHING_MORE = "nothing was done behind the verdict"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from graphdoctor.report.look import PLAIN, Look
+from graphdoctor.report.text.look import PLAIN, Look
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis

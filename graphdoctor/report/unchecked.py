@@ -8,7 +8,8 @@ from dataclasses import replace
 from graphdoctor.diagnosis.roots import roots
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.labels import is_offered
-from graphdoctor.model.runs import NOTHING_MORE, RECOMPILES, DynamicRun
+from graphdoctor.model.left_out import NOTHING_MORE, RECOMPILES
+from graphdoctor.model.runs import DynamicRun
 from graphdoctor.report.wording import OUTCOMES, command, plural, run_title
 
 #: What a run measures that came to its end.

@@ -98,8 +98,9 @@ class Process:
     paths: set[str] = field(default_factory=set)
     #: Where each function was called from when it was compiled: path and line of every frame above it.
     callers: dict[Code, set[tuple[str, int]]] = field(default_factory=dict)
-    #: The calls, by path and line, that Dynamo was tracing into when a graph break came.
-    broken_calls: set[tuple[str, int]] = field(default_factory=set)
+    #: The calls, by path and line, that Dynamo was tracing into when a graph break came, with the files that it had
+    #: traced into, the one that broke last.
+    broken_calls: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
     #: The lines that Dynamo traced, by file; None where the trace has none (only that of ``graphdoctor run`` has).
     traced: dict[str, set[int]] | None = None
     #: What the recorder of ``graphdoctor run`` noted, by name.
@@ -212,7 +213,8 @@ class Reader:
         above = self._stacks.get(key, ())[:-1]
         known = {(frame.path, frame.line) for frame in traced}
         outside = {(frame.path, frame.line) for frame in above}
-        self.process.broken_calls.update({(frame.path, frame.line) for frame in traced[:-1]} - outside)
+        calls = {(frame.path, frame.line) for frame in traced[:-1]} - outside
+        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in traced)))
         if known & outside:
             above = ()
         return replace(found, event=replace(found.event, above=above, traced=traced))

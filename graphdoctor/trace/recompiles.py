@@ -136,10 +136,21 @@ def _differs_by_layer(guard: guards.Guard, code: Code, text: Callable[[str], str
     return guard.kind == "attribute" and owner == "self" and is_set_by_constructor(text(code.path), attribute)
 
 
-def _advice(guard: guards.Guard, code: Code, process: Process, caused: int, text: Callable[[str], str]) -> str | None:
+def _is_left_by_a_break(code: Code, process: Process, places: Places) -> bool:
+    """Whether ``code`` is compiled by itself because its caller breaks, in code that is not torch's own."""
+    known = process.broken_calls
+    kinds = [[places.kind(path) for path in known[call]] for call in process.callers[code] if call in known]
+    # What Python's own modules break at, who calls them does.
+    return any(next((kind for kind in reversed(each) if kind != "library"), "torch") != "torch" for each in kinds)
+
+
+def _advice(
+    guard: guards.Guard, code: Code, process: Process, places: Places, caused: int, text: Callable[[str], str]
+) -> str | None:
     compilations = process.costs[code].compilations
-    is_left_alone = not process.broken_calls.isdisjoint(process.callers[code])
-    if is_left_alone and (guard.kind in _OF_TENSORS or _differs_by_layer(guard, code, text)):
+    if _is_left_by_a_break(code, process, places) and (
+        guard.kind in _OF_TENSORS or _differs_by_layer(guard, code, text)
+    ):
         return guards.REMOVE_BREAKS
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
         return _LEFT_BY_BREAK
@@ -180,7 +191,7 @@ def _recompile(
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=process.costs[code].compilations,
-        remedy=_advice(guard, code, process, caused, text),
+        remedy=_advice(guard, code, process, places, caused, text),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

@@ -45,7 +45,7 @@ def test_a_comparison_in_several_formats(folder: Path) -> None:
     invoke("scan", "net.py", "--report", "json=head.json")
     result = invoke("compare", "base.json", "head.json", "--report", "sarif=a.sarif", "--output-format", "markdown")
     assert result.exit_code == 1
-    assert "**Against base.json: 1 new, 1 fixed, 0 unchanged**" in result.stdout
+    assert "## graphdoctor: 1 new finding, 1 fixed\n" in result.stdout
     results = json.loads((folder / "a.sarif").read_text())["runs"][0]["results"]
     assert [entry["baselineState"] for entry in results] == ["new"]
     assert invoke("compare", "base.json", "head.json", "--exit-zero").exit_code == 0

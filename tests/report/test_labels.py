@@ -15,9 +15,9 @@ from graphdoctor.model.labels import is_offered, label, may_be_written
 from graphdoctor.model.runs import Dropped, Verification
 from graphdoctor.report.ci import sarif
 from graphdoctor.report.json_format import writer
-from graphdoctor.report.look import Look
 from graphdoctor.report.markdown.review import suggestion
 from graphdoctor.report.text import fixes, terminal
+from graphdoctor.report.text.look import Look
 from graphdoctor.scan.installed_fixes import patch
 
 EDIT = (Edit("m.py", (1, 1), (1, 2), "x"),)

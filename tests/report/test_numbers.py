@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import RECOMPILES, FullGraph, Sweep
+from graphdoctor.model.left_out import RECOMPILES
+from graphdoctor.model.runs import FullGraph, Sweep
 from graphdoctor.report.numbers import numbers
 
 

@@ -21,9 +21,9 @@ from graphdoctor.model.runs import (
 )
 from graphdoctor.report import optional_checks
 from graphdoctor.report.json_format import reader, writer
-from graphdoctor.report.look import Look
 from graphdoctor.report.markdown import document
 from graphdoctor.report.text import terminal, tree_lines
+from graphdoctor.report.text.look import Look
 
 RUN = DynamicRun(
     "Net",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import NOTHING_MORE, RECOMPILES, DeviceChecks, FullGraph, Sweep
+from graphdoctor.model.left_out import NOTHING_MORE, RECOMPILES
+from graphdoctor.model.runs import DeviceChecks, FullGraph, Sweep
 from graphdoctor.report.unchecked import unchecked
 
 

@@ -4,9 +4,9 @@ from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import Recompile, Sweep, TriedRemedy
 from graphdoctor.report import varied, wording
 from graphdoctor.report.html import page
-from graphdoctor.report.look import Look
 from graphdoctor.report.markdown import document
 from graphdoctor.report.text import terminal
+from graphdoctor.report.text.look import Look
 
 SWEEP = Sweep("batch 4, 5, 6, 1", True, 5, 3, "expected: size 1 is compiled by itself")
 RECOMPILE = Recompile(

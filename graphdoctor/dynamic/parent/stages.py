@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphdoctor.model.runs import RECOMPILES as RECOMPILES
+from graphdoctor.model.left_out import RECOMPILES as RECOMPILES
 
 IMPORT = "importing"
 BUILD = "building the target"

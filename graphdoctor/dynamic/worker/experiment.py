@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.breaks.grouping import RawEvent, dropped, numbered
+from graphdoctor.breaks.grouping import RawEvent, dropped_functions, numbered
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.modules import tree
 from graphdoctor.dynamic.modules.graph_order import pieces
@@ -203,8 +203,7 @@ class Experiment:
             return self.compiled(run, None)
         events = [*recording.events, failure] if failure else recording.events
         found, sites = numbered(events, self.places, source_of)
-        frames = {number: dropped(event, self.places, source_of) for number, event in enumerate(events)}
-        given_up = {number: frame.function for number, frame in frames.items() if frame is not None}
+        given_up = dropped_functions(events, self.places, source_of)
         run = replace(
             run,
             breaks=found,

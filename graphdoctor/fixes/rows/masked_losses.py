@@ -12,7 +12,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
 from graphdoctor.fixes.rows.masked_values import Masked, selected_from
-from graphdoctor.fixes.tensors.row_means import check_before
+from graphdoctor.fixes.rows.row_means import check_before
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal

@@ -25,7 +25,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
 from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO, counted, of_builtin, takes_tensor
-from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reads_one, target_beside
+from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reading_it, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
@@ -239,15 +239,7 @@ class Flow:
     def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:
         """The statement stays in eager, and reads the number there."""
         before = self.editor.code(statement)
-        after = before
-        if isinstance(node, cst.Name):
-            shown = [n for n in self.editor.mentions(statement, node.value) if not self.editor.is_label(n)]
-            # The semicolon behind a statement is a part of its node, and not of its code.
-            alone = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
-            changed = alone.deep_replace(shown[0], cst.parse_expression(f"{text}.item()")) if shown else alone
-            for other in shown[1:]:
-                changed = changed.deep_replace(other, cst.parse_expression(f"{text}.item()"))
-            after = cst.Module([]).code_for_node(changed) if isinstance(changed, cst.CSTNode) else before
+        after = reading_it(statement, node, text, self.editor) if isinstance(node, cst.Name) else before
         for edit in self.editor.guard(statement):
             edit = replace(edit, text=edit.text.replace(before, after))
             self.edits += [edit] if edit not in self.edits else []

@@ -143,3 +143,14 @@ def target_beside(argument: cst.Arg, call: cst.Call, loop: cst.For | cst.CompFor
     at = 1 if called(call) == "enumerate" else list(call.args).index(argument)
     bound = loop.target.elements if isinstance(loop.target, cst.Tuple) and not any(a.star for a in call.args) else ()
     return bound[at].value if at < len(bound) else loop.target
+
+
+def reading_it(statement: cst.Expr, name: cst.Name, text: str, editor: Editor) -> str:
+    """``statement`` with the number of the 0-d tensor ``text`` in place of ``name``."""
+    # The semicolon behind a statement is a part of its node, and not of its code.
+    changed: cst.CSTNode = statement.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    for shown in editor.mentions(statement, name.value):
+        if not editor.is_label(shown):
+            replaced = changed.deep_replace(shown, cst.parse_expression(f"{text}.item()"))
+            changed = replaced if isinstance(replaced, cst.CSTNode) else changed
+    return cst.Module([]).code_for_node(changed)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from graphdoctor.model.labels import is_offered, label
 from graphdoctor.report import wording
 from graphdoctor.report.escaping import one_line, printable, width
-from graphdoctor.report.look import PLAIN, Look
 from graphdoctor.report.text import terminal
 from graphdoctor.report.text.closing import listed
+from graphdoctor.report.text.look import PLAIN, Look
 from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, blocks, cut
 
 if TYPE_CHECKING:

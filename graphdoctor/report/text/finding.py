@@ -14,7 +14,7 @@ from graphdoctor.report.text.paint import SEVERITY_STYLES, Paint, cut, hanging
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
-    from graphdoctor.report.look import Look
+    from graphdoctor.report.text.look import Look
 
 _SENTENCE = re.compile(r"(?<=[^.]\.) (?=[A-Z`])")
 

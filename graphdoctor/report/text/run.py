@@ -13,7 +13,7 @@ from graphdoctor.report.text.paint import Paint, item
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
     from graphdoctor.model.runs import DynamicRun, Recompile
-    from graphdoctor.report.look import Look
+    from graphdoctor.report.text.look import Look
 
 
 def measured(diagnosis: Diagnosis, look: Look) -> Iterator[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphdoctor.report.escaping import one_line, printable
-from graphdoctor.report.look import PLAIN, Look
 from graphdoctor.report.text import run
 from graphdoctor.report.text.closing import closing, hidden, listed
 from graphdoctor.report.text.finding import Findings
+from graphdoctor.report.text.look import PLAIN, Look
 from graphdoctor.report.text.paint import Paint, blocks, cut, hanging, item, wrapped
 from graphdoctor.report.wording import SEVERITIES
 

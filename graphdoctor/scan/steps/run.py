@@ -126,7 +126,7 @@ def _result(request: runner.RunRequest, session: Session) -> runner.RunResult:
 
 def _rest(request: runner.RunRequest, session: Session) -> tuple[DynamicRun, ...]:
     from graphdoctor.dynamic.parent import runner
-    from graphdoctor.model.runs import NOTHING_MORE
+    from graphdoctor.model.left_out import NOTHING_MORE
 
     try:
         return runner.run(request, session.steps.run(request.timeout), session.server).runs

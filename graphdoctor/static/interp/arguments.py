@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.value_functions import (
     is_sure_tensor,
@@ -29,7 +30,7 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import definitions, expressions, iteration
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 
 Kwargs = dict[str, Value]
 

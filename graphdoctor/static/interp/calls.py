@@ -9,6 +9,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
+from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
 from graphdoctor.static.domain.values import (
@@ -35,7 +36,7 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
-from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter, Names
+from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions, wrappers
 from graphdoctor.static.memo.summaries import call_key
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Define, Enter
+from graphdoctor.static.domain.frames import Names
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -33,7 +34,7 @@ from graphdoctor.static.interp import (
     match_statements,
     statements,
 )
-from graphdoctor.static.interp.interpreter import Interpreter, Names, merge
+from graphdoctor.static.interp.interpreter import Interpreter, merge
 from graphdoctor.syntax.walk import walk
 
 

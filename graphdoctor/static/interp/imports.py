@@ -8,11 +8,12 @@ import libcst as cst
 from libcst import helpers
 
 from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.lazy_exports import lazy_exports
 from graphdoctor.static.domain.program import ModuleInfo, Scope
 from graphdoctor.static.domain.values import Const, External, Imported, Value
 from graphdoctor.static.interp import statements
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 
 
 def import_names(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) -> tuple[str, ...]:

@@ -12,18 +12,14 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.breaks.run_facts import RunFacts
-from graphdoctor.static.domain.events import ArgumentCall, Block, Build, Call, Compile, Event, Site
-from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo, Project, Scope
+from graphdoctor.static.domain.events import Block, Build, Call, Compile, Event, Site
+from graphdoctor.static.domain.frames import BlockNode, Frame, FrameFlags, Names
+from graphdoctor.static.domain.program import ClassInfo, FunctionInfo, ModuleInfo, Project
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, SkippedDefault, Value
 from graphdoctor.static.memo.replay import CallCache, CallSummaries
 from graphdoctor.static.memo.summaries import Summaries
-
-Names = dict[str, Value]
-
-_BlockNode = cst.For | cst.While | cst.Try | cst.TryStar | cst.With
-_KEYWORDS = {cst.For: "for", cst.While: "while", cst.Try: "try", cst.TryStar: "try", cst.With: "with"}
 
 
 class Budget(Exception):
@@ -41,80 +37,6 @@ class BuildRecord:
     kwargs: dict[str, Value]
     attributes: set[str] = field(default_factory=set)
     called_with: set[str] = field(default_factory=set)
-
-
-@dataclass(eq=False)
-class Frame:
-    """One call being interpreted."""
-
-    function: FunctionInfo | None
-    module: ModuleInfo
-    scope: Scope
-    statement: cst.CSTNode
-    returns: list[Value] = field(default_factory=list)
-    yields: list[Value] = field(default_factory=list)
-    #: Snapshots of the names at ``break`` and ``continue`` of the innermost loop.
-    exits: list[Names] = field(default_factory=list)
-    #: The loop, try or with block for which a break here costs a whole function, which may be a caller.
-    whole_frame: Block | None = None
-    conditional: bool = False
-    #: Behind an operand of ``and`` or ``or`` that may end the expression.
-    optional: bool = False
-    #: Under a condition on shapes that the sample of the file does not meet, or one that only a first call meets.
-    untaken: bool = False
-    #: On a path that only ends in a raise, or in an except handler: taken on errors only, so nothing is reported.
-    muted: bool = False
-    #: Inside a ``try``.
-    trying: bool = False
-    #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.
-    guessed: bool = False
-    #: The loops of this function that are being interpreted.
-    loops: tuple[cst.For | cst.While, ...] = ()
-    #: The exception that the ``try`` being interpreted surely meets.
-    failure: Value | None = None
-    compiled: bool = False
-    #: Where it stood at the last event; most statements have several.
-    site: Site | None = None
-    #: The calls inside the arguments of the call whose value is not used, while it is interpreted.
-    inner: list[ArgumentCall] | None = None
-
-    @property
-    def name(self) -> str:
-        """Qualified name of the function, ``<module>`` at module level."""
-        return self.function.qualname if self.function is not None else "<module>"
-
-    def block(self, node: _BlockNode) -> Block:
-        """``node``, a statement of the function."""
-        source = self.module.source
-        return Block(self.name, _KEYWORDS[type(node)], source.location(node).line, source.path)
-
-
-class _Path:
-    """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
-
-    __slots__ = ("before", "block", "flags", "frame")
-
-    def __init__(self, frame: Frame, block: _BlockNode | None, *flags: bool) -> None:
-        self.frame = frame
-        self.block = block
-        self.flags = flags
-
-    def __enter__(self) -> None:
-        frame = self.frame
-        self.before = frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
-        conditional, optional, untaken, muted, trying = self.flags
-        conditional |= optional
-        frame.conditional |= conditional
-        frame.optional |= optional
-        frame.untaken |= untaken or (conditional and frame.guessed)
-        frame.muted |= muted
-        if self.block is not None:
-            frame.whole_frame = frame.block(self.block)
-        frame.trying |= trying
-
-    def __exit__(self, *error: object) -> None:
-        frame = self.frame
-        (frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying) = self.before
 
 
 _SAME = nullcontext()
@@ -375,13 +297,13 @@ class Interpreter:
         optional: bool = False,
         untaken: bool = False,
         muted: bool = False,
-        whole_frame: _BlockNode | None = None,
+        whole_frame: BlockNode | None = None,
         trying: bool = False,
-    ) -> _Path | nullcontext[None]:
+    ) -> FrameFlags | nullcontext[None]:
         """What is interpreted inside runs under a condition, on an error path, or where a break costs the frame."""
         if not (conditional or optional or untaken or muted or whole_frame is not None or trying):
             return _SAME
-        return _Path(self.frame, whole_frame, conditional, optional, untaken, muted, trying)
+        return FrameFlags(self.frame, whole_frame, conditional, optional, untaken, muted, trying)
 
     def call(self, frame: Frame) -> _Call:
         """What is interpreted inside runs in ``frame``."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain.events import Specialise
+from graphdoctor.static.domain.frames import Names
 from graphdoctor.static.domain.program import Scope
 from graphdoctor.static.domain.value_functions import as_arguments, join
 from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq, Tensor, Value
 from graphdoctor.static.interp import assignments, conditions, expressions, iteration, statements
-from graphdoctor.static.interp.interpreter import Interpreter, Names, merge
+from graphdoctor.static.interp.interpreter import Interpreter, merge
 from graphdoctor.syntax.walk import walk
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Unknown, Value
 from graphdoctor.static.interp import conditions, expressions
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
 

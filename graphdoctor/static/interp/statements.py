@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.events import Assert, Import, Subscript
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.domain.values import UNKNOWN, Const
 from graphdoctor.static.interp import (
@@ -20,7 +21,7 @@ from graphdoctor.static.interp import (
     imports,
     operators,
 )
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 
 
 def run_block(interpreter: Interpreter, block: cst.BaseSuite) -> bool:

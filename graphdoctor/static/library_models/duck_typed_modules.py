@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.values import Class, Function, Instance
 from graphdoctor.static.interp import definitions, objects
-from graphdoctor.static.interp.interpreter import Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Interpreter
 
 
 def called_module(interpreter: Interpreter, node: cst.Call, func: cst.Attribute) -> Instance | None:

@@ -16,7 +16,7 @@ from graphdoctor.static.domain.program import ClassInfo, FunctionInfo
 from graphdoctor.static.domain.values import Function, Instance, Mapping, OneOf, Seq, Value
 
 if TYPE_CHECKING:
-    from graphdoctor.static.interp.interpreter import Frame
+    from graphdoctor.static.domain.frames import Frame
 
 #: An object that holds more than this is a kind of its own.
 _MOST_ATTRIBUTES = 8

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 
 from graphdoctor.static.domain.events import Compile, Event
+from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -32,7 +33,7 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
-from graphdoctor.static.interp.interpreter import Budget, Frame, Interpreter
+from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names

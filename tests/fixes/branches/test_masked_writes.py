@@ -43,19 +43,30 @@ def test_the_same_is_written_without_asking(make: Any, runner: Any, name: str) -
     torch.testing.assert_close(result.value, expected, rtol=0, atol=0)
 
 
+MORE = "the branch does more than write a number where its mask is true"
+#: What the branch does, and why it stays.
 REFUSED = {
-    "positions": "m = x.long()\nif m.any():\n    y[m] = 0.0\nreturn y",
-    "another mask": "m = x > 0.5\nif m.any():\n    y[y > 0] = 0.0\nreturn y",
-    "values of a tensor": "m = x > 0.5\nif m.any():\n    y[m] = x[m]\nreturn y",
-    "something else": "m = x > 0.5\nif m.any():\n    y[m] = 0.0\n    y = y + 1\nreturn y",
-    "what the mask is made of": "if (x > 0.5).any():\n    x[x > 0.5] = 0.0\n    y[x > 0.5] = 0.0\nreturn y",
-}
+    "positions": ("m = x.long()\nif m.any():\n    y[m] = 0.0\nreturn y", MORE),
+    "another mask": ("m = x > 0.5\nif m.any():\n    y[y > 0] = 0.0\nreturn y", MORE),
+    "something else": ("m = x > 0.5\nif m.any():\n    y[m] = 0.0\n    y = y + 1\nreturn y", MORE),
+    "values of a tensor": (
+        "m = x > 0.5\nif m.any():\n    y[m] = x[m]\nreturn y", "what is written is not shown to be a number"
+    ),
+    "a part of another object": (
+        "m = x > 0.5\nif m.any():\n    y.data[m] = 0.0\nreturn y", "what is written to is no plain name"
+    ),
+    "what the mask is made of": (
+        "m = x > 0.5\nif m.any():\n    m[m] = False\n    y[m] = 0.0\nreturn y",
+        "the branch changes what its mask is made of",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_writes_more_where_nothing_is_selected_stays(make: Any, name: str) -> None:
-    with pytest.raises(Refuse):
-        make(source_of(REFUSED[name]), cst.Call, "any(").run(write_by_mask)
+    body, reason = REFUSED[name]
+    with pytest.raises(Refuse, match=reason):
+        make(source_of(body), cst.Call, "any(").run(write_by_mask)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +81,9 @@ def test_what_writes_more_where_nothing_is_selected_stays(make: Any, name: str) 
 def test_other_questions_stay(make: Any, body: str) -> None:
     refusal = make(source_of(body), cst.Call, MARKS[body.split("if m.")[1][:3]]).run(write_by_mask)
     assert isinstance(refusal, Refusal) and refusal.reason == "No branch asks whether a mask selects anything."
+
+
+def test_one_of_several_branches_stays(make: Any) -> None:
+    body = "m = x > 0.5\nif y.sum() > 9:\n    y = y + 1\nelif m.any():\n    y[m] = 0.0\nreturn y"
+    refusal = make(source_of(body), cst.Call, "m.any(").run(write_by_mask)
+    assert isinstance(refusal, Refusal) and refusal.reason == "The branch is one of several."

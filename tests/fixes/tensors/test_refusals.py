@@ -21,6 +21,7 @@ from graphdoctor.fixes.forms.old_forms import (
 from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
 from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.fixes.rows.experts import loop_over_all
+from graphdoctor.fixes.rows.row_means import reduce_rows
 from graphdoctor.fixes.tensors.conversions import (
     keep_list,
     keep_tensor,
@@ -36,7 +37,6 @@ from graphdoctor.fixes.tensors.number_lists import give_size, stay_numbers
 from graphdoctor.fixes.tensors.number_or_default import number_or_default
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
-from graphdoctor.fixes.tensors.row_means import reduce_rows
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.

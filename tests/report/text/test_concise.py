@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.escaping import width
-from graphdoctor.report.look import Look
 from graphdoctor.report.text.concise import concise, grouped
+from graphdoctor.report.text.look import Look
 
 
 def test_a_line_for_each_finding_then_what_failed_then_the_verdict(rich: Diagnosis) -> None:

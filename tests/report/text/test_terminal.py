@@ -10,8 +10,8 @@ import pytest
 
 from graphdoctor.model.findings import Diagnosis, Fix, Location
 from graphdoctor.report.escaping import width
-from graphdoctor.report.look import COLUMNS, Look
 from graphdoctor.report.text import terminal
+from graphdoctor.report.text.look import COLUMNS, Look
 
 VERBOSE = Look(verbose=True)
 

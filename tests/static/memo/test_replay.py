@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from graphdoctor.lint.audience import Audience, Checks
 from graphdoctor.lint.catalog import rules
-from graphdoctor.lint.engine import Analysis, Audience, Checks
+from graphdoctor.lint.engine import Analysis
 from graphdoctor.static.domain.program import ModuleInfo, Project, Scope
 from graphdoctor.static.interp.interpreter import EventSink, Interpreter
 from graphdoctor.static.memo.replay import CallCache

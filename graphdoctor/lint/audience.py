@@ -1,0 +1,168 @@
+"""The rules as those who receive the events of a file, and their hits by rule and place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from graphdoctor.lint.result import CONFIDENCES
+from graphdoctor.model.findings import Severity
+from graphdoctor.static.domain.events import Block, Call, Compile, Event
+from graphdoctor.static.interp.interpreter import Budget, EventSink
+from graphdoctor.static.rule import Hit, Rule
+
+SEVERITIES = get_args(Severity)
+
+TOO_LARGE = "too large to analyse completely; what was found so far is reported"
+
+#: What a rule does with an event of the class that it looks at.
+_Check = tuple[Rule, Callable[[Any], Any]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """All hits of one rule at one node."""
+
+    rule: Rule
+    hits: tuple[Hit, ...]
+
+
+class Checks:
+    """The rules that look at an event, and what they do then."""
+
+    def __init__(self, active: tuple[Rule, ...]) -> None:
+        self._active = active
+        self._known: dict[type[Event] | str, list[_Check]] = {}
+
+    def of(self, kind: type[Event], qualname: str = "") -> list[_Check]:
+        """The checks for an event of this class; for a call those that watch its name."""
+        key = qualname if kind is Call else kind
+        found = self._known.get(key)
+        if found is None:
+            name = kind.__name__.lower()
+            found = [(rule, rule.checks[name]) for rule in self._active if name in rule.checks]
+            if kind is Call:
+                found = [(rule, listener) for rule, check in found if (listener := _watching(rule, check, qualname))]
+            self._known[key] = found
+        return found
+
+
+def _watching(rule: Rule, check: Callable[[Any], Any], name: str) -> Callable[[Any], Any] | None:
+    """What ``rule`` does with calls of ``name``; None where it does not watch them."""
+    watches = rule.watches
+    if watches is None:
+        return check
+    try:
+        return check if watches(name) else None
+    except (Exception, SystemExit):
+        # Called again for each event, it fails where failures of rules are reported.
+        return lambda event: watches(event.qualname)
+
+
+class Audience(EventSink):
+    """Passes the events of one file to the rules that subscribe to them."""
+
+    def __init__(self, checks: Checks, trouble: list[str]) -> None:
+        super().__init__()
+        self._checks = checks
+        self._trouble = trouble
+        self._broken: set[str] = set()
+        self.hits: list[tuple[Rule, Hit]] = []
+        self.compiles: list[Event] = []
+
+    def subscribes(self, kind: type[Event], qualname: str) -> bool:
+        return kind is Compile or bool(self._checks.of(kind, qualname))
+
+    def receive(self, event: Event) -> bool:
+        ends = False
+        if isinstance(event, Compile):
+            self.others += 1
+            self.compiles.append(event)
+        for rule, check in self._checks.of(type(event), getattr(event, "qualname", "")):
+            try:
+                hit = check(event)
+                if hit is None or rule.code in self._broken:
+                    continue
+                _check(hit)
+                if not rule.holds(hit):
+                    continue
+            # A project's own rule may even end the process.
+            except (Exception, SystemExit) as error:
+                self.others += 1
+                if rule.code not in self._broken:
+                    self._broken.add(rule.code)
+                    self._trouble.append(f"rule {rule.code} failed here ({one_line(error)}); its findings are missing")
+                continue
+            if event.site.untaken:
+                hit = replace(hit, confidence="possible")
+            self.hits.append((rule, hit))
+            ends |= _breaks(rule, hit)
+        return ends
+
+    def repeat(self, hits: Sequence[tuple[Rule, Hit]], before: Block | None, now: Block | None) -> None:
+        """Note ``hits`` again; the rules are asked once more where their messages name the block ``before``."""
+        asked = None
+        for rule, hit in hits:
+            event = hit.event
+            if before == now or event.site.whole_frame != before:
+                self.hits.append((rule, hit))
+            elif event is not asked:
+                asked = event
+                self.receive(replace(event, site=replace(event.site, whole_frame=now)))
+
+    @contextmanager
+    def only_offered(self) -> Iterator[None]:
+        """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""
+        first = len(self.hits)
+        try:
+            yield
+        finally:
+            found = self.hits[first:]
+            compiled = not any(rule.setup for rule, _ in found)
+            self.hits[first:] = [each for each in found if compiled and severity_of(*each) == "error"]
+
+    def places(self) -> list[Place]:
+        """The hits, by rule and node."""
+        found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
+        for rule, hit in self.hits:
+            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
+        return [Place(rule, tuple(hits)) for rule, hits in found.values()]
+
+
+def _breaks(rule: Rule, hit: Hit) -> bool:
+    """Whether the graph ends at ``hit``, as far as it is known."""
+    error = severity_of(rule, hit) == "error" and hit.confidence != "possible"
+    return error and bool(hit.gb_ids or rule.gb_ids) and hit.event.site.compiled
+
+
+def severity_of(rule: Rule, hit: Hit) -> Severity:
+    """That of the hit where it has one, else that of its rule."""
+    return hit.severity or rule.severity
+
+
+@contextmanager
+def contained(trouble: list[str]) -> Iterator[None]:
+    """Note what goes wrong inside, a defect of graphdoctor too: it costs neither other files nor what was found."""
+    try:
+        yield
+    except Budget:
+        trouble.append(TOO_LARGE)
+    except RecursionError:
+        trouble.append("too deeply nested to analyse completely; what was found so far is reported")
+    except Exception as error:
+        trouble.append(f"internal error ({one_line(error)}); what was found so far is reported")
+
+
+def _check(hit: object) -> None:
+    """Raises TypeError or ValueError where a rule returned what it may not."""
+    if not isinstance(hit, Hit):
+        raise TypeError(f"a check returns a Hit or None, not {type(hit).__name__}")
+    if hit.confidence not in CONFIDENCES or hit.severity not in (None, *SEVERITIES):
+        raise ValueError(f"no confidence {hit.confidence!r} or no severity {hit.severity!r}")
+
+
+def one_line(error: BaseException) -> str:
+    """The type and the text of ``error``."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
