@@ -92,9 +92,6 @@ class Timer:
 
     def __exit__(self, *exc):
         {}
-
-
-timer = Timer()
 """
 
 
@@ -102,7 +99,7 @@ def test_a_clock_that_another_method_reads_goes_with_it(fixed: Any, runner: Any)
     import torch
 
     source = program(
-        "with timer:\n    y = x * 2\nreturn y", TIMER.format("self.total += time.perf_counter() - self.start")
+        "with Timer():\n    y = x * 2\nreturn y", TIMER.format("self.total += time.perf_counter() - self.start")
     )
     result = fixed(source, unsafe=True)
     assert result.text.count(GUARD) == 2 and result.safety("GD402") == "unsafe"
@@ -112,10 +109,10 @@ def test_a_clock_that_another_method_reads_goes_with_it(fixed: Any, runner: Any)
 
 
 def test_a_clock_that_another_method_needs_stays(fixed: Any) -> None:
-    source = program("with timer:\n    y = x * 2\nreturn y", TIMER.format("return self.start < 0"))
+    source = program("with Timer():\n    y = x * 2\nreturn y", TIMER.format("return self.start < 0"))
     result = fixed(source, unsafe=True)
     reasons = [f.fix.reason for f in result.findings if f.fix is not None]
-    assert result.text == source and reasons == ["`self.start` is read in line 20, which runs under compile too."]
+    assert result.text == source and reasons == ["`self.start` is read in line 18, which runs under compile too."]
 
 
 def test_a_clock_that_a_wrapper_keeps_on_itself_is_left_out(fixed: Any, runner: Any) -> None:
