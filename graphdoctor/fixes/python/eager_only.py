@@ -85,7 +85,7 @@ def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[
         for reader in _other_readers(statement, editor):
             if reader not in group and reader not in waiting:
                 waiting.append(_simple(reader, editor.code(_targets(statement)[0]), editor))
-        for name in _bound(statement, editor):
+        for name in sorted(_bound(statement, editor)):
             if name in parameters(function):
                 raise Refuse(f"`{name}` is an argument of the function")
             if is_elsewhere(name, statement, editor):

@@ -72,6 +72,11 @@ def test_what_acts_on_other_code_is_not_safe(fixed: Any, body: str, reason: str)
         ("t0: float\nt0 = time.time()\nx.t, y = time.time(), 1\nreturn x", "`x.t, y` is stored where other code may read it"),
         ("t0 = time.time()\nreturn x * t0", "`t0` is read in line"),
         ("x = time.time()\nreturn x", "`x` is an argument of the function"),
+        # Of several names the same is told each time, whatever the order of a set.
+        (
+            "global h, g, c, e, d, f2, b, k\nh = g = c = e = d = f2 = b = k = time.time()\nreturn x",
+            "`b` is stored where other code may read it",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_needed_stays(fixed: Any, body: str, reason: str) -> None:
