@@ -52,10 +52,9 @@ def models(
     if not chosen:
         raise click.UsageError(f"no model is called {' or '.join(patterns)}; give a pattern as transformers.Bert*")
     if not only_score:
-        started = recorded.run_all(chosen, runs, recorded.Settings(mode, timeout, jobs))
-        for number, (model, ended) in enumerate(started, 1):
-            click.echo(f"{number}: {model}: {ended}", err=True)
-    found = {str(model): ran for model in chosen if (ran := recorded.load(runs, model)) is not None}
+        recorded.run_all(chosen, runs, recorded.Settings(mode, timeout, jobs), _tell)
+    kept = recorded.load(runs)
+    found = {name: kept[name] for name in map(str, chosen) if name in kept}
     usable = {name: ran for name, ran in found.items() if _executed(ran)}
     files = sorted({path for ran in usable.values() for path in _executed(ran)})
     click.echo(f"scanning {len(files)} files", err=True)
@@ -69,6 +68,10 @@ def models(
         click.echo("\n".join(_listed(counted)))
     if output:
         output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _tell(number: int, model: str, ended: str) -> None:
+    click.echo(f"{number}: {model}: {ended}", err=True)
 
 
 def _record(file: Path | None) -> list[agreement.Recorded]:

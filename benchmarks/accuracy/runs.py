@@ -6,20 +6,28 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from threading import Event
 
 from graphdoctor.dynamic.parent import runner
 from graphdoctor.dynamic.parent.protocol import dump_run, load_run
+from graphdoctor.fleet import drive
+from graphdoctor.fleet.drive import Plan
+from graphdoctor.fleet.store import NAME, existing
+from graphdoctor.fleet.worker import Stopped
+from graphdoctor.model.fleet import Limits, Result, Target
 from graphdoctor.model.runs import DynamicRun
 
 LIBRARIES = ("transformers", "diffusers")
 ROOT = Path(__file__).parents[2]
 _MEMORY_MB = 9000
+
+#: Gets the number of a run that has ended, its model's name, and one word for each mode on how it ended.
+OnEnded = Callable[[int, str, str], None]
 
 _SAMPLE = """import sys
 
@@ -39,6 +47,11 @@ class Model:
     library: str
     name: str
 
+    @classmethod
+    def named(cls, name: str) -> Model:
+        """The model that is called ``name``, as ``str`` calls it."""
+        return cls(*name.split(".", 1))
+
     def __str__(self) -> str:
         return f"{self.library}.{self.name}"
 
@@ -52,24 +65,18 @@ class Settings:
     jobs: int
 
 
-def run_all(models: Iterable[Model], folder: Path, settings: Settings) -> Iterator[tuple[Model, str]]:
-    """Run the models that ``folder`` has no result of; each with one word on how it ended, as they come."""
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [model for model in models if not _file(folder, model).exists()]
-    with ProcessPoolExecutor(settings.jobs) as pool:
-        running = {pool.submit(_run, model, settings): model for model in missing}
-        for done in as_completed(running):
-            model, runs = running[done], done.result()
-            _keep(_file(folder, model), runs)
-            yield model, ", ".join(f"{run.mode} {run.outcome}" for run in runs)
+def run_all(models: Iterable[Model], folder: Path, settings: Settings, on_ended: OnEnded) -> None:
+    """Run the models that ``folder`` has no result of, as a fleet; an interrupted one goes on where it stopped."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    targets = [Target(str(model), (settings.mode,), folder) for model in models]
+    plan = Plan(targets, (), Limits(settings.timeout, _MEMORY_MB), settings.jobs)
+    drive.run(plan, folder, lambda result, number, _: on_ended(number, result.name, result.detail), _run)
 
 
-def load(folder: Path, model: Model) -> tuple[DynamicRun, ...] | None:
-    """The runs of ``model`` that ``folder`` holds; None without any."""
-    file = _file(folder, model)
-    if not file.exists():
-        return None
-    return tuple(load_run(run) for run in json.loads(file.read_text(encoding="utf-8")))
+def load(folder: Path) -> dict[str, tuple[DynamicRun, ...]]:
+    """The runs that ``folder`` holds, by the name of their model."""
+    results = existing(folder) if (folder / NAME).is_file() else {}
+    return {name: tuple(load_run(run) for run in json.loads(result.report)) for name, result in results.items()}
 
 
 def sources(library: str) -> tuple[Path, ...]:
@@ -85,37 +92,32 @@ def _watched() -> tuple[str, ...]:
     return tuple(str(file) for library in LIBRARIES for file in sources(library))
 
 
-def _run(model: Model, settings: Settings) -> tuple[DynamicRun, ...]:
-    os.environ["OMP_NUM_THREADS"] = "1"
-    with tempfile.TemporaryDirectory(prefix="graphdoctor-") as folder:
-        sample = Path(folder) / "sample.py"
+def _run(target: Target, options: Sequence[str], limits: Limits, folder: Path, key: str, stop: Event) -> Result:
+    """What the fleet asks of a target: here the dynamic pass alone, for the lines that ran, which no report has."""
+    if stop.is_set():
+        raise Stopped
+    started = time.monotonic()
+    model, [mode] = Model.named(target.name), target.arguments
+    with tempfile.TemporaryDirectory(prefix="graphdoctor-") as made:
+        sample = Path(made) / "sample.py"
         sample.write_text(_SAMPLE.format(root=str(ROOT), library=model.library, name=model.name), encoding="utf-8")
         request = runner.RunRequest(
             file=sample,
-            root=Path(folder),
+            root=Path(made),
             device="cpu",
-            mode=settings.mode,
-            timeout=settings.timeout,
-            memory_mb=_MEMORY_MB,
+            mode=mode,
+            timeout=limits.seconds,
+            memory_mb=limits.memory_mb,
             watch=_watched(),
             recompiles=False,
             deeper=False,
         )
-        return tuple(_slim(run) for run in runner.run(request).runs)
+        runs = tuple(_slim(run) for run in runner.run(request).runs)
+    ended = ", ".join(f"{run.mode} {run.outcome}" for run in runs)
+    report = json.dumps([dump_run(run) for run in runs])
+    return Result(target.name, key, "done", time.monotonic() - started, detail=ended, report=report)
 
 
 def _slim(run: DynamicRun) -> DynamicRun:
     reached: Mapping[str, frozenset[int]] = {path: lines for path, lines in run.executed.items() if lines}
     return replace(run, executed=reached)
-
-
-def _file(folder: Path, model: Model) -> Path:
-    return folder / f"{model}.json"
-
-
-def _keep(file: Path, runs: tuple[DynamicRun, ...]) -> None:
-    """Write the result whole or not at all: an interrupted benchmark goes on where it stopped."""
-    data: list[dict[str, Any]] = [dump_run(run) for run in runs]
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(data), encoding="utf-8")
-    part.replace(file)

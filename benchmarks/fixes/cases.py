@@ -32,7 +32,7 @@ def graphdoctor_target():
 @click.argument("models", nargs=-1)
 @click.option("--runs", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Recorded runs.")
 def main(cases: Path, models: tuple[str, ...], runs: Path | None) -> None:
-    named = [recorded.Model(*model.split(".", 1)) for model in models]
+    named = [recorded.Model.named(model) for model in models]
     for model in (*named, *(_breaking(runs) if runs is not None else ())):
         make(model, cases)
         click.echo(str(model), err=True)
@@ -51,10 +51,9 @@ def make(model: recorded.Model, cases: Path) -> None:
 
 
 def _breaking(runs: Path) -> Iterator[recorded.Model]:
-    for file in sorted(runs.glob("*.json")):
-        model = recorded.Model(*file.stem.split(".", 1))
-        if any(run.breaks for run in recorded.load(runs, model) or ()):
-            yield model
+    for name, ran in sorted(recorded.load(runs).items()):
+        if any(run.breaks for run in ran):
+            yield recorded.Model.named(name)
 
 
 if __name__ == "__main__":

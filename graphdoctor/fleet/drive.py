@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -17,6 +16,8 @@ from graphdoctor.model.fleet import Limits, Result, Target
 
 #: Gets each new result, its number, and how many there will be.
 OnResult = Callable[[Result, int, int], None]
+#: What becomes of a target on this machine, as ``worker.scan`` finds it out.
+Scan = Callable[[Target, Sequence[str], Limits, Path, str, Event], Result]
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,10 @@ class Plan:
     ray: str | None = None
 
 
-def run(plan: Plan, folder: Path, on_result: OnResult) -> dict[str, Result]:
+def run(plan: Plan, folder: Path, on_result: OnResult, scan: Scan = worker.scan) -> dict[str, Result]:
     """The results of the targets by name: those that the store of ``folder`` has, and those of new scans.
 
+    ``scan`` is what is done with each target on this machine: ``graphdoctor scan``, or something else with a result.
     Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore, NoRay and OSError.
     """
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
@@ -45,7 +47,8 @@ def run(plan: Plan, folder: Path, on_result: OnResult) -> dict[str, Result]:
         keys = {target.name: identity.key(target, plan.options) for target in plan.targets}
         kept = {name for name, result in known.items() if _holds(result, keys.get(name), plan.again)}
         waiting = [target for target in plan.targets if target.name not in kept]
-        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(_results(plan, waiting, keys, folder)) as found:
+        found = _results(plan, waiting, keys, folder, scan)
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(found):
             for number, result in enumerate(found, 1):
                 store.put(result)
                 on_result(result, number, len(waiting))
@@ -59,21 +62,25 @@ def _holds(result: Result, key: str | None, again: frozenset[str]) -> bool:
 
 
 def _results(
-    plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path
+    plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path, scan: Scan
 ) -> Generator[Result, None, None]:
     """The results of new scans as they come."""
     if plan.ray is None:
-        yield from _on_this_machine(plan, waiting, keys, folder)
+        yield from _on_this_machine(plan, waiting, keys, folder, scan)
     elif waiting:
         yield from on_ray.results(plan.ray, waiting, plan.options, plan.limits, keys, folder, plan.jobs)
 
 
-def _on_this_machine(plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path) -> Iterator[Result]:
+def _on_this_machine(
+    plan: Plan, waiting: Sequence[Target], keys: Mapping[str, str], folder: Path, scan: Scan
+) -> Iterator[Result]:
     stop = Event()
     with ThreadPoolExecutor(plan.jobs) as pool:
         try:
-            scan = partial(worker.scan, options=plan.options, limits=plan.limits, folder=folder, stop=stop)
-            started: list[Future[Result]] = [pool.submit(scan, target, key=keys[target.name]) for target in waiting]
+            started: list[Future[Result]] = [
+                pool.submit(scan, target, plan.options, plan.limits, folder, keys[target.name], stop)
+                for target in waiting
+            ]
             for future in as_completed(started):
                 yield future.result()
         except BaseException:
