@@ -48,10 +48,17 @@ def _breaks(summary: Summary, runs: list[DynamicRun]) -> Number:
 
 
 def _graphs(summary: Summary, runs: list[DynamicRun]) -> Number:
-    shares = [run.compiled_share for run in runs if run.compiled_share is not None]
-    several = "the most of" if len({run.graphs for run in runs}) > 1 else "in"
-    known = len(shares) == len(runs)
-    detail = f"{share(min(shares))} of the operators compiled" if known else f"{several} {plural(len(runs), 'run')}"
+    figures = {(run.graphs, share(run.compiled_share)) for run in runs}
+    least = share(min(run.compiled_share or 0.0 for run in runs))
+    if any(run.compiled_share is None for run in runs):
+        several = "the most of" if len({run.graphs for run in runs}) > 1 else "in"
+        detail = f"{several} {plural(len(runs), 'run')}"
+    elif len(figures) == 1:
+        detail = f"{least} of the operators compiled"
+    elif len({run.mode for run in runs}) == len(runs):
+        detail = "; ".join(f"{run.mode}: {run.graphs}, {share(run.compiled_share)} compiled" for run in runs)
+    else:
+        detail = f"the most of {plural(len(runs), 'run')}; at least {least} of the operators compiled"
     return Number("graphs", f"{summary.graphs or 0:,}", detail, "neutral" if summary.graphs else "bad")
 
 

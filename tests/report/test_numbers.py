@@ -50,6 +50,21 @@ def test_a_share_is_that_of_all_runs_or_none(rich: Diagnosis) -> None:
     assert next(number.detail for number in both if number.label == "graphs") == "in 2 runs"
 
 
+def test_modes_that_differ_are_counted_apart(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], mode="eval", graphs=1, compiled_share=1.0)
+    given_up = replace(run, mode="train", graphs=0, compiled_share=0.0)
+    details = [
+        next(number.detail for number in numbers(replace(rich, dynamic=runs)) if number.label == "graphs")
+        for runs in ((run, replace(run, mode="train")), (run, given_up), (run, replace(given_up, mode="eval")))
+    ]
+    assert details == [
+        "100 % of the operators compiled",
+        "eval: 1, 100 % compiled; train: 0, 0 % compiled",
+        "the most of 2 runs; at least 0 % of the operators compiled",
+    ]
+
+
 def test_recompiles_are_no_number_where_no_other_inputs_were_tried(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     alone = replace(rich.dynamic[0], sweeps=(), recompiles=(), fullgraph=FullGraph(True))

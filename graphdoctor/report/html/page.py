@@ -44,6 +44,9 @@ LIMIT = 1_000_000
 #: No page shows more findings: as many as it can hold in brief.
 _FINDINGS = 1000
 
+#: On paper all findings are open, as long as there are no more.
+_PRINTED_OPEN = 50
+
 #: Entries of any other list: all that a report mostly has, and fewer where the page would be too large.
 _ROWS = (1000, 100, 10)
 
@@ -84,6 +87,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             rows=rows,
             cards=[Markup(card) for card in cards.values()],
             briefs=briefs,
+            folded=len(cards) > _PRINTED_OPEN,
             groups=groups((shown.findings[number] for number in sorted(cards)), shown.comparison),
             assets=assets,
             policy=policy(assets["style.css"] + assets["pictures.css"], assets["theme.js"], assets["report.js"]),

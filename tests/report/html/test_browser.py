@@ -33,7 +33,8 @@ class Tab:
 
     def shown(self) -> list[str | None]:
         """The rules of the findings that are not filtered out."""
-        return [row.get_attribute("data-rule") for row in self.page.locator(".finding:visible").all()]
+        found = self.page.locator(".finding:visible").evaluate_all("rows => rows.map((row) => row.dataset.rule)")
+        return list(found)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -245,6 +246,22 @@ def test_print_opens_every_detail_and_folds_it_again(opened: Callable[..., Tab],
     assert [row.get_attribute("id") for row in tab.page.locator("details.finding[open]").all()] == ["f-f0021"]
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_many_findings_are_printed_as_a_line_each(
+    opened: Callable[..., Tab], rich: Diagnosis, *, scripts: bool
+) -> None:
+    many = [replace(rich.findings[0], fingerprint=f"{number:016x}") for number in range(51)]
+    tab = opened(html.render(replace(rich, findings=tuple(many))), java_script_enabled=scripts)
+    tab.page.locator(".finding summary").first.click()
+    note = tab.page.get_by_text("On paper a finding is one line")
+    assert not note.is_visible()
+    tab.page.emulate_media(media="print")
+    if scripts:
+        tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert note.is_visible()
+    assert [height > 40 for height in tab.heights(".finding .body")] == [True, *[False] * 50]
+
+
 def test_without_javascript_all_is_there_but_the_filters(opened: Callable[..., Tab], page: str) -> None:
     tab = opened(page, "#severity=info", java_script_enabled=False)
     assert len(tab.shown()) == 6
@@ -296,6 +313,8 @@ def test_a_click_on_a_submodule_shows_its_findings(opened: Callable[..., Tab], r
     run = replace(rich.dynamic[0], modules=nodes)
     tab = opened(html.render(replace(rich, findings=(rich.findings[0], head), dynamic=(run,))))
     tab.page.locator(".icicle.wide a", has_text="head (Head)").click()
+    # The page filters when the browser tells of the new hash, which it does later.
+    tab.page.wait_for_function("document.querySelectorAll('.finding:not([hidden])').length === 1")
     assert tab.shown() == [head.rule]
     assert tab.page.evaluate("location.hash") == "#q=Head."
 

@@ -127,7 +127,7 @@ for (const link of document.querySelectorAll(".permalink")) {
 
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
+  folded = [...document.querySelectorAll("details:not([open])")].filter((fold) => !fold.closest(".folded"));
   for (const fold of folded) fold.open = true;
 });
 addEventListener("afterprint", () => { for (const fold of folded) fold.open = false; });
