@@ -31,6 +31,8 @@ from graphdoctor.report.wording import (
 
 #: What a run has shown.
 _SEEN = frozenset({"confirmed", "dynamic-only"})
+#: Letters of what to do, from which on it is shortened.
+_LONG = 160
 _BEFORE_ALL = "until then nothing is compiled or measured"
 
 
@@ -167,7 +169,7 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Se
     ``in_vain``: the fix of the finding was tried, and improves nothing.
     """
     subject = named(finding)
-    what = finding.suggestion if in_vain else advice(finding)
+    what = finding.suggestion if in_vain else _in_short(advice(finding))
     title = f"{subject}: {what}" if subject and what else what or finding.message
     effect = _effect(finding, ran)
     if finding.owner != "own":
@@ -182,6 +184,12 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Se
         lines = ", ".join(map(str, sorted(set(waiting))))
         effect += f"; line {lines} comes next, which compiling did not get to"
     return Action(title, place(finding.location), effect, finding)
+
+
+def _in_short(text: str) -> str:
+    """``text`` with the first of its conditions, where they are long; the finding has all."""
+    first, *others = text.split("; ")
+    return f"{first}, and more, which the finding says" if others and len(text) > _LONG else text
 
 
 def _effect(finding: Finding, ran: bool) -> str:

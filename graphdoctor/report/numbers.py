@@ -81,7 +81,7 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
     most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
     again = any(entry.compilations > 1 for run in runs for entry in run.sweeps)
-    detail = "only for new sizes, as with any model" if again else "nothing was compiled again"
+    detail = "only for sizes that the scan tried" if again else "nothing was compiled again"
     detail = f"up to {plural(most, 'compilation')} of one function" if causes else detail
     tried = {run.mode for run in runs if run.sweeps or run.recompiles}
     missing = sorted({run.mode for run in runs} - tried) if tried else []

@@ -59,7 +59,7 @@ class Proof:
     """``title`` is a sentence on how far the fixes get; ``after`` has the numbers of the page with the fixes, by label.
 
     Where they change nothing that counts, ``after`` and ``command`` are empty. ``caution`` says what to know before the
-    command is pasted; ``patch`` has the safe and the verified fixes alone.
+    command is pasted; ``patch`` has what it writes.
     """
 
     title: str

@@ -151,7 +151,8 @@ def dropped(finding: Finding) -> str:
 def settings(findings: Iterable[Finding]) -> list[str]:
     """The lines that make the settings of Dynamo which are suggested for breaks in libraries, each once."""
     parts = (part for f in findings if f.owner != "own" for part in quoted(f.suggestion))
-    return list(dict.fromkeys(text for text, is_code in parts if is_code and _SETTING in text))
+    lines = (line for text, is_code in parts if is_code and _SETTING in text for line in text.split("; "))
+    return list(dict.fromkeys(lines))
 
 
 def place(at: Location | Break) -> str:
@@ -294,8 +295,8 @@ def _raises(failed: FullGraph, runs: Iterable[DynamicRun]) -> str:
     if not failed.path:
         return "fullgraph=True raises an error."
     breaks = {(entry.path, entry.line) for run in runs for entry in run.breaks}
-    beyond = "" if (failed.path, failed.line) in breaks else ": it captures more than the default, and gets further"
-    return f"fullgraph=True raises an error at {without_site(failed.path)}:{failed.line}{beyond}."
+    further = "" if (failed.path, failed.line) in breaks else " gets further, for it records more than the default, and"
+    return f"fullgraph=True{further} raises an error at {without_site(failed.path)}:{failed.line}."
 
 
 def fullgraph(verdict: FullGraph) -> str:

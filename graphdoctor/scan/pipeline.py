@@ -105,7 +105,7 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         texts={path: sources.texts[path] for path in _shown_paths(ranked, runs or ()) if path in sources.texts},
     )
     if diagnosis.verification is not None and diagnosis.verification.fixes and not written.count:
-        diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=False))
+        diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=True))
     return diagnosis
 
 

@@ -102,6 +102,14 @@ def test_an_action_names_the_code_and_an_unknown_effect_is_said(rich: Diagnosis)
     assert action.effect == "effect unknown: only a run shows it"
 
 
+def test_of_many_conditions_the_first_is_named(rich: Diagnosis) -> None:
+    found = replace(
+        rich.findings[1], suggestion="Compute both sides; " + "; ".join(["and mind the dtypes"] * 10), fix=None
+    )
+    (action,) = first_actions(replace(rich, findings=(found,), dynamic=None))
+    assert action.title.endswith("Compute both sides, and more, which the finding says")
+
+
 def test_what_was_refuted_or_not_reached_or_mere_information_is_no_action(rich: Diagnosis) -> None:
     idle = tuple(f for f in rich.findings if f.status in ("refuted", "not-reached") or f.severity == "info")
     assert len(idle) == 3

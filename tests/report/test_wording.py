@@ -229,5 +229,5 @@ def test_the_meaning_says_where_fullgraph_fails_and_that_it_gets_further(rich: D
     )
     further = replace(run, fullgraph=FullGraph(False, "why", "model.py", 22))
     assert wording.meaning(rich.summary, [further]).endswith(
-        "at model.py:22: it captures more than the default, and gets further."
+        "fullgraph=True gets further, for it records more than the default, and raises an error at model.py:22."
     )

@@ -103,7 +103,7 @@ def check(
     messages: LoggedMessages | None,
 ) -> DeviceChecks:
     """Run ``eager`` and ``compiled`` on ``device`` and look; ``messages`` is what Inductor said, where it was run."""
-    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed (a scan with `--ladder` gives them)",)
+    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed, which a scan with `--ladder` gives",)
     caught = messages or LoggedMessages()
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)

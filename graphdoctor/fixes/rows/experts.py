@@ -17,7 +17,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
 _REASON = (
-    "Every expert computes all rows (if 2 of 16 experts were chosen for a row, 8 times the work), and those that were "
+    "Every expert computes all rows (with k of n experts for a row, n/k times the work), and those that were "
     "not routed to it add zeros. Right only where an expert computes each row by itself."
 )
 

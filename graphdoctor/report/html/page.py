@@ -133,7 +133,9 @@ def _card(
     head = shown.findings[heads[number]]
     same = head.fix is not None and finding.fix is not None and head.fix.diff == finding.fix.diff
     under = () if head is finding else (anchors[heads[number]], _line_of(head), same)
-    others = [(anchors[other], _line_of(shown.findings[other])) for other in beside.get(number, ())]
+    # One change may be that of several findings, and a line may have several: each line is named once.
+    lines = {_line_of(shown.findings[other]): anchors[other] for other in reversed(beside.get(number, ()))}
+    others = [(anchor, line) for line, anchor in reversed(lines.items())]
     args = (finding, anchors[number], change(finding, shown.comparison), others)
     return Card(str(macro.finding(*args, True, under)), str(macro.finding(*args, False, under)))
 

@@ -25,13 +25,15 @@ State = Literal["compiled", "partly", "eager", "missed", ""]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here."""
+    """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here.
+
+    ``diffs`` are findings whose change comes after this line, each change once: it is the last that the change removes.
+    """
 
     number: int
     text: str
     state: State
     findings: tuple[Finding, ...] = ()
-    #: Those of them whose change is shown here: each change once.
     diffs: tuple[Finding, ...] = ()
     #: A change that is shown takes the line away.
     replaced: bool = False
@@ -74,14 +76,18 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding],
         by_line.setdefault(finding.location.line, []).append(finding)
         if finding.fix is not None and finding.fingerprint in changes:
             first.setdefault(finding.fix.diff, finding)
-    gone = {number for finding in first.values() for number in _replaced(finding)}
+    replaced = {id(finding): set(_replaced(finding)) for finding in first.values()}
+    gone = set().union(*replaced.values())
+    ends: dict[int, list[Finding]] = {}
+    for finding in first.values():
+        ends.setdefault(_last(finding.location.line, replaced[id(finding)]), []).append(finding)
     lines = [
         Line(
             number,
             line,
             states.get(number, ""),
             tuple(found),
-            tuple(f for f in found if f in first.values()),
+            tuple(ends.get(number, ())),
             number in gone,
         )
         for number, line in enumerate(text.splitlines(), 1)
@@ -128,6 +134,13 @@ def changes_here(finding: Finding) -> bool:
     place = finding.location
     edits = finding.fix.edits if finding.fix is not None and is_offered(finding, owner=None) else ()
     return any(e.path == place.path and e.start[0] <= place.end_line and place.line <= e.end[0] for e in edits)
+
+
+def _last(line: int, replaced: Set[int]) -> int:
+    """The last of the lines from ``line`` on that are replaced without a gap."""
+    while line + 1 in replaced:
+        line += 1
+    return line
 
 
 def _replaced(finding: Finding) -> Iterator[int]:

@@ -33,7 +33,7 @@ def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     ]  # fmt: skip
     for drawing in drawn.lanes[0].drawings:
         assert [(shape.kind, shape.text) for shape in drawing.shapes] == [
-            ("cut", "1"), ("eager", "Net.forward runs in eager and calls:"),
+            ("cut", "1"), ("eager", "Net.forward runs in eager; what it calls is compiled by itself"),
             ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
         ]  # fmt: skip
         assert all(shape.x >= 0 and shape.x + shape.width <= drawing.width for shape in drawing.shapes)
@@ -58,7 +58,8 @@ def test_what_cuts_many_functions_on_the_way_to_it_is_drawn_once(rich: Diagnosis
     drawn = strip(replace(rich, dynamic=(run,)))
     assert drawn is not None
     assert [(shape.kind, shape.text) for shape in drawn.lanes[0].drawings[0].shapes] == [
-        ("cut", "1"), ("eager", "Model.forward runs in eager"), ("cut", "2"), ("eager", "Net.forward runs in eager and calls:"),
+        ("cut", "1"), ("eager", "Model.forward runs in eager; what it calls is compiled by itself"),
+        ("cut", "2"), ("eager", "Net.forward runs in eager; what it calls is compiled by itself"),
         ("graph", "1"), ("cut", "1"),
     ]  # fmt: skip
 
@@ -103,7 +104,7 @@ def test_cells_are_as_wide_as_their_operators_and_lie_below_their_parents() -> N
     ]  # fmt: skip
     # A label that does not fit is cut, not left out.
     narrow = icicles((replace(nodes[0], operators=1000), replace(nodes[3], name="embedding")))[1]
-    assert [cell.label for cell in narrow.cells] == ["Net 75 %", ""]
+    assert [cell.label for cell in narrow.cells] == ["Net: 75 %", ""]
     cut = icicles((replace(nodes[0], operators=100), replace(nodes[3], name="embeddings_of_words")))[1]
     assert cut.cells[1].label == "embedding…"
     assert wide.cells[-1].title == "b (B): 0 % of 25 operators compiled, 1 graph break"

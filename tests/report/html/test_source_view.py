@@ -133,3 +133,23 @@ def test_a_change_that_was_not_tried_with_the_others_is_not_drawn(rich: Diagnosi
     inside = replace(tried, fingerprint="inside")
     shown = source_view.files(replace(diagnosis, findings=(tried, inside)))
     assert [found.fingerprint for line in shown[0].lines for found in line.diffs] == [finding.fingerprint]
+
+
+def test_a_change_of_several_lines_comes_after_the_last_of_them(rich: Diagnosis) -> None:
+    diagnosis = _diagnosis(rich)
+    (finding,) = diagnosis.findings
+    assert finding.fix is not None
+    diff = """--- model.py
++++ model.py
+@@ -7,4 +7,2 @@
+-        print(x.shape)
+-        if x.shape[0] > 4:
+-            x = x[:4]
++        x = x[:4]
+         return x * 2
+"""
+    edit = replace(finding.fix.edits[0], path="model.py", start=(7, 9), end=(9, 22))
+    changed = replace(finding, fix=replace(finding.fix, diff=diff, edits=(edit,)))
+    (file,) = source_view.files(replace(diagnosis, findings=(changed,)))
+    assert [line.number for line in file.lines if line.findings] == [7]
+    assert [line.number for line in file.lines if line.diffs] == [9]

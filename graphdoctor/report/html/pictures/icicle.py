@@ -79,7 +79,7 @@ def _state(node: ModuleNode) -> str:
 
 def _label(node: ModuleNode, width: float) -> str:
     name = node.name.rpartition(".")[2] or node.type
-    facts = f"{name} {share(node.compiled_share)}" if node.state == "partly" else name
+    facts = f"{name}: {share(node.compiled_share)}" if node.state == "partly" else name
     room = int((width - 8) / _CHARACTER)
     if len(facts) <= room:
         return facts

@@ -120,13 +120,6 @@ def _is_cut(piece: Piece, run: DynamicRun) -> bool:
     return piece.break_at is not None and 0 <= piece.break_at < len(run.breaks)
 
 
-def _comes_again(piece: Piece, run: DynamicRun) -> bool:
-    """Whether a graph stands between this cut and another by the same break: then it is in a block, and not around all
-    that follows."""
-    same = [number for number, other in enumerate(run.pieces) if other.break_at == piece.break_at]
-    return any(other.break_at is None for other in run.pieces[same[0] : same[-1]])
-
-
 def _repeats(run: DynamicRun) -> bool:
     """Whether a break has graphs on both sides of two of its cuts."""
     cuts = [
@@ -181,8 +174,8 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
                 drawn.add(number)
             if piece.dropped and piece.dropped not in eager_ones:
                 eager_ones.add(piece.dropped)
-                calls = graph < run.graphs and not _comes_again(piece, run)
-                yield ("eager", f"{piece.dropped} runs in eager{' and calls:' if calls else ''}", 0)
+                calls = "; what it calls is compiled by itself" if graph < run.graphs else ""
+                yield ("eager", f"{piece.dropped} runs in eager{calls}", 0)
         else:
             graph, shown = graph + 1, shown + 1
             drawn.clear()
