@@ -35,6 +35,9 @@ SEVERITY = "error"
 GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170")
 TORCH = ">=2.6"
 
+_DRAW = "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument"
+_SELECT = "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument"
+
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py and user_defined.py).
 TRACED = ("randint", "randrange", "uniform", "Random")
 #: The same for an object of ``random.Random``, which may also give ``random()``.
@@ -263,27 +266,33 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} draws outside the graph: {consequence(event)}",
-        "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument",
+        _SELECT if _decided(event) is not None else _DRAW,
         certainty(event),
     )
 
 
-def _branch(event: Call) -> Hit | None:
-    """The branch that a traced draw decides: by itself, or through the one name that it is given."""
+def _decided(event: Call) -> cst.BaseExpression | None:
+    """The test that a draw decides: by itself, or through the one name that it is given."""
     statement, call = event.site.statement, event.node
     test = next((t for t in _tests(statement) if call in set(walk(t))), None)
-    if test is None:
-        bound = _bound_name(statement, event.node)
-        function = _function_around(event)
-        if bound is None or function is None or len(assignments(function, bound)) != 1:
-            return None
-        test = next((t for t in _tests(function) if bound in names(t)), None)
+    if test is not None:
+        return test
+    bound = _bound_name(statement, event.node)
+    function = _function_around(event)
+    if bound is None or function is None or len(assignments(function, bound)) != 1:
+        return None
+    return next((t for t in _tests(function) if bound in names(t)), None)
+
+
+def _branch(event: Call) -> Hit | None:
+    """The branch that a traced draw decides."""
+    test = _decided(event)
     if test is None:
         return None
     return Hit(
         event,
         f"{code(event, test)} is decided by a random number of Python: {consequence(event)}",
-        "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument",
+        _SELECT,
         # Behind an ``and`` it may never be asked: ``self.shuffle and drawn < p``.
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,

@@ -79,8 +79,9 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     libraries += f"; met {met:,} times" if met > summary["breaks"] else ""
     yield "graph breaks", tiles["graph breaks"], (f"{summary['breaks']:,}", libraries)
     shares = [run["compiled_share"] for run in runs if run["compiled_share"] is not None]
+    alike = len({(run["graphs"], share(run["compiled_share"])) for run in runs}) == 1
     yield "graphs", tiles["graphs"][0], f"{summary['graphs']:,}"
-    if len(shares) == len(runs):
+    if len(shares) == len(runs) and alike:
         yield (
             "compiled share",
             tiles["graphs"][1].removesuffix(" before the fixes"),

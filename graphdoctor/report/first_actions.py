@@ -26,6 +26,7 @@ from graphdoctor.report.wording import (
     recompile_place,
     recompiles,
     remedy,
+    sets_dynamo,
     whose,
 )
 
@@ -200,7 +201,9 @@ def _effect(finding: Finding, ran: bool) -> str:
     if not finding.events:
         # Nothing broke there by default.
         return "would let fullgraph=True get past it"
-    breaks = "would remove a graph break"
+    # What a setting lets through is a number of tensor data, which may break at the next line that asks for it.
+    sure = "would" if finding.owner == "own" or not sets_dynamo(finding) else "may"
+    breaks = f"{sure} remove a graph break"
     # What is compiled then may break again, at a line that was not traced.
     return f"{breaks} that keeps {dropped(finding)} from being compiled at all" if finding.whole_frame else breaks
 

@@ -91,17 +91,20 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
         cut = f"other inputs were not all tried: {stopped}"
         known = f"at least {len(causes)}" if causes else "not known"
         return Number("recompile causes", known, f"{detail}; {cut}" if causes else cut, "bad" if causes else "neutral")
-    return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "good")
+    return Number("recompile causes", f"{len(causes)}", detail, "bad" if causes else "neutral" if missing else "good")
 
 
 def _outputs(runs: list[DynamicRun]) -> Number | None:
-    compared = [run.numerics for run in runs if run.numerics is not None and run.numerics.equal is not None]
+    # Where nothing was compiled, there is nothing to differ.
+    judged = [run for run in runs if run.graphs]
+    compared = [run.numerics for run in judged if run.numerics is not None and run.numerics.equal is not None]
     if not compared:
         return None
     equal = all(result.equal for result in compared)
     exact = all(result.max_abs_diff == 0 for result in compared)
     within = "; no difference" if exact else "; within the tolerance" if equal else ""
-    what = ", and their gradients" if any(run.mode == "train" for run in runs) else ""
+    what = ", and their gradients" if any(run.mode == "train" for run in judged) else ""
+    what += f" in {judged[0].mode} mode" if len({run.mode for run in judged}) < len({run.mode for run in runs}) else ""
     detail = f"of compiled and eager code{what}{within}"
     return Number("outputs", "equal" if equal else "differ", detail, "good" if equal else "bad")
 
@@ -115,7 +118,9 @@ def _read(diagnosis: Diagnosis) -> tuple[Number, ...]:
         later = ", without effect yet" if idle == summary.fixable else f", {idle:,} without effect yet"
         parts.append(f"{summary.fixable:,} with a fix{later if idle else ''}")
     tone: Tone = "bad" if counts["error"] else "neutral" if diagnosis.findings else "good"
-    found = Number("findings", f"{len(diagnosis.findings):,}", ", ".join(parts), tone)
+    # Where the code raises, its exception is the error, and the findings are what the source shows.
+    predicted = "predicted: " if parts and summary.verdict == "not-run" else ""
+    found = Number("findings", f"{len(diagnosis.findings):,}", predicted + ", ".join(parts), tone)
     if summary.breaks is not None:
         return (found,)
     unread = f"{summary.failed:,} could not be read" if summary.failed else "all could be read"

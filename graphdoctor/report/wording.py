@@ -152,7 +152,8 @@ def settings(findings: Iterable[Finding]) -> list[str]:
     """The lines that make the settings of Dynamo which are suggested for breaks in libraries, each once."""
     parts = (part for f in findings if f.owner != "own" for part in quoted(f.suggestion))
     lines = (line for text, is_code in parts if is_code and _SETTING in text for line in text.split("; "))
-    return list(dict.fromkeys(lines))
+    found = dict.fromkeys(lines)
+    return ["import torch", *found] if found else []
 
 
 def place(at: Location | Break) -> str:
@@ -175,7 +176,12 @@ def whose(finding: Finding, authors: str = "the authors of the library") -> str:
     if finding.owner == "own":
         return ""
     authors = "the authors of torch" if finding.owner == "torch" else authors
-    return authors + (" (you can make the setting)" if _SETTING in finding.suggestion else "")
+    return authors + (" (you can make the setting)" if sets_dynamo(finding) else "")
+
+
+def sets_dynamo(finding: Finding) -> bool:
+    """Whether what the rule suggests is a setting of Dynamo."""
+    return _SETTING in finding.suggestion
 
 
 def _lowered(sentence: str) -> str:

@@ -65,6 +65,21 @@ def test_modes_that_differ_are_counted_apart(rich: Diagnosis) -> None:
     ]
 
 
+def test_outputs_count_where_something_was_compiled(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run = replace(rich.dynamic[0], mode="eval")
+    train = replace(run, mode="train", graphs=0, compiled_share=0.0)
+    both = {number.label: number for number in numbers(replace(rich, dynamic=(run, train)))}
+    assert both["outputs"].detail.startswith("of compiled and eager code in eval mode")
+    assert "outputs" not in {number.label for number in numbers(replace(rich, dynamic=(train,)))}
+
+
+def test_predicted_findings_beside_an_exception_are_called_so(rich: Diagnosis) -> None:
+    failed = replace(rich, summary=replace(rich.summary, verdict="not-run", breaks=None), dynamic=())
+    found = next(number for number in numbers(failed) if number.label == "findings")
+    assert found.detail.startswith("predicted: 3 errors")
+
+
 def test_recompiles_are_no_number_where_no_other_inputs_were_tried(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     alone = replace(rich.dynamic[0], sweeps=(), recompiles=(), fullgraph=FullGraph(True))

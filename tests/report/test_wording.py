@@ -207,7 +207,10 @@ def test_the_title_of_a_page_is_brief_about_ranks(rich: Diagnosis) -> None:
 def test_settings_of_libraries_can_be_pasted(rich: Diagnosis) -> None:
     line = "torch._dynamo.config.capture_scalar_outputs = True"
     library = replace(rich.findings[4], suggestion=f"Keep it a tensor, or set `{line}`.")
-    assert wording.settings([library, library, replace(rich.findings[0], suggestion=library.suggestion)]) == [line]
+    assert wording.settings([library, library, replace(rich.findings[0], suggestion=library.suggestion)]) == [
+        "import torch",
+        line,
+    ]
     # Of every suggested setting the whole line is code.
     hints = [words.hint for every in WORDS.values() for words in every if "torch._dynamo.config." in words.hint]
     found = [wording.settings([replace(library, suggestion=hint)]) for hint in hints]

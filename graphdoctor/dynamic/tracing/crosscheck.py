@@ -53,8 +53,10 @@ def short(error: BaseException) -> str:
     message = parse(_text(error))
     if message.gb_type is None:
         if unknown := _UNKNOWN.search(_text(error)):
-            symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", unknown[1]))))
+            symbols = ", ".join(sorted(set(re.findall(r"\b(?:u|zu?f)\d+\b", unknown[1]))))
             test = _EQUALITY.sub(lambda call: f"{call[2]} {_SIGNS[call[1]]} {call[3]}", unknown[1].strip())
+            if test == symbols:
+                return "tracing cannot decide a branch on a number that tensor data or a random draw gives"
             where = f", where {symbols} stands for a number that tensor data gives" if symbols else ""
             return f"tracing cannot decide `{test}`{where or ': it depends on the data'}"
         return f"{type(error).__name__}: {one_line(_text(error))}"

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -58,6 +59,14 @@ def test_an_error_without_a_break_type_is_one_line() -> None:
 def test_a_branch_on_an_unbacked_symbol_is_told_in_words() -> None:
     result = fullgraph(Sample(lambda x: x + 1 if x.nonzero().numel() == 0 else x, (X,)), CountingBackend(), PLACES)
     assert result.error == "tracing cannot decide `u0 == 0`, where u0 stands for a number that tensor data gives"
+
+
+def test_a_branch_on_a_random_number_is_told_in_words() -> None:
+    def drops(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if np.random.uniform(0, 1) < 0.5 else x
+
+    result = fullgraph(Sample(drops, (X,)), CountingBackend(), PLACES)
+    assert result.error == "tracing cannot decide a branch on a number that tensor data or a random draw gives"
 
 
 def two_breaks(x: torch.Tensor) -> torch.Tensor:

@@ -224,7 +224,7 @@ def test_a_setting_for_breaks_in_libraries_can_be_copied(rich: Diagnosis) -> Non
     library = replace(rich.findings[4], suggestion=f"Keep it a tensor, or set `{line}`.")
     summary = replace(rich.summary, breaks_own=0)
     page = Page(html.render(replace(rich, findings=(library,), summary=summary, verification=None)))
-    assert line in page.texts["pre"]
+    assert f"import torch\n{line}" in page.texts["pre"]
     assert any("all graph breaks lie in libraries" in text and "no run has tried" in text for text in page.texts["p"])
 
 
