@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ from graphdoctor.report.wording import (
 
 #: What a run has shown.
 _SEEN = frozenset({"confirmed", "dynamic-only"})
+#: Between two clauses; not inside of code.
+_CLAUSES = re.compile(r"; (?=(?:[^`]*`[^`]*`)*[^`]*$)")
 #: Letters of what to do, from which on it is shortened.
 _LONG = 160
 _BEFORE_ALL = "until then nothing is compiled or measured"
@@ -189,7 +192,7 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Se
 
 def _in_short(text: str) -> str:
     """``text`` with the first of its conditions, where they are long; the finding has all."""
-    first, *others = text.split("; ")
+    first, *others = _CLAUSES.split(text)
     return f"{first}, and more, which the finding says" if others and len(text) > _LONG else text
 
 
