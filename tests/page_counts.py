@@ -238,7 +238,9 @@ def _sentences(page: str, data: dict[str, Any]) -> Iterator[Row]:
         yield "uneven", uneven[1:] in text(page), True
     else:
         yield "headline", uneven in top, True
-    yield "files", f"{plural(summary['files'], 'file')}" in top, True
+    ranks = data["environment"].get("ranks")
+    counted = f"From the trace of {ranks}" if ranks else plural(summary["files"], "file")
+    yield "files", counted in top, True
     for fixes, graphs, breaks in _all(
         r"(\d+) fix(?:es)?(?: in \d+ changes?)? applied to a copy\D*(\d+) graphs?, (\d+) graph breaks?", top
     ):

@@ -126,12 +126,15 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
         parts.append("fullgraph=True passes")
     elif any(map(_is_cut_short, finished)):
         parts.append("fullgraph=True was not tried to its end")
-    parts += dict.fromkeys(failure for run in finished for failure in failures(run))
+    wrong = dict.fromkeys(failure for run in finished for failure in failures(run))
+    parts += wrong
     if verdict == "nothing-compiled":
         modes = " and ".join(run.mode for run in finished if run.graphs == 0 and run.mode != "unknown")
         where = f" in {modes} mode" if modes else ""
         return f"Nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
     start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
+    if verdict == "not-ready" and other and not (own or causes or wrong or failed):
+        start = "Your code is ready, libraries are not"
     return f"{start}: " + ", ".join([*parts, *failed])
 
 

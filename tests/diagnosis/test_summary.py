@@ -50,6 +50,17 @@ def test_not_ready_counts_each_place_once(build: Any) -> None:
     )
 
 
+def test_breaks_in_libraries_alone_are_told_from_those_of_the_code(build: Any) -> None:
+    other = build.brk(9, path="/site-packages/x.py", owner="third-party")
+    summary = summarise(FILES, [], [build.run(other)])
+    assert summary.verdict == "not-ready"
+    assert summary.headline == (
+        "Your code is ready, libraries are not: 1 graph break in libraries, fullgraph=True fails"
+    )
+    recompile = Recompile("size", "g", "x", 0, "m.py", 3, 2)
+    assert summarise(FILES, [], [build.run(other, recompiles=(recompile,))]).headline.startswith("Not ready: ")
+
+
 def test_code_that_reached_the_recompile_limit_is_not_ready(build: Any) -> None:
     """From there on it runs uncompiled."""
     recompile = Recompile("attribute", "self.n == 0", None, None, "m.py", 3, 8, limit=8)

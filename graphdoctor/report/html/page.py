@@ -294,4 +294,6 @@ def _tone(diagnosis: Diagnosis) -> Tone:
     summary = diagnosis.summary
     if summary.verdict == "ready":
         return "good"
-    return "neutral" if summary.verdict in ("static-only", "not-run") and not summary.errors else "bad"
+    # What breaks in libraries only fails no gate either.
+    mild = summary.verdict in ("static-only", "not-run") or (summary.breaks and not summary.breaks_own)
+    return "neutral" if mild and not summary.errors else "bad"
