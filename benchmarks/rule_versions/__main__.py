@@ -3,7 +3,7 @@
 ``python -m benchmarks.rule_versions PYTHON...`` takes the interpreters of environments that hold one version each, with
 libcst, click, jinja2, and with transformers, accelerate and tqdm for the examples that import them. What is known of
 other versions is kept in ``results/rule_versions.json``; the table is written to docs/versions.md. Takes about five
-minutes for each version.
+minutes for each version; ``--added`` runs only the rules that got examples.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,18 @@ on no line" below may mean that a whole function is skipped, which old versions 
 """
 
 
-def measure(python: str) -> tuple[str, dict[str, Any]]:
-    """The version of torch of an interpreter, and for each rule its number of examples and those that differ."""
+def version_of(python: str) -> str:
+    """The version of torch of an interpreter. Raises ClickException."""
     done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True)
     if done.returncode != 0:
         raise click.ClickException(f"{python} cannot import torch: {done.stderr.strip().splitlines()[-1]}")
-    every, found = rules(), {}
+    return done.stdout.strip().partition("+")[0]
+
+
+def measure(python: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """For each rule its number of examples and those that differ, of rules that have as many as in ``known`` these."""
+    found = {rule.CODE: known.get(rule.CODE, {}) for rule in rules()}
+    every = [rule for rule in rules() if found[rule.CODE].get("examples") != len(examples(rule))]
     for start in range(0, len(every), _TOGETHER):
         batch = {rule.CODE: examples(rule) for rule in every[start : start + _TOGETHER]}
         ran, ended = _run(python, {name: text for sources in batch.values() for name, text in sources.items()})
@@ -56,7 +63,7 @@ def measure(python: str) -> tuple[str, dict[str, Any]]:
             differ = {name: ended or difference(name, source, ran[name]) for name, source in sources.items()}
             found[code] = {"examples": len(sources), "differ": {n: text for n, text in differ.items() if text}}
             click.echo(f"{code} {len(found[code]['differ'])} of {len(sources)} differ", err=True)
-    return done.stdout.strip().partition("+")[0], found
+    return found
 
 
 def _run(python: str, sources: dict[str, str]) -> tuple[dict[str, Any], str]:
@@ -128,12 +135,13 @@ def _differing(result: dict[str, Any]) -> int:
 
 @click.command()
 @click.argument("pythons", nargs=-1, metavar="PYTHON...")
-def main(pythons: tuple[str, ...]) -> None:
+@click.option("--added", is_flag=True, help="Run only rules that had another number of examples when they were run.")
+def main(pythons: tuple[str, ...], added: bool) -> None:
     """Measure the versions of torch of these interpreters, and write the table."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for python in pythons:
-        version, found = measure(python)
-        results[version] = found
+        version = version_of(python)
+        results[version] = measure(python, results.get(version, {}) if added else {})
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(results), encoding="utf-8")
 
