@@ -4,9 +4,9 @@ What: `random.random`, `choice`, `shuffle`, `sample`, `gauss`, `seed` and others
 that give one number, its generators, and the distributions that Dynamo does not know (`beta`, `choice`,
 `permutation`...). And a branch on a number that any of them draws.
 
-Why: Dynamo does not trace them, or must read the number they give, and splits the graph. `random.randint`,
-`randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape. The number that is traced
-is an input of the graph, another one in each call, so a branch on it splits the graph too.
+Why: Dynamo does not trace such a call, or has to read the number that it gives, and splits the graph. Python's own
+`random.randint`, `randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape. A number
+that is traced is an input of the graph, another one in each call, so a branch on it splits the graph too.
 
 Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.randperm`; it also follows
 `torch.manual_seed`. Or draw in the caller and pass the number as an argument.

@@ -43,7 +43,7 @@ def outcome(runs: Iterable[DynamicRun]) -> str:
         text = "Functions were compiled again for new sizes only, as with any model: there is nothing to do."
     else:
         text = "No function was compiled again."
-    return f"{text} Other inputs were not all tried: {stopped}." if stopped else text
+    return f"{text} Other inputs were not all tried: {stopped}; a longer `--timeout` tries more." if stopped else text
 
 
 def tried(recompile: Recompile) -> list[str]:

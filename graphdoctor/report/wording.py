@@ -60,7 +60,7 @@ GRADES = {
 _WITH_ALL_FIXES = {
     "general": "with all fixes, everything compiles with the default settings",
     "setup-required": "with all fixes, everything compiles, but not with the default settings",
-    "none": "with all fixes that were left, the code is still not ready",
+    "none": "with all fixes that were kept, the code is still not ready",
     "no-effect": "tried in a run, which shows no effect",
     "not-verified": "not verified",
 }

@@ -74,7 +74,7 @@ def test_what_other_inputs_showed_is_not_said_of_those_that_were_not_tried(rich:
     stopped = replace(run, left_out=("counting recompiles (eval): stopped, no result after 9 s",))
     assert varied.outcome([stopped]) == (
         "Not known: in the calls that were made, no function was compiled again without need. "
-        "Other inputs were not all tried: stopped, no result after 9 s."
+        "Other inputs were not all tried: stopped, no result after 9 s; a longer `--timeout` tries more."
     )
     assert varied.outcome([replace(stopped, sweeps=())]).startswith("Not known. Other inputs were not all tried")
     assert "No function was compiled again." not in page.render(replace(rich, dynamic=(stopped,)))
