@@ -50,6 +50,7 @@ NUMPY = "import numpy as np\n\n\ndef f(x):\n"
 CALL: Place = (cst.Call, "")
 NAME_X: Place = (cst.Name, "x")
 
+NUMBER = INIT + "        self.register_buffer('n', torch.tensor(2))\n" + FORWARD
 KEEP = INIT + "        self.register_buffer('keep', torch.ones(4).bool())\n" + FORWARD
 
 TABLE: list[Row] = [
@@ -68,8 +69,16 @@ TABLE: list[Row] = [
     (numbers_of_buffers, "return x.item()", CALL, UNKNOWN, "The class keeps no whole number in a buffer."),
     (numbers_of_buffers, KEEP + "        return x.item()\n", (cst.Call, "item"), UNKNOWN, "The class keeps no whole number in a buffer."),
     (numbers_of_buffers, INIT + "        self._n_number = 2\n        self.register_buffer('n', torch.tensor(2))\n" + FORWARD
-     + "        return x + self.n + int(x.sum())\n", (cst.Call, "int"), UNKNOWN,
+     + "        return x + int(x.sum() + self.n)\n", (cst.Call, "int"), UNKNOWN,
      "The class has an attribute of the name that the number would get."),
+    (numbers_of_buffers, NUMBER + "        return x + self.n + int(x.sum())\n", (cst.Call, "int"), UNKNOWN,
+     "What is asked here depends on no whole number of a buffer."),
+    (numbers_of_buffers, NUMBER + "        n = self.n * 2\n        return x + n.float() + int(n)\n", (cst.Call, "int"), UNKNOWN,
+     "Line 11 does with what becomes a Python number what only a tensor allows."),
+    (numbers_of_buffers, NUMBER + "        return x + int(torch.div(self.n, 2))\n", (cst.Call, "int"), UNKNOWN,
+     "Line 10 does with what becomes a Python number what only a tensor allows."),
+    (numbers_of_buffers, INIT + "        self.register_buffer('n', torch.arange(8).expand(1, -1))\n" + FORWARD
+     + "        return x[:, : int(self.n)]\n", (cst.Call, "int"), UNKNOWN, "The class keeps no whole number in a buffer."),
     # What the first call sets up.
     (set_up_in_init, "return g(x)", CALL, UNKNOWN, "This is no method that needs nothing but the module."),
     (set_up_in_init, NET + "\n    def g(self):\n        print(1)\n", (cst.Call, "print"), UNKNOWN,
