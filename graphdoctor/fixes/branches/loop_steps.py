@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
-from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.analysis.types import is_number, is_other
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, parameters
@@ -93,8 +93,17 @@ def steps_in(
         if lost:
             raise Refuse(f"`{lost[0]}` has no value before the loop")
         if kept:
-            steps.append(Step(small, tuple(kept)))
+            steps.append(_checked(Step(small, tuple(kept)), editor))
     return steps, appended
+
+
+def _checked(step: Step, editor: Editor) -> Step:
+    """``step``, unless it gives a name what is no tensor: ``states = states + (x,)``."""
+    value = step.statement.value
+    sides = (value.left, value.right) if isinstance(value, cst.BinaryOperation) else (value,)
+    if step.is_name and (is_other(value, editor) or any(isinstance(side, (cst.List, cst.Tuple)) for side in sides)):
+        raise Refuse(f"`torch.where` cannot keep the old value of `{step.kept[0]}`, which is no tensor")
+    return step
 
 
 def _is_read_before(name: str, small: cst.CSTNode, loop: cst.For, editor: Editor) -> bool:

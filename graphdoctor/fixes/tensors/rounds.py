@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
@@ -159,12 +160,37 @@ def _summed(one: Appended, rounds: Rounds, flow: Flow, editor: Editor) -> Iterat
 
 def _put(node: cst.BaseExpression, text: str, flow: Flow, editor: Editor) -> Iterator[Edit]:
     """``text`` in place of ``node``: in an edit that holds it, or as one."""
-    edit, code = editor.replace(node, text), editor.code(node)
+    edit = editor.replace(node, text)
     for at, other in enumerate(flow.edits):
-        if other.start <= edit.start and edit.end <= other.end and code in other.text:
-            flow.edits[at] = replace(other, text=other.text.replace(code, text))
+        if other.start <= edit.start and edit.end <= other.end:
+            flow.edits[at] = _with_text(other, editor.code(node), text)
             return
     yield edit
+
+
+def _with_text(edit: Edit, code: str, text: str) -> Edit:
+    """``edit`` with ``text`` for the expression ``code``, and with its strings as they are."""
+    indent = " " * (edit.start[1] - 1)
+    before = f"if True:\n{indent}" if indent else ""
+    tree = cst.parse_module(before + edit.text).visit(_Expression(code, text))
+    return replace(edit, text=tree.code.removeprefix(before))
+
+
+class _Expression(cst.CSTTransformer):
+    """An expression, however it is spaced, written in another way."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code, self.new = _unspaced(code), cst.parse_expression(text)
+        self.kind = type(cst.parse_expression(code))
+
+    def on_leave(self, original_node: Any, updated_node: Any) -> Any:
+        if type(original_node) is self.kind and _unspaced(cst.Module([]).code_for_node(original_node)) == self.code:
+            return self.new
+        return super().on_leave(original_node, updated_node)
+
+
+def _unspaced(code: str) -> str:
+    return "".join(code.split())
 
 
 def _names(one: Appended, editor: Editor) -> tuple[str, str]:

@@ -43,6 +43,9 @@ FORMS = {
                     "    parts.append(m @ x)\nif not parts:\n    return x[0] * 0.0\nreturn torch.stack(parts, dim=0).mean(dim=0)",
     "sum of a list": "parts = []\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
                      "    parts.append((x[:, c] * m).sum())\nreturn x.mean() + sum(parts) / max(len(parts), 1)",
+    "text of a mean": "parts = []\nfor c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n"
+                      "    parts.append((x[:, c] * m).sum())\nif len(parts) == 0:\n    return x.mean() * len('torch.stack(parts).mean()')\n"
+                      "return torch.stack( parts).mean() * len('torch.stack(parts).mean()') + torch.stack(parts).mean()",
     "side of a flag": "for c in range(4):\n    if x.ndim == 2:\n        m = y == c\n        if not m.any():\n            continue\n"
                       "        x = x + m[:, None]\n    else:\n        x = x - 1\nreturn x",
     "flag behind": "for c in range(4):\n    m = y == c\n    if not m.any():\n        continue\n    if y.ndim == 1:\n"
@@ -129,6 +132,10 @@ REFUSED = {
              "Line 12 does more with `parts` than a sum, a mean or a count of it."),
     "mean of all": (f"parts = []\n{LOOP}    parts.append(x[c])\nreturn torch.stack(parts).mean()",
                     "Line 12 does more with `parts` than a sum, a mean or a count of it."),
+    "states": (f"states = ()\n{LOOP}    x = x * 2\n    states = states + (x,)\nreturn states",
+               "`torch.where` cannot keep the old value of `states`, which is no tensor."),
+    "states of a flag": (f"states = ()\n{LOOP}    x = x * 2\n    if y.ndim == 1:\n        states += (x,)\nreturn x, states",
+                         "`torch.where` cannot keep the old value of `states`, which is no tensor."),
     "other call": (f"parts = set()\n{LOOP}    parts.add(c)\nreturn x * len(parts)",
                    "Line 11 of the loop does more than assign a name."),
     "list of lists": (f"parts = [[]]\n{LOOP}    parts[0].append(c)\nreturn x * len(parts[0])",
