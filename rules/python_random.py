@@ -21,7 +21,7 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import assignments, names
 from graphdoctor.fixes.python.eager_only import guard_host
-from graphdoctor.fixes.python.operators import number_as_operator
+from graphdoctor.fixes.python.operators import choose_by_operator, number_as_operator
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -350,7 +350,7 @@ def _numpy(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, choose_by_draw)
+    plan = first_fit(hit, editor, choose_by_draw, choose_by_operator)
     if isinstance(plan, FixPlan):
         return plan
     if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.types import ReadNames
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
@@ -18,6 +19,8 @@ from graphdoctor.fixes.core.layout import on_one_line
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.python.hoist import insert_above, known_names, top_statement
 from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.fixes.tensors.random_numbers import deciding_use, rewrite_choice
+from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -40,6 +43,9 @@ _REASON = (
 )
 
 
+_NO_NUMBER = Refusal("This is no draw of one number, and no count of memory.")
+
+
 @dataclass(frozen=True)
 class _Argument:
     """A number that the function passes: its code there, the name and the type of the parameter."""
@@ -49,30 +55,74 @@ class _Argument:
     kind: str
 
 
+@dataclass(frozen=True)
+class _Operator:
+    """How the operator is called where the number was drawn, and the edits that define it."""
+
+    call: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """How the operator is called where the number was drawn, and the edits that define it."""
+
+    call: str
+    edits: tuple[Edit, ...]
+
+
 def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``np.random.beta(a, a)`` becomes a call of a ``torch.library.custom_op`` of this file.
 
     Raises Refuse where it does not fit.
     """
     call = hit.place
-    package, _, name = dotted_name(call.func, editor).rpartition(".") if isinstance(call, cst.Call) else ("", "", "")
-    if not isinstance(call, cst.Call) or package not in _OWNERS or name not in (*_FLOATS, *_INTEGERS):
-        return Refusal("This is no draw of one number, and no count of memory.")
+    if not isinstance(call, cst.Call) or not _is_number(call, editor):
+        return _NO_NUMBER
+    operator = _operator(call, editor)
+    flow = Flow(hit, editor)
+    if _decides_in_training(call, editor):
+        flow.edits.append(editor.replace(call, operator.call))
+    else:
+        flow.follow(call, operator.call)
+    return FixPlan((*operator.edits, *flow.edits), "unsafe", _REASON)
+
+
+def choose_by_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``if np.random.rand() < p: x = f(x)`` becomes ``torch.where`` with the number of such an operator.
+
+    Raises Refuse where it does not fit.
+    """
+    call = hit.place
+    if not isinstance(call, cst.Call) or not _is_number(call, editor):
+        return _NO_NUMBER
+    asked, operator = deciding_use(call, editor), _operator(call, editor)
+    written = {call: operator.call} if asked is call else {}
+    read = ReadNames({} if asked is call else {editor.code(asked): "tensor"}, written)
+    plan = rewrite_choice(replace(hit, node=asked, data=read), editor)
+    if isinstance(plan, Refusal):
+        return plan
+    drawn = () if asked is call else (editor.replace(call, operator.call),)
+    return replace(plan, edits=(*operator.edits, *drawn, *plan.edits), reason=f"{plan.reason} {_REASON}")
+
+
+def _is_number(call: cst.Call, editor: Editor) -> bool:
+    """Whether ``call`` draws one number, or asks how much memory is in use."""
+    package, _, name = dotted_name(call.func, editor).rpartition(".")
+    return package in _OWNERS and name in (*_FLOATS, *_INTEGERS)
+
+
+def _operator(call: cst.Call, editor: Editor) -> _Operator:
+    """The operator that does what ``call`` does."""
     top = top_statement(call, editor)
     known = known_names(top, editor)
     if names(call.func) - known - {n.value for n in _labels(call.func)}:
         raise Refuse(f"`{editor.code(call.func)}` is not known when the file is imported")
     arguments, text = _arguments(call, known, editor)
     operator = editor.fresh(f"{called(call)}_operator")
-    flow = Flow(hit, editor)
-    replacement = f"{operator}({', '.join(a.code for a in arguments)})"
-    if _decides_in_training(call, editor):
-        flow.edits.append(editor.replace(call, replacement))
-    else:
-        flow.follow(call, replacement)
-    lines = _definition(operator, text, arguments, "int64" if name in _INTEGERS else "float64", editor)
-    edits = (*editor.torch_import(top), insert_above(top, lines, editor), *flow.edits)
-    return FixPlan(edits, "unsafe", _REASON)
+    lines = _definition(operator, text, arguments, "int64" if called(call) in _INTEGERS else "float64", editor)
+    edits = (*editor.torch_import(top), insert_above(top, lines, editor))
+    return _Operator(f"{operator}({', '.join(a.code for a in arguments)})", edits)
 
 
 def _decides_in_training(call: cst.Call, editor: Editor) -> bool:

@@ -10,6 +10,7 @@ from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.branch import branch_of, rewrite_any
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.fixes.tensors.rounds import keep_looping, run_all_rounds
@@ -52,19 +53,25 @@ def traced_choice(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 def choose_by_draw(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``if random.random() < p: x = f(x)`` becomes ``torch.where`` with the number as a tensor."""
-    if branch_of(hit.place, editor) is not None:
-        return _rewritten(hit, editor)
-    assign = editor.parent(hit.place)
-    if not isinstance(assign, cst.Assign):
-        return Refusal("The number is not what a branch asks for.")
-    branching_uses = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
-    if len(branching_uses) != 1:
-        return Refusal("The number does not decide one branch.")
-    plan = _rewritten(replace(hit, node=branching_uses[0]), editor)
-    drawn = traced_draw(hit, editor)
-    if isinstance(plan, Refusal) or isinstance(drawn, Refusal):
+    asked = deciding_use(hit.place, editor)
+    plan = _rewritten(replace(hit, node=asked), editor)
+    drawn = traced_draw(hit, editor) if asked is not hit.place else plan
+    if isinstance(plan, Refusal) or isinstance(drawn, Refusal) or drawn is plan:
         return plan
     return replace(plan, edits=(*plan.edits, *drawn.edits))
+
+
+def deciding_use(place: cst.CSTNode, editor: Editor) -> cst.CSTNode:
+    """``place`` in the test of a branch, or the one read of the name that it is given there. Raises Refuse."""
+    if branch_of(place, editor) is not None:
+        return place
+    assign = editor.parent(place)
+    if not isinstance(assign, cst.Assign):
+        raise Refuse("the number is not what a branch asks for")
+    asked = [use for use in uses(assign, editor) if branch_around(use, editor) is not None]
+    if len(asked) != 1:
+        raise Refuse("the number does not decide one branch")
+    return asked[0]
 
 
 def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
@@ -73,8 +80,13 @@ def branch_around(node: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
     return branch_of(outer if isinstance(outer, cst.ComparisonTarget) else node, editor)
 
 
+def rewrite_choice(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The branch on a number that is drawn becomes ``torch.where``, in a loop or not."""
+    return first_fit(hit, editor, keep_looping, run_all_rounds, skip_layer, rewrite_any)
+
+
 def _rewritten(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, keep_looping, run_all_rounds, skip_layer, rewrite_any)
+    plan = rewrite_choice(hit, editor)
     if isinstance(plan, Refusal) or any("is_compiling()" in edit.text for edit in plan.edits):
         # What is left out under compile draws nothing there.
         return plan

@@ -84,3 +84,38 @@ def test_one_graph_that_skips_the_same_layers(fixed: Any, runner: Any, form: str
     assert len({float(r.sum().detach()) for r in results}) > 2  # Not every seed skips the same layers.
     result = runner.compiled(after, x, fullgraph=True)
     assert (result.breaks, result.graphs) == (0, 1)
+
+
+#: Numbers that another generator draws: they become an operator of the graph.
+DRAWN = {
+    "in the test": "if self.training and np.random.uniform(0, 1) < self.drop:\n    continue\nx = layer(x)",
+    "in a name": "p = np.random.random()\nif not self.training or (p > self.drop):\n    x = layer(x)",
+    "of Python": "p = random.triangular()\nif self.training and p < self.drop:\n    continue\nx = layer(x)",
+    "without a flag": "if np.random.rand() < self.drop:\n    continue\nx = x + layer(x)",
+}
+
+
+@pytest.mark.parametrize("form", DRAWN)
+def test_other_generators_skip_the_same_layers(fixed: Any, runner: Any, form: str) -> None:
+    import random
+
+    import numpy as np
+    import torch
+
+    body = "\n".join(f"            {line}" for line in DRAWN[form].splitlines())
+    source = "import random\n\nimport numpy as np\n" + MODEL.format(body)
+    after = fixed(source, unsafe=True).text
+    x, compiled = torch.rand(4, 8), runner.load(after)
+    assert runner.compiled(source, x).breaks > 0
+    whole = torch.compile(compiled.f, backend="eager", fullgraph=True)
+    original, states = runner.load(source), set()
+    for seed in range(8):
+        results = []
+        for call in (original.f, compiled.f, whole):
+            random.seed(seed)
+            np.random.seed(seed)
+            results.append(call(x))
+        torch.testing.assert_close(results[1], results[0])
+        torch.testing.assert_close(results[2], results[0])
+        states.add(round(results[0].sum().item(), 4))
+    assert len(states) > 1
