@@ -63,14 +63,6 @@ class _Operator:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True)
-class _Operator:
-    """How the operator is called where the number was drawn, and the edits that define it."""
-
-    call: str
-    edits: tuple[Edit, ...]
-
-
 def number_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``np.random.beta(a, a)`` becomes a call of a ``torch.library.custom_op`` of this file.
 
@@ -97,7 +89,7 @@ def choose_by_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(call, cst.Call) or not _is_number(call, editor):
         return _NO_NUMBER
     asked, operator = deciding_use(call, editor), _operator(call, editor)
-    written = {call: operator.call} if asked is call else {}
+    written: dict[cst.CSTNode, str] = {call: operator.call} if asked is call else {}
     read = ReadNames({} if asked is call else {editor.code(asked): "tensor"}, written)
     plan = rewrite_choice(replace(hit, node=asked, data=read), editor)
     if isinstance(plan, Refusal):
