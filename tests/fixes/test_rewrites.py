@@ -112,6 +112,18 @@ REWRITTEN = {
                       "torch.nonzero_static((x[0] > -9), size=1)[0]"),
     "indices_select": (HEAD + F + "    idx = torch.where(x[:, 0] > 0)[0]\n    y = torch.zeros_like(x)\n    y[idx] = torch.relu(x[idx]) + 1\n"
                        "    return y + x[idx].sum(0)\n", "y.copy_(torch.where(idx_mask[..., None], torch.relu(x) + 1, y))"),
+    "indices_if": (HEAD + F + "    idx = torch.nonzero(x[:, 0] > 0).squeeze(1)\n    y = x.clone()\n    if len(idx) > 0:\n"
+                   "        y[idx] = 3\n        y[idx] += x[idx]\n    return y\n",
+                   "    y[idx_mask] = 3\n    y.copy_(torch.where(idx_mask[..., None], y + x, y))\n    return"),
+    "indices_if_any": (HEAD + F + "    k = (x[:, 0] > 0).nonzero(as_tuple=True)[0]\n    y = x * 2\n    if k.numel():\n        y[k] = -1.5\n"
+                       "    if k.shape[0] != 0:\n        y[k] = y[k] * 3\n    return y\n", "\n    y[k_mask] = -1.5\n"),
+    "indices_of_numbers": (HEAD + F + "    m = (x[:, 0] > 0).long()\n    idx = torch.nonzero(m).squeeze(1)\n    y = x * 1\n    y[idx] = 3\n"
+                           "    return y\n", "    idx_mask = m != 0\n"),
+    "indices_of_a_changed_mask": (HEAD + F + "    m = x[:, 0] > 0\n    idx = torch.nonzero(m).squeeze(1)\n    m.fill_(False)\n"
+                                  "    y = x * 1\n    y[idx] = 3\n    return y, m\n", "    idx_mask = m != 0\n"),
+    "indices_of_a_written_mask": (HEAD + F + "    m = x[:, 0] > 0\n    idx = torch.nonzero(m).squeeze(1)\n    y = x * 1\n"
+                                  "    if idx.size(0) >= 1:\n        m[idx] = False\n        y[idx] = 3\n    return y, m\n",
+                                  "    m[idx_mask] = False\n    y[idx_mask] = 3\n"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

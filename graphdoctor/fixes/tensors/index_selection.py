@@ -86,4 +86,5 @@ def _spread(mask: str, rank: int | None, tensor: cst.BaseExpression, editor: Edi
 
 def _is_number(node: cst.BaseExpression) -> bool:
     inner = node.expression if isinstance(node, cst.UnaryOperation) else node
-    return isinstance(inner, (cst.Integer, cst.Float))
+    is_bool = isinstance(inner, cst.Name) and inner.value in ("True", "False")
+    return is_bool or isinstance(inner, (cst.Integer, cst.Float))

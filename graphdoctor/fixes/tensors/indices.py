@@ -12,16 +12,21 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.proof.aliasing import is_written
+from graphdoctor.fixes.tensors.asked_counts import UNASKED, only_writes
 from graphdoctor.fixes.tensors.index_selection import reduced_selection, selects, written_selection
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 #: What fills the rows behind the last index, so that the reduction does not see them.
 _FILL = {"sum": "0", "max": "-1", "amax": "-1"}
@@ -39,6 +44,8 @@ class _Indices:
 
     call: cst.Call
     mask: cst.BaseExpression
+    #: Whether the mask holds bools: a tensor of numbers selects by position.
+    is_bool: bool
     #: Dimensions of the mask; None where nothing is known.
     rank: int | None
     is_tuple: bool
@@ -78,27 +85,29 @@ def _indices(hit: Hit, editor: Editor) -> _Indices | None:
     if mask is None or tensor is None or tensor.numpy:
         return None
     as_tuple = any(a.keyword is not None and a.keyword.value == "as_tuple" for a in call.args)
-    return _followed(call, mask, tensor.ndim, as_tuple or called(call) == "where", editor)
+    return _followed(call, mask, tensor, as_tuple or called(call) == "where", editor)
 
 
 def _followed(
-    call: cst.Call, mask: cst.BaseExpression, rank: int | None, is_tuple: bool, editor: Editor
+    call: cst.Call, mask: cst.BaseExpression, tensor: Tensor, is_tuple: bool, editor: Editor
 ) -> _Indices | None:
     whole: cst.BaseExpression = call
+    rank, is_bool = tensor.ndim, tensor.dtype == "bool"
     step = _step(whole, rank, is_tuple, editor)
     while step is not None:
         whole, is_tuple = step, False
         step = _step(whole, rank, is_tuple, editor)
     assign = editor.parent(whole)
     if not isinstance(assign, cst.Assign):
-        return _Indices(call, mask, rank, is_tuple, None, (whole,))
+        return _Indices(call, mask, is_bool, rank, is_tuple, None, (whole,))
     target = assign.targets[0].target
     if isinstance(target, cst.Name):
-        return _Indices(call, mask, rank, is_tuple, assign, uses(assign, editor))
+        return _Indices(call, mask, is_bool, rank, is_tuple, assign, uses(assign, editor))
     if not isinstance(target, (cst.Tuple, cst.List)) or not is_tuple:
         return None
     reads = [read for element in target.elements for read in _reads(element.value, assign, editor)]
-    return _Indices(call, mask, len(target.elements), True, assign, reads, len(target.elements))
+    width = len(target.elements)
+    return _Indices(call, mask, is_bool, width, True, assign, reads, width)
 
 
 def _step(node: cst.BaseExpression, rank: int | None, is_tuple: bool, editor: Editor) -> cst.BaseExpression | None:
@@ -185,10 +194,10 @@ def _reduction(read: cst.BaseExpression, editor: Editor) -> str:
         node = call
 
 
-def _named(found: _Indices, edits: list[Edit], editor: Editor) -> str:
-    """A name for the mask, which stands in several places; a line in front of the statement gives it one."""
+def _named(found: _Indices, edits: list[Edit], editor: Editor, copied: str = "") -> str:
+    """A name for the mask, or for its copy; a line in front of the statement gives it one."""
     function = editor.function_of(found.call)
-    if isinstance(found.mask, cst.Name):
+    if isinstance(found.mask, cst.Name) and not copied:
         if function is not None and len(editor.assignments(function, found.mask.value)) > 1:
             raise Refuse(f"`{found.mask.value}` is assigned more than once")
         return found.mask.value
@@ -200,7 +209,7 @@ def _named(found: _Indices, edits: list[Edit], editor: Editor) -> str:
     if any(isinstance(o, (cst.BaseComp, cst.Lambda, cst.IfExp, cst.BooleanOperation)) for o in _inside(found, editor)):
         raise Refuse("the mask has no name")
     indent, name = editor.indent_of(statement), editor.fresh("mask")
-    line = editor.statement(indent, f"{name} = ", editor.code(found.mask))
+    line = editor.statement(indent, f"{name} = ", copied or editor.code(found.mask))
     edits.append(editor.insert_before(statement, line + editor.newline + indent))
     return name
 
@@ -221,21 +230,28 @@ def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
         return None
     edits: list[Edit] = []
     mask = _mask_in_place(found, bool(selections), edits, editor)
-    flow = Flow(hit, editor)
-    flow.written.update(dict.fromkeys(counts.values(), f"torch.count_nonzero({mask})"))
-    for counted in counts.values():
-        flow.follow(counted, f"torch.count_nonzero({mask})")
-    edits += flow.edits
-    done: set[cst.CSTNode] = set()
+    written: dict[cst.CSTNode, Edit] = {}
     for selection in selections:
         statement = editor.statement_of(selection.node)
-        written = written_selection(statement, selection, mask, found.rank, editor)
-        if written is None:
+        edit = written_selection(statement, selection, mask, found.rank, editor)
+        if edit is None:
             edits.append(reduced_selection(selection, mask, found.rank, editor))
-        elif statement not in done:
-            done.add(statement)
-            edits.append(written)
-    reason = " ".join(text for text, used in ((_COUNTED, counts), (_SELECTED, selections)) if used)
+        else:
+            written[statement] = edit
+    unasked = {
+        read: whole for read, node in counts.items() if (whole := only_writes(node, written, editor)) is not None
+    }
+    edits += [edit for _, edit in unasked.values()]
+    inside = {node for branch, _ in unasked.values() for node in walk(branch)}
+    edits += [edit for statement, edit in written.items() if statement not in inside]
+    asked = [node for read, node in counts.items() if read not in unasked]
+    flow = Flow(hit, editor)
+    flow.written.update(dict.fromkeys(asked, f"torch.count_nonzero({mask})"))
+    for node in asked:
+        flow.follow(node, f"torch.count_nonzero({mask})")
+    reasons = ((_COUNTED, bool(asked)), (_SELECTED, bool(selections)), (UNASKED, bool(unasked)))
+    reason = " ".join(text for text, used in reasons if used)
+    edits += flow.edits
     return FixPlan((*editor.torch_import(found.call), *edits), "unsafe", reason, known=("zero_gradients",))
 
 
@@ -256,13 +272,16 @@ def _counted(read: cst.BaseExpression, rank: int | None, editor: Editor) -> cst.
 
 def _mask_in_place(found: _Indices, has_selections: bool, edits: list[Edit], editor: Editor) -> str:
     """The mask as code for the places that read the indices; the assignment of the indices goes, or names the mask."""
+    code = editor.code(found.mask)
+    is_changed = isinstance(found.mask, (cst.Attribute, cst.Name)) and is_written(code, found.call, editor)
+    copied = f"{tight(code)} != 0" if is_changed or (has_selections and not found.is_bool) else ""
     if found.assign is None:
-        return _named(found, edits, editor) if has_selections else editor.code(found.mask)
-    if isinstance(found.mask, cst.Name):
+        return _named(found, edits, editor, copied) if has_selections else code
+    if isinstance(found.mask, cst.Name) and not copied:
         edits.append(editor.delete(found.assign))
         return _named(found, edits, editor)
     target = found.assign.targets[0].target
     start = target if isinstance(target, cst.Name) else target.elements[0].value  # type: ignore[attr-defined]
     name = editor.fresh(f"{editor.code(start)}_mask")
-    edits.append(editor.replace(found.assign, f"{name} = {editor.code(found.mask)}"))
+    edits.append(editor.replace(found.assign, f"{name} = {copied or code}"))
     return name
