@@ -124,6 +124,10 @@ REWRITTEN = {
     "indices_of_a_written_mask": (HEAD + F + "    m = x[:, 0] > 0\n    idx = torch.nonzero(m).squeeze(1)\n    y = x * 1\n"
                                   "    if idx.size(0) >= 1:\n        m[idx] = False\n        y[idx] = 3\n    return y, m\n",
                                   "    m[idx_mask] = False\n    y[idx_mask] = 3\n"),
+    "distinct_raise": (HEAD + F + "    m = x > 0\n    if len(torch.unique_consecutive(m.sum(1) * 0)) > 1:\n        raise ValueError('not alike')\n"
+                       "    return x * 2\n", "torch._assert_async(~((((m.sum(1) * 0).flatten().diff() != 0).sum()"),
+    "distinct_floats": (HEAD + F + "    n = torch.unique(x).numel()\n    k = (x > 0).unique()\n    return x / n + k.shape[0]\n",
+                        "x.flatten().sort().values[1:] != x.flatten().sort().values[:-1]"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

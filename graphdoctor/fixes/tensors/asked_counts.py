@@ -1,4 +1,8 @@
-"""``if len(idx) > 0:`` before what only writes to the places ``idx``: where there are none, a mask writes nothing."""
+"""Code that asks how many indices or values there are.
+
+``if len(idx) > 0:`` before what only writes to the places ``idx`` needs no test: where there are none, a mask writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,21 @@ UNASKED = "What is selected is written without asking: where that is nothing, au
 _SOME: tuple[tuple[type[cst.BaseCompOp], str], ...] = (
     (cst.GreaterThan, "0"), (cst.GreaterThanEqual, "1"), (cst.NotEqual, "0"),
 )  # fmt: skip
+
+
+def count_of(read: cst.BaseExpression, is_flat: bool, editor: Editor) -> cst.BaseExpression | None:
+    """``len(idx)``, ``idx.shape[0]``, ``idx.size(0)`` around ``read``; where it has one dimension ``idx.numel()``."""
+    outer = editor.parent(read)
+    if isinstance(outer, cst.Arg):
+        call = editor.parent(outer)
+        is_len = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "len"
+        return call if is_len and isinstance(call, cst.Call) else None
+    user = editor.parent(outer) if isinstance(outer, cst.Attribute) else None
+    if not isinstance(user, (cst.Call, cst.Subscript)):
+        return None
+    rest = editor.code(user).removeprefix(editor.code(read))
+    is_number = rest in (".shape[0]", ".size(0)", ".size()[0]") or (rest == ".numel()" and is_flat)
+    return user if is_number else None
 
 
 def only_writes(

@@ -18,7 +18,7 @@ from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.proof.aliasing import is_written
-from graphdoctor.fixes.tensors.asked_counts import UNASKED, only_writes
+from graphdoctor.fixes.tensors.asked_counts import UNASKED, count_of, only_writes
 from graphdoctor.fixes.tensors.index_selection import reduced_selection, selects, written_selection
 from graphdoctor.fixes.tensors.number_flow import Flow
 from graphdoctor.model.findings import Edit
@@ -223,7 +223,7 @@ def _inside(found: _Indices, editor: Editor) -> Sequence[cst.CSTNode]:
 
 def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     """The number of the indices by the mask, and what they select by the mask."""
-    counts = {read: counted for read in found.reads if (counted := _counted(read, found.rank, editor)) is not None}
+    counts = {read: node for read in found.reads if (node := count_of(read, found.rank == 1, editor)) is not None}
     selections = [s for read in found.reads if (s := selects(read, found.width, editor)) is not None]
     covered = {index for selection in selections for index in selection.indices} | set(counts)
     if covered != set(found.reads):
@@ -253,21 +253,6 @@ def _without(found: _Indices, hit: Hit, editor: Editor) -> FixPlan | None:
     reason = " ".join(text for text, used in reasons if used)
     edits += flow.edits
     return FixPlan((*editor.torch_import(found.call), *edits), "unsafe", reason, known=("zero_gradients",))
-
-
-def _counted(read: cst.BaseExpression, rank: int | None, editor: Editor) -> cst.BaseExpression | None:
-    """``len(idx)``, ``idx.shape[0]``, ``idx.size(0)`` around ``read``; of a mask of one dimension ``idx.numel()``."""
-    outer = editor.parent(read)
-    if isinstance(outer, cst.Arg):
-        call = editor.parent(outer)
-        is_len = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "len"
-        return call if is_len and isinstance(call, cst.Call) else None
-    user = editor.parent(outer) if isinstance(outer, cst.Attribute) else None
-    if not isinstance(user, (cst.Call, cst.Subscript)):
-        return None
-    rest = editor.code(user).removeprefix(editor.code(read))
-    is_number = rest in (".shape[0]", ".size(0)", ".size()[0]") or (rest == ".numel()" and rank == 1)
-    return user if is_number else None
 
 
 def _mask_in_place(found: _Indices, has_selections: bool, edits: list[Edit], editor: Editor) -> str:

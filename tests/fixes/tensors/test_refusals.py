@@ -30,6 +30,7 @@ from graphdoctor.fixes.tensors.conversions import (
     torch_math,
     torch_reduction,
 )
+from graphdoctor.fixes.tensors.distinct import count_distinct
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -79,6 +80,14 @@ TABLE: list[Row] = [
      "`g(y)` has no name, and its dimensions are not known."),
     (without_indices, "k = x.nonzero()[:, 0]\ny[k] @= 2", CALL, ONE,
      "What is selected is written back with an operator that has no plain form."),
+    # Different values that are counted.
+    (count_distinct, "return x.nonzero()", CALL, ONE, "No different values are asked for."),
+    (count_distinct, "k = x.unique()\nreturn y[: len(k)] + k.sum()", CALL, ONE, "The values are used, and not only how many there are."),
+    (count_distinct, "k = torch.unique(g(x))\nreturn y * len(k)", CALL, ONE, "`g(x)` would be computed more than once."),
+    (count_distinct, "k = torch.unique(x, dim=0)\nreturn y * len(k)", CALL, TWO,
+     "More is asked for than the different values of a whole tensor."),
+    (count_distinct, "k = x.unique(True)\nreturn y * len(k)", CALL, TWO,
+     "More is asked for than the different values of a whole tensor."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
     (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
