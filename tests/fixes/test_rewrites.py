@@ -128,6 +128,12 @@ REWRITTEN = {
                        "    return x * 2\n", "torch._assert_async(~((((m.sum(1) * 0).flatten().diff() != 0).sum()"),
     "distinct_floats": (HEAD + F + "    n = torch.unique(x).numel()\n    k = (x > 0).unique()\n    return x / n + k.shape[0]\n",
                         "x.flatten().sort().values[1:] != x.flatten().sort().values[:-1]"),
+    "number_or_one": ("import math\n" + HEAD + F + "    n = (x > 0).sum().item()\n    scale = math.log(n) if n > 0 else 1.0\n"
+                      "    return x * scale\n", "scale = torch.where(n > 0, torch.log(n.double()), 1.0)"),
+    "number_in_one_arm": (HEAD + F + "    m = x.abs().max().item()\n    s = 127.0 / (m * 2) if m > 0.5 else -m\n    return x * s\n",
+                          "s = torch.where(m > 0.5, 127.0 / (m * 2), -m)"),
+    "number_in_the_other": ("import math\n" + HEAD + F + "    n = int((x > 9).sum())\n    return x / (1 if n == 0 else math.sqrt(n + 1) * 2)\n",
+                            "torch.where(n == 0, 1, torch.sqrt((n + 1).double()) * 2)"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

@@ -24,7 +24,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
-from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO, counted, of_builtin, takes_tensor
+from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO, counted, of_builtin, of_numbers, takes_tensor
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reading_it, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
@@ -64,7 +64,9 @@ class Flow:
 
         Raises Refuse where it does not fit.
         """
-        if self._in_branch(node):
+        if self._in_choice(node):
+            return
+        if node not in self._chained and self._in_branch(node):
             self._ends.append(None)
             return
         if self._shown(node, text) or self._raised(node, text):
@@ -243,6 +245,25 @@ class Flow:
         for edit in self.editor.guard(statement):
             edit = replace(edit, text=edit.text.replace(before, after))
             self.edits += [edit] if edit not in self.edits else []
+
+    def _in_choice(self, node: cst.BaseExpression) -> bool:
+        """``math.log(n) if n > 0 else 1.0``: one value of two that are computed of the number."""
+        whole = next((outer for outer in self.editor.ancestors(node) if isinstance(outer, cst.IfExp)), None)
+        tensors = set(self._names)
+        if whole in self._chained:
+            return True
+        if whole is None or not names(whole.test) & tensors or not (names(whole.body) | names(whole.orelse)) & tensors:
+            return False
+        arms = [of_numbers(arm, tensors, self.wide, self.editor) for arm in (whole.body, whole.orelse)]
+        conditions = Conditions(self.editor, replace(self.hit, data=ReadNames(dict(self._names), self.written)))
+        if not all(arms) or (condition := conditions.split(whole.test)).python or not condition.scalar:
+            return False
+        self._chained.add(whole)
+        self.has_math |= any("torch." in arm for arm in arms)
+        self.editor.torch_import(whole)
+        first, second = (arm[1:-1] if arm.startswith("(") else arm for arm in arms)
+        self.follow(whole, f"torch.where({condition.tensor}, {first}, {second})")
+        return True
 
     def _in_branch(self, node: cst.BaseExpression) -> bool:
         branch = branch_of(node, self.editor)

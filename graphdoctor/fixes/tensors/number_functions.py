@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
-from graphdoctor.fixes.analysis.purity import called, is_torch_function, words
-from graphdoctor.fixes.analysis.types import Kind, is_tensor_like
+from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
+from graphdoctor.fixes.analysis.types import Kind, is_number, is_tensor_like
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT
 
 #: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
@@ -54,6 +57,31 @@ def of_builtin(call: cst.Call, text: str, kind: Kind, editor: Editor) -> str:
         if len(literal) == 1:
             return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(literal[0])})"
     raise Refuse(ARGUMENT)
+
+
+def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, editor: Editor) -> str:
+    """The code of ``node``, arithmetic and ``math`` of numbers of which the names ``tensors`` are 0-d tensors now.
+
+    Empty for anything else. Where it is ``wide``, functions get 64 bits.
+    """
+    if isinstance(node, cst.BinaryOperation):
+        sides = [of_numbers(side, tensors, wide, editor) for side in (node.left, node.right)]
+        operator = editor.module.tree.code_for_node(node.operator)
+        return f"({sides[0]}{operator}{sides[1]})" if all(sides) else ""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = of_numbers(node.expression, tensors, wide, editor)
+        return f"(-{inner})" if inner else ""
+    if isinstance(node, cst.Call) and root(node.func) == "math" and called(node) in MATH and len(node.args) == 1:
+        inner = of_numbers(node.args[0].value, tensors, wide, editor)
+        is_tensor = bool(names(node.args[0]) & set(tensors))
+        double = ".double()" if wide else ""
+        return f"torch.{MATH[called(node)]}({tight(inner)}{double})" if inner and is_tensor else ""
+    if isinstance(node, cst.Name) and node.value in tensors:
+        return node.value
+    is_plain = isinstance(node, (cst.Integer, cst.Float)) or (
+        not names(node) & set(tensors) and is_number(node, editor)
+    )
+    return editor.code(node) if is_plain else ""
 
 
 def counted(text: str) -> str:
