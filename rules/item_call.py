@@ -25,6 +25,7 @@ from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import keep_tensor
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
+from graphdoctor.fixes.tensors.number_or_tensor import either_goes_on
 from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
@@ -136,6 +137,7 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         hit,
         editor,
         keep_tensor,
+        either_goes_on,
         read_once,
         take_as_set,
         keep_looping,

@@ -134,6 +134,10 @@ REWRITTEN = {
                           "s = torch.where(m > 0.5, 127.0 / (m * 2), -m)"),
     "number_in_the_other": ("import math\n" + HEAD + F + "    n = int((x > 9).sum())\n    return x / (1 if n == 0 else math.sqrt(n + 1) * 2)\n",
                             "torch.where(n == 0, 1, torch.sqrt((n + 1).double()) * 2)"),
+    "either_of_isinstance": (HEAD + "def g(x, scale):\n    if isinstance(scale, torch.Tensor):\n        scale = scale.item()\n    return x * scale\n\n\n"
+                             + F + "    return g(x, x[:1, :1]) + g(x, 2.5)\n", "scale = scale.detach().reshape(())"),
+    "either_of_try": (HEAD + "def g(x, scale):\n    try:\n        s = scale.item()\n    except AttributeError:\n        s = scale\n    return x * s\n\n\n"
+                      + F + "    return g(x, x.mean()) + g(x, 2.5)\n", "s = scale.detach() if isinstance(scale, torch.Tensor) else scale"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

@@ -36,6 +36,7 @@ from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.fixes.tensors.number_lists import give_size, stay_numbers
 from graphdoctor.fixes.tensors.number_or_default import number_or_default
+from graphdoctor.fixes.tensors.number_or_tensor import either_goes_on
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
@@ -88,6 +89,13 @@ TABLE: list[Row] = [
      "More is asked for than the different values of a whole tensor."),
     (count_distinct, "k = x.unique(True)\nreturn y * len(k)", CALL, TWO,
      "More is asked for than the different values of a whole tensor."),
+    # What may be a number or a tensor.
+    (either_goes_on, "return y * x.item()", CALL_ITEM, ONE, "The number does not take the place of what may be a tensor or a number."),
+    (either_goes_on, "if n:\n    x = x.item()\nreturn y * x", CALL_ITEM, ONE,
+     "The number does not take the place of what may be a tensor or a number."),
+    (either_goes_on, "if torch.is_tensor(x):\n    x = x.item()\nx = x + 1\nreturn y * x", CALL_ITEM, ONE, "`x` is assigned more than once."),
+    (either_goes_on, "if torch.is_tensor(x):\n    x = x.item()\nif x > 1:\n    y = y * 2\nreturn y * x", CALL_ITEM, ONE,
+     "Line 7 needs to know whether `x` is a number."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
     (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
