@@ -138,6 +138,14 @@ REWRITTEN = {
                              + F + "    return g(x, x[:1, :1]) + g(x, 2.5)\n", "scale = scale.detach().reshape(())"),
     "either_of_try": (HEAD + "def g(x, scale):\n    try:\n        s = scale.item()\n    except AttributeError:\n        s = scale\n    return x * s\n\n\n"
                       + F + "    return g(x, x.mean()) + g(x, 2.5)\n", "s = scale.detach() if isinstance(scale, torch.Tensor) else scale"),
+    "selected_checked": (HEAD + "def check(cond, text):\n    if isinstance(cond, torch.Tensor):\n        torch._assert_async(cond)\n"
+                         "    elif not cond:\n        raise ValueError(text)\n\n\n"
+                         + F + "    m = x > -9\n    check(x[m].numel() == x.numel(), 'other')\n    return x * 2\n",
+                         "check((torch.count_nonzero(m) == x.numel()), 'other')"),
+    "selected_counted": (HEAD + F + "    m = x[:, 0] > 0\n    chosen = x[m]\n    n = chosen.numel()\n    return x.sum() / max(len(chosen), 1) + n\n",
+                         "n = (torch.count_nonzero(m) * x.shape[m.ndim :].numel())"),
+    "selected_raise": (HEAD + F + "    if x[x > -9].numel() != x.numel():\n        raise ValueError('other')\n    return x * 2\n",
+                       "torch._assert_async(~(torch.count_nonzero(x > -9) != x.numel())"),
     "alpha": (HEAD + F + "    y = torch.add(x, x, alpha=x.mean())\n    return y.addcmul(x, x, value=x.mean())\n",
               "y.addcmul(x * x.mean(), x)"),
     "least_squares": (HEAD + F + "    return torch.linalg.lstsq(x[:, :4] + 9 * torch.eye(4), torch.ones(4, 1)).solution\n",

@@ -24,7 +24,15 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
-from graphdoctor.fixes.tensors.number_functions import MATH, MATH_OF_TWO, counted, of_builtin, of_numbers, takes_tensor
+from graphdoctor.fixes.tensors.number_functions import (
+    MATH,
+    MATH_OF_TWO,
+    asks_for_tensor,
+    counted,
+    of_builtin,
+    of_numbers,
+    takes_tensor,
+)
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reading_it, reads_one, target_beside
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
@@ -333,7 +341,10 @@ class Flow:
             raise Refuse(ARGUMENT)
         name, alone = called(call), len(call.args) == 1
         position = [a.value for a in call.args].index(node)
-        if isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
+        if asks_for_tensor(call, user, position, self.editor):
+            self._ends.append(None)
+            self._replace(node, text)
+        elif isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
             self.follow(call, of_builtin(call, text, kind, self.editor))
         elif root(call.func) == "math" and name in MATH and alone:
             self.editor.torch_import(call)

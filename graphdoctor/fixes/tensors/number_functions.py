@@ -7,12 +7,15 @@ from collections.abc import Collection
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
-from graphdoctor.fixes.analysis.purity import called, is_torch_function, root, words
+from graphdoctor.fixes.analysis.purity import called, calls, is_torch_function, root, words
 from graphdoctor.fixes.analysis.types import Kind, is_number, is_tensor_like
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Function
+from graphdoctor.syntax.walk import find
 
 #: Functions of ``math`` that take two numbers, and the names of all that torch has too, with the same values.
 MATH_OF_TWO = {"atan2": "atan2", "copysign": "copysign", "fmod": "fmod", "hypot": "hypot", "pow": "pow"}
@@ -103,3 +106,26 @@ def takes_tensor(call: cst.Call, argument: cst.Arg, position: int, editor: Edito
     if not is_function and name in _WRITERS:
         return len(call.args) == 1 and argument.keyword is None
     return name in _BINARY and argument.keyword is None and position <= first + (name == "where")
+
+
+def asks_for_tensor(call: cst.Call, argument: cst.Arg, position: int, editor: Editor) -> bool:
+    """Whether ``call`` is one of functions of the project that ask whether this argument is a tensor."""
+    callees = options(editor.value(call.func))
+    return all(isinstance(callee, Function) and _asks(callee, argument, position) for callee in callees)
+
+
+def _asks(callee: Function, argument: cst.Arg, position: int) -> bool:
+    """Whether the function has ``isinstance(cond, torch.Tensor)`` of the parameter that ``argument`` goes to."""
+    node = callee.info.node
+    if not isinstance(node, cst.FunctionDef):
+        return False
+    given = list(parameters(node))
+    at = position + (callee.bound is not None)
+    name = argument.keyword.value if argument.keyword is not None else given[at] if at < len(given) else ""
+    asked = [c for c in calls(node.body) if called(c) in ("is_tensor", "isinstance") and c.args]
+    return any(
+        isinstance(c.args[0].value, cst.Name)
+        and c.args[0].value.value == name
+        and (called(c) == "is_tensor" or "Tensor" in {n.value for n in find(c.args[-1], cst.Name)})
+        for c in asked
+    )

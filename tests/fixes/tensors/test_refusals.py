@@ -39,6 +39,7 @@ from graphdoctor.fixes.tensors.number_or_default import number_or_default
 from graphdoctor.fixes.tensors.number_or_tensor import either_goes_on
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
+from graphdoctor.fixes.tensors.selected_counts import count_selected
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
@@ -57,6 +58,7 @@ BOOL = Tensor("bool", 0)
 MATH = "import math\n" + F
 TRY = "try:\n    k = int(x)\nexcept "
 CALL: Place = (cst.Call, "")
+SUBSCRIPT: Place = (cst.Subscript, "x[")
 CALL_ITEM: Place = (cst.Call, "item")
 WITH: Place = (cst.With, "")
 NAME_X: Place = (cst.Name, "x")
@@ -96,6 +98,13 @@ TABLE: list[Row] = [
     (either_goes_on, "if torch.is_tensor(x):\n    x = x.item()\nx = x + 1\nreturn y * x", CALL_ITEM, ONE, "`x` is assigned more than once."),
     (either_goes_on, "if torch.is_tensor(x):\n    x = x.item()\nif x > 1:\n    y = y * 2\nreturn y * x", CALL_ITEM, ONE,
      "Line 7 needs to know whether `x` is a number."),
+    # How much a mask selects.
+    (count_selected, "return len(x[0])", SUBSCRIPT, UNKNOWN, "This selects by no mask alone."),
+    (count_selected, "return len(x[(x > 0), 0])", SUBSCRIPT, UNKNOWN, "This selects by no mask alone."),
+    (count_selected, "return x[x > 0].sum()", SUBSCRIPT, UNKNOWN, "What the mask selects is used, and not only how much it is."),
+    (count_selected, "return y * len(x[(x > 0) & g(x)])", SUBSCRIPT, UNKNOWN, "`g(x)` may have side effects."),
+    (count_selected, "m = x > 0\nk = x[m]\nm[:] = True\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`m` may change before the count is read."),
+    (count_selected, "k = x[x > 0]\nreturn y * len(k)", SUBSCRIPT, UNKNOWN, "`x > 0` may change before the count is read."),
     # Numbers that multiply, and systems of equations.
     (multiplied, "return g(x)", CALL, UNKNOWN, "No number in this call multiplies one of its arguments."),
     (multiplied, "return x.add(y, n)", CALL, UNKNOWN, "`alpha` is not passed by name, behind the tensors."),
