@@ -19,6 +19,21 @@ _INDICES = (
     ["m = x.reshape(-1) > {k}", "idx = m.nonzero()[:, 0]", "m[:] = True", "y = x.reshape(-1) * 1", "y[idx] += 1"],
     ["idx = torch.nonzero(x > {k})", "y = x", "if idx.numel() > 0:", "    y = x * 2"],
     ["idx = torch.nonzero(x > {k})", "if len(idx) == 0:", "    {COUNTS}.append(1)", "y = x"],
+    ["idx = (x.reshape(-1) > {k}).nonzero()[:, 0]", "y = x.reshape(-1) * 1", "if len(idx) > 0:", "    y[idx] = {n}"],
+    [
+        "m = (x.reshape(-1) > {k}).long()",
+        "idx = m.nonzero()[:, 0]",
+        "y = x.reshape(-1) * 1",
+        "if idx.numel() != 0:",
+        "    m[idx] = 0",
+        "    y[idx] += m[idx]",
+    ],
+    ["y = x / torch.unique(x).numel()"],
+    ["u = torch.unique_consecutive(x > {k})", "y = (x, len(u))"],
+    ["if len((x > {k}).unique()) > 1:", "    raise ValueError('not alike')", "y = x"],
+    ["y = x * len(x[x > {k}])"],
+    ["m = x > {k}", "f = x[m]", "m[:] = True", "y = x + f.numel()"],
+    ["if x[x > {k}].numel() != x.numel():", "    raise ValueError('not all')", "y = x * 2"],
     ["y = (x, torch.add(x, x, alpha=x.sum()))"],
     ["y = torch.linalg.lstsq(x.float().reshape(-1, 1), torch.ones(x.numel(), 1)).solution"],
 )
@@ -61,6 +76,10 @@ _NUMBERS = (
         "        y = x / 2",
     ],
     ["k = x.argmax().item()", "if k == 0:", "    y = x", "elif k == 1:", "    y = x + k", "else:", "    y = x - 1"],
+    ["n = (x > {k}).sum().item()", "s = math.log(n) if n > 0 else 1.0", "y = x * s"],
+    ["m = x.sum().item()", "y = x * ({n} / m if m != 0 else -m)"],
+    ["s = x.sum() if {n} > 1 else {n}", "if isinstance(s, torch.Tensor):", "    s = s.item()", "y = x * s"],
+    ["s = x.sum()", "try:", "    v = s.item()", "except AttributeError:", "    v = s", "y = x + v"],
     ["try:", "    v = int(x.sum())", "except (ValueError, OverflowError):", "    v = 0", "y = x + v"],
     ["try:", "    v = int(x.sum())", "except ValueError:", "    v = 0", "y = x + v"],
 )
@@ -72,6 +91,9 @@ _DRAWS = (
     ["p = random.gauss(0.0, 1.0)", "y = (x, p)"],
     ["p = random.gauss({n}, 1.0)", "y = x * p"],
     ["y = x * np.random.beta(0.4, 0.4)"],
+    ["for i in range(3):", "    if np.random.rand() < 0.5:", "        continue", "    x = x + i", "y = x"],
+    ["p = np.random.uniform(0, {n})", "if p > 0.5:", "    x = x * 2", "y = x"],
+    ["t = ()", "for i in range(3):", "    if x.sum() > {k}:", "        continue", "    t = t + (x,)", "y = (x, t)"],
 )
 _OF_A_MODULE = (
     ["lin = nn.Linear(3, 3)", "y = lin(x.float())"],
