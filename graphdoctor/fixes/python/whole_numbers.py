@@ -12,7 +12,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.origins import origins
 from graphdoctor.fixes.analysis.purity import called, calls, is_torch_function, words
-from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.analysis.types import is_number, latest
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.imports import import_edit
@@ -150,7 +150,9 @@ class _Numbers:
         return None if not found or None in found else True in found
 
     def _values(self, name: cst.Name) -> Sequence[cst.BaseExpression]:
-        """What the function gives to ``name``, if that is all that it can be."""
+        """What ``name`` was given last, or all that the function gives to it, if that is all that it can be."""
+        if (last := latest(name, self.editor)) is not None:
+            return [last]
         function = self.editor.function_of(name)
         bound = self.editor.assignments(function, name.value) if function is not None else []
         plain = [b for b in bound if isinstance(b, cst.Assign) and isinstance(b.targets[0].target, cst.Name)]

@@ -47,3 +47,23 @@ def test_a_buffer_with_dimensions_is_no_number(fixed: Any, runner: Any) -> None:
     assert "_number" not in after
     x = torch.rand(2, 5)
     torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x))
+
+
+def test_a_number_that_is_computed_in_steps(fixed: Any, runner: Any) -> None:
+    import torch
+
+    source = HEAD + (
+        "\n    def extra(self, x):\n        length = x.shape[-1]\n        n = (length - self.stride) / self.stride + 1\n"
+        "        n = torch.ceil(n).to(torch.int64) - 1\n        return n * self.stride - length + 9\n"
+        "\n    @staticmethod\n    def pad(x, sizes):\n        left, right = sizes\n        most = max(left, right)\n        more = 0\n"
+        "        if x.shape[-1] <= most:\n            more = most - x.shape[-1] + 1\n            x = nn.functional.pad(x, (0, more))\n"
+        "        return nn.functional.pad(x, (left, right))[..., : x.shape[-1] - more]\n"
+        "\n    def forward(self, x):\n        return self.pad(x, (self.stride * 2, self.extra(x)))\n"
+        "\n\nmodel = Net()\n\n\ndef f(x):\n    return model(x)\n"
+    )
+    after = fixed(source, unsafe=True).text
+    assert "n = math.ceil(n) - 1" in after
+    for x in (torch.rand(2, 5), torch.rand(2, 40)):
+        torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x))
+    result = runner.compiled(after, torch.rand(2, 5), fullgraph=True)
+    assert (result.breaks, result.graphs) == (0, 1)
