@@ -16,6 +16,7 @@ import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.numpy_numbers import element_itself, python_math, shape_alone
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
@@ -248,4 +249,4 @@ def _is_folded(node: cst.CSTNode) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     of_numbers = (python_product, torch_reduction, python_math, element_itself)
-    return first_fit(hit, editor, *of_numbers, shape_alone, loop_over_all_counted)
+    return first_fit(hit, editor, *of_numbers, shape_alone, loop_over_all_counted, array_as_operator)

@@ -20,6 +20,7 @@ from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.scope import assignments, names
+from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.operators import choose_by_operator, number_as_operator
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
@@ -353,6 +354,9 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     plan = first_fit(hit, editor, choose_by_draw, choose_by_operator)
     if isinstance(plan, FixPlan):
         return plan
+    whole = first_fit(hit, editor, array_as_operator)
+    if isinstance(whole, FixPlan):
+        return whole
     if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
     if isinstance(hit.event, Call) and hit.event.qualname.endswith(".shuffle"):

@@ -10,6 +10,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
 from graphdoctor.fixes.python.causal_hint import causal_hint
@@ -47,6 +48,9 @@ PATCHED = (
     "import torch\n\n\n@torch._dynamo.config.patch(capture_scalar_outputs=True)\ndef f(x):\n    return 1 + x.item()\n"
 )
 NUMPY = "import numpy as np\n\n\ndef f(x):\n"
+ARRAY = (
+    "import torch\nimport numpy as np\n\n\ndef g(n: int, x: torch.Tensor):\n    out = np.zeros((n, 2), dtype=bool)\n"
+)
 CALL: Place = (cst.Call, "")
 NAME_X: Place = (cst.Name, "x")
 
@@ -79,6 +83,24 @@ TABLE: list[Row] = [
      "Line 10 does with what becomes a Python number what only a tensor allows."),
     (numbers_of_buffers, INIT + "        self.register_buffer('n', torch.arange(8).expand(1, -1))\n" + FORWARD
      + "        return x[:, : int(self.n)]\n", (cst.Call, "int"), UNKNOWN, "The class keeps no whole number in a buffer."),
+    # Functions that make an array.
+    (array_as_operator, NET + "\n    def g(self):\n        return np.zeros(3)\n", CALL, UNKNOWN, "This is no plain function that makes an array."),
+    (array_as_operator, ARRAY + "    return list(out)\n", CALL, UNKNOWN, "`g` is not shown to give one array that numpy makes of a shape."),
+    (array_as_operator, ARRAY + "    if n:\n        return n\n    return out\n", CALL, UNKNOWN,
+     "`g` is not shown to give one array that numpy makes of a shape."),
+    (array_as_operator, ARRAY.replace("bool", "x.dtype") + "    return out\n", CALL, UNKNOWN, "The shape and dtype of `out` are not given."),
+    (array_as_operator, ARRAY.replace("(n, 2)", "(n, k)") + "    return out\n", CALL, UNKNOWN, "`k` does not follow from the arguments alone."),
+    (array_as_operator, ARRAY.replace("n: int", "n: int, *rest") + "    return out\n", CALL, UNKNOWN, "An operator takes no `*args`."),
+    (array_as_operator, ARRAY.replace("x: torch.Tensor", "x") + "    return out\n", CALL, UNKNOWN,
+     "The annotation of `x` names no type that an operator takes."),
+    (array_as_operator, ARRAY + "    x.add_(1)\n    return out\n", CALL, UNKNOWN, "The annotation of `x` names no type that an operator takes."),
+    (array_as_operator, ARRAY + "    return out\n", CALL, UNKNOWN, "`g` is not called in this file."),
+    (array_as_operator, ARRAY + "    return out\n\n\ndef f(x):\n    return g(2, x).sum()\n", CALL, UNKNOWN,
+     "Line 11 does more with the array than make a tensor of it."),
+    (array_as_operator, ARRAY + "    return out\n\n\ndef f(x):\n    m = g(2, x)\n    k = torch.tensor(m)\n    return m, k\n", CALL, UNKNOWN,
+     "Line 11 does more with the array than make a tensor of it."),
+    (array_as_operator, ARRAY + "    return out\n\n\ndef f(x):\n    return torch.tensor(g(2, x), requires_grad=True)\n", CALL, UNKNOWN,
+     "Line 11 does more with the array than make a tensor of it."),
     # What the first call sets up.
     (set_up_in_init, "return g(x)", CALL, UNKNOWN, "This is no method that needs nothing but the module."),
     (set_up_in_init, NET + "\n    def g(self):\n        print(1)\n", (cst.Call, "print"), UNKNOWN,
