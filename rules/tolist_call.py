@@ -111,14 +111,11 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(
-        hit,
-        editor,
-        loop_over_all_rows,
-        loop_over_all_counted,
-        attend_once,
-        keep_list,
-        stay_numbers,
-        read_once,
-        capture_numbers,
-    )
+    plan = first_fit(hit, editor, loop_over_all_rows, loop_over_all_counted, attend_once)
+    receiver = hit.event.receiver if isinstance(hit.event, Call) else None
+    tensor = tensor_of(receiver) if receiver is not None else None
+    if isinstance(plan, FixPlan):
+        return plan
+    if tensor is not None and tensor.unbacked:
+        return Refusal("How many numbers there are depends on data, and compiled code has to know how long a list is.")
+    return first_fit(hit, editor, keep_list, stay_numbers, read_once, capture_numbers)

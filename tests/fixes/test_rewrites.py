@@ -545,6 +545,8 @@ REFUSED = {
                      "The caller gives another argument, or the constant becomes a number."),
     "opened_before": (HEAD + F + "    log = open('/dev/null')\n    with log:\n        return x * 2\n",
                       "`log` is read in line 7, which runs under compile too."),
+    "list_of_selected": (HEAD + F + "    return [x * n for n in x[x > 0].tolist()]\n",
+                         "How many numbers there are depends on data, and compiled code has to know how long a list is."),
     "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.choice([0, 1]):\n        return x\n    return x * 2\n",
                       "The number decides a branch, which breaks even when the draw is traced."),
     "list_index": (HEAD + F + "    return x[[x[0].argmax() % 4, x[1].argmax() % 4]]\n",
