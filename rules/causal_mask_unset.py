@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.causal_hint import causal_hint
+from graphdoctor.fixes.forms.causal_hint import causal_hint
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import COMPARED_MASKS
 from graphdoctor.static.domain.value_functions import options, tensor_of

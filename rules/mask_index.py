@@ -19,9 +19,9 @@ from graphdoctor.fixes.python.capture import capture_shapes
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.row_means import reduce_rows
+from graphdoctor.fixes.tensors.counts import count_selected
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
-from graphdoctor.fixes.tensors.selected_counts import count_selected
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value

@@ -29,6 +29,9 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
 
+#: Settings of Dynamo that fixes may write, which are off by default.
+SETTINGS = ("allow_rnn", "capture_dynamic_output_shape_ops", "capture_scalar_outputs")
+
 
 @dataclass(frozen=True)
 class Case:
@@ -205,6 +208,17 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
 
     skip_guard_timing()
     yield Runner(tmp_path_factory.mktemp("rewrites"))
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[None]:
+    """What a rewritten program may set for the process, put back afterwards."""
+    config = sys.modules.get("torch._dynamo.config")
+    before = {name: getattr(config, name, False) for name in SETTINGS}
+    yield
+    config = sys.modules.get("torch._dynamo.config")
+    for name, value in before.items() if config is not None else ():
+        setattr(config, name, value)
 
 
 @pytest.fixture

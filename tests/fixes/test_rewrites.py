@@ -369,8 +369,6 @@ REWRITTEN = {
                  "\n\n\ndef mean(x):\n"),
 }  # fmt: skip
 
-SETTINGS = ("capture_scalar_outputs", "capture_dynamic_output_shape_ops")
-
 
 def findings_of(folder: Path, source: str) -> tuple[Finding, ...]:
     file = folder / "program.py"
@@ -383,19 +381,8 @@ def fixed(folder: Path, source: str) -> str:
     return fixed_texts({"program.py": source}, chosen).get("program.py", source)
 
 
-@pytest.fixture
-def settings() -> Any:
-    """What a rewritten program may set, put back afterwards."""
-    import torch._dynamo.config as config
-
-    before = {name: getattr(config, name) for name in SETTINGS}
-    yield
-    for name, value in before.items():
-        setattr(config, name, value)
-
-
 @pytest.mark.parametrize("name", REWRITTEN)
-def test_rewrite_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: Any, settings: None) -> None:
+def test_rewrite_gives_the_same_in_one_graph(name: str, tmp_path: Path, runner: Any) -> None:
     import torch
 
     source, line = REWRITTEN[name]

@@ -50,6 +50,18 @@ def _is_deferred(node: cst.CSTNode, editor: Editor) -> bool:
     return any(isinstance(outer, (cst.Lambda, cst.GeneratorExp)) for outer in editor.ancestors(node))
 
 
+def empty_list(name: cst.Name, editor: Editor) -> cst.List:
+    """The empty list that is all that the function binds to ``name``. Raises Refuse where it binds something else."""
+    function = editor.function_of(name)
+    bound = editor.assignments(function, name.value) if function is not None else []
+    only = bound[0].value if len(bound) == 1 and isinstance(bound[0], cst.Assign) else None
+    if not isinstance(only, cst.List):
+        raise Refuse(f"`{name.value}` is not shown to be a list of this function")
+    if only.elements:
+        raise Refuse(f"`{name.value}` holds other values too")
+    return only
+
+
 def is_only_written(assign: cst.Assign | cst.AugAssign, editor: Editor) -> bool:
     """Whether ``assign`` writes one attribute of the module, ``self.last = value``, that no code of the file reads but
     what writes it again: ``self.mean = 0.9 * self.mean + 0.1 * value``.

@@ -1,17 +1,25 @@
-"""``torch.bincount`` with a length that is given, as a sum of ones of that length."""
+"""How many there are, without what is counted: numbers (``bincount``), different values, what a mask selects."""
 
 from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, calls, is_pure
+from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.proof.aliasing import is_written
+from graphdoctor.fixes.tensors.asked_counts import count_of
+from graphdoctor.fixes.tensors.number_flow import Flow
+from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 _REASON = "A number of `{length}` or more is an error; `bincount` made the result longer."
+_DISTINCT = "The values are only counted, and are no longer made: it is counted which neighbours differ."
+_SELECTED = "What the mask selects is only counted, and is no longer made; that the mask fits is no longer checked."
 
 
 def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -44,3 +52,89 @@ def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     )
     edits = (*editor.torch_import(call), editor.replace(call, text))
     return FixPlan(edits, "unsafe", _REASON.format(length=length))
+
+
+def count_distinct(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``len(torch.unique(x)) > 1`` with a sum over the sorted ``x``. Raises Refuse where it does not fit."""
+    call = hit.place
+    if not isinstance(call, cst.Call) or called(call) not in ("unique", "unique_consecutive"):
+        return Refusal("No different values are asked for.")
+    values = _whole_values(call, editor)
+    assign = editor.parent(call)
+    reads = uses(assign, editor) if isinstance(assign, cst.Assign) else (call,)
+    counts = [count_of(read, True, editor) for read in reads]
+    if not counts or None in counts:
+        raise Refuse("the values are used, and not only how many there are")
+    code = editor.operand(values)
+    for node in walk(values):
+        impure = isinstance(node, cst.Call) and not is_pure(node, editor)
+        if impure or isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield)):
+            raise Refuse(f"`{code}` would be computed more than once")
+    flat = f"{code}.flatten()" if called(call) == "unique_consecutive" else f"{code}.flatten().sort().values"
+    known = tensor_of(editor.value(values))
+    is_whole = known is not None and known.dtype in ("bool", "int")
+    differ = f"{flat}.diff() != 0" if is_whole else f"{flat}[1:] != {flat}[:-1]"
+    text = f"(({differ}).sum() + min({code}.numel(), 1))"
+    flow = Flow(hit, editor)
+    flow.written.update((node, text) for node in counts if node is not None)
+    for node in flow.written:
+        assert isinstance(node, cst.BaseExpression)
+        flow.follow(node, text)
+    gone = (editor.delete(assign),) if isinstance(assign, cst.Assign) else ()
+    return FixPlan((*editor.torch_import(call), *gone, *flow.edits), "unsafe", _DISTINCT)
+
+
+def _whole_values(call: cst.Call, editor: Editor) -> cst.BaseExpression:
+    """What ``call`` looks at. Refuses where it gives more than the different values of all of it."""
+    if any(a.star or (a.keyword is not None and a.keyword.value not in ("input", "sorted")) for a in call.args):
+        raise Refuse("more is asked for than the different values of a whole tensor")
+    plain = [a.value for a in call.args if a.keyword is None or a.keyword.value == "input"]
+    if dotted_name(call.func, editor) != f"torch.{called(call)}" and isinstance(call.func, cst.Attribute):
+        plain.insert(0, call.func.value)
+    if len(plain) != 1:
+        raise Refuse("more is asked for than the different values of a whole tensor")
+    return plain[0]
+
+
+def count_selected(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``x[m].numel()`` becomes a count of what is true in the mask. Raises Refuse where it does not fit."""
+    place = hit.place
+    index = place.slice[0].slice if isinstance(place, cst.Subscript) and len(place.slice) == 1 else None
+    if not isinstance(place, cst.Subscript) or not isinstance(index, cst.Index) or index.star is not None:
+        return Refusal("This selects by no mask alone.")
+    mask, tensor = tensor_of(editor.value(index.value)), tensor_of(editor.value(place.value))
+    if mask is None or mask.dtype != "bool" or mask.numpy or tensor is None:
+        return Refusal("This selects by no mask alone.")
+    assign = editor.parent(place)
+    reads = uses(assign, editor) if isinstance(assign, cst.Assign) else (place,)
+    counts = [(read, count_of(read, True, editor)) for read in reads]
+    if not counts or any(node is None for _, node in counts):
+        raise Refuse("what the mask selects is used, and not only how much it is")
+    for call in (*calls(index.value), *calls(place.value)):
+        if not is_pure(call, editor):
+            raise Refuse(f"`{editor.code(call)}` may have side effects")
+    if isinstance(assign, cst.Assign):
+        _check_kept(place.value, editor)
+        _check_kept(index.value, editor)
+    rows = f"torch.count_nonzero({editor.code(index.value)})"
+    is_flat = mask.ndim is not None and mask.ndim == tensor.ndim
+    every = rows if is_flat else f"({rows} * {_size_of_row(place.value, index.value, editor)})"
+    flow = Flow(hit, editor)
+    for _, node in counts:
+        assert node is not None
+        flow.number_of(node, every if editor.code(node).endswith(".numel()") else rows)
+    gone = (editor.delete(assign),) if isinstance(assign, cst.Assign) else ()
+    return FixPlan((*editor.torch_import(place), *gone, *flow.edits), "unsafe", _SELECTED)
+
+
+def _check_kept(node: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse a ``node`` that may be something else where the count is read."""
+    function = editor.function_of(node)
+    bound = editor.assignments(function, node.value) if isinstance(node, cst.Name) and function is not None else []
+    if not isinstance(node, cst.Name) or len(bound) > 1 or is_written(node.value, node, editor):
+        raise Refuse(f"`{editor.code(node)}` may change before the count is read")
+
+
+def _size_of_row(tensor: cst.BaseExpression, mask: cst.BaseExpression, editor: Editor) -> str:
+    """How many numbers of ``tensor`` belong to one element of the mask."""
+    return f"{editor.operand(tensor)}.shape[{tight(editor.code(mask))}.ndim :].numel()"

@@ -6,7 +6,6 @@ needs a Python number (an index, a caller, an attribute), ``Refuse`` says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,32 +16,21 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
 from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
-from graphdoctor.fixes.analysis.uses import is_only_appended, is_only_written, uses
+from graphdoctor.fixes.analysis.uses import empty_list, is_only_appended, is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.loops.by_number import choice
-from graphdoctor.fixes.tensors.number_functions import (
-    MATH,
-    MATH_OF_TWO,
-    asks_for_tensor,
-    counted,
-    of_builtin,
-    of_numbers,
-    takes_tensor,
-)
-from graphdoctor.fixes.tensors.number_parts import ARGUMENT, element, part, reading_it, reads_one, target_beside
+from graphdoctor.fixes.tensors import number_functions as functions
+from graphdoctor.fixes.tensors import number_parts as parts
 from graphdoctor.fixes.tensors.returned_numbers import helper_of
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 OTHER = "the number is used where a tensor may mean something else"
-
-#: Formats that show a tensor in another way than its number.
-_AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
 
 
 class Flow:
@@ -105,9 +93,9 @@ class Flow:
         elif isinstance(user, cst.Match):
             self.branch(user)
         elif isinstance(user, cst.Slice):
-            self.edits += part(node, text, self.editor)
+            self.edits += parts.part(node, text, self.editor)
         elif isinstance(user, cst.Index):
-            self._replace(*element(node, text, self.hit, self.editor))
+            self._replace(*parts.element(node, text, self.hit, self.editor))
         else:
             raise Refuse(OTHER)
 
@@ -117,7 +105,7 @@ class Flow:
         if kind == "tensor":
             self.has_math = True
             first = f"{tight(first)}.double()" if self.wide else first
-        self.follow(call, f"torch.{MATH[name]}({first}{rest})", kind)
+        self.follow(call, f"torch.{functions.MATH[name]}({first}{rest})", kind)
 
     def number(self, use: cst.Name) -> None:
         """``use`` reads a name that held a number and holds a 0-d tensor now. Raises Refuse where it does not fit."""
@@ -156,7 +144,7 @@ class Flow:
         if isinstance(user, cst.Assign):
             for use in self._uses(user):
                 self.sequence(use)
-        elif isinstance(user, cst.Subscript) and user.value is name_or_list and reads_one(user, self.editor):
+        elif isinstance(user, cst.Subscript) and user.value is name_or_list and parts.reads_one(user, self.editor):
             self.follow(user, self.editor.code(user))
         elif isinstance(user, (cst.For, cst.CompFor)):
             self._looped(user, user.target)
@@ -167,11 +155,11 @@ class Flow:
             name, loop = called(call), self.editor.parent(call)
             is_name = isinstance(call.func, cst.Name)
             if is_name and name in ("enumerate", "zip") and isinstance(loop, (cst.For, cst.CompFor)):
-                self._looped(loop, target_beside(user, call, loop))
+                self._looped(loop, parts.target_beside(user, call, loop))
             elif is_name and name in ("max", "min", "sum") and len(call.args) == 1:
                 self.follow(call, self.editor.code(call))
             elif name not in ("tensor", "stack", "len") or len(call.args) != 1:
-                raise Refuse(ARGUMENT)
+                raise Refuse(parts.ARGUMENT)
         elif isinstance(user, cst.Attribute) and user.attr.value == "append":
             return
         else:
@@ -227,21 +215,12 @@ class Flow:
             self._guarded(statement, node, text)
             return True
         # The branch is rewritten with its lines as they are.
-        user = self.editor.parent(node)
-        plain = isinstance(user, cst.FormattedStringExpression) and user.conversion is None and user.equal is None
-        first = call.args[0].value
-        is_format = isinstance(first, cst.SimpleString) and not _AS_TEXT.search(first.value)
-        if not plain and not (is_format and user in call.args):
-            raise Refuse("the number is shown as text, where a tensor looks different")
+        parts.check_shown(node, call, self.editor)
         return True
 
     def _raised(self, node: cst.BaseExpression, text: str) -> bool:
         """A number in the message of an error that the number decides, which is raised in eager alone."""
-        statement = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.BaseSmallStatement)), None)
-        branch = next((n for n in self.editor.ancestors(node) if isinstance(n, cst.If)), None)
-        if not isinstance(statement, cst.Raise) or branch is None or only_statement(branch.body) is not statement:
-            return False
-        if not isinstance(node, cst.Name) or not names(branch.test) & set(self._names):
+        if not isinstance(node, cst.Name) or not parts.is_raised(node, set(self._names), self.editor):
             return False
         self._replace(node, f"{tight(text)}.item()")
         return True
@@ -249,7 +228,7 @@ class Flow:
     def _guarded(self, statement: cst.Expr, node: cst.BaseExpression, text: str) -> None:
         """The statement stays in eager, and reads the number there."""
         before = self.editor.code(statement)
-        after = reading_it(statement, node, text, self.editor) if isinstance(node, cst.Name) else before
+        after = parts.reading_it(statement, node, text, self.editor) if isinstance(node, cst.Name) else before
         for edit in self.editor.guard(statement):
             edit = replace(edit, text=edit.text.replace(before, after))
             self.edits += [edit] if edit not in self.edits else []
@@ -257,20 +236,16 @@ class Flow:
     def _in_choice(self, node: cst.BaseExpression) -> bool:
         """``math.log(n) if n > 0 else 1.0``: one value of two that are computed of the number."""
         whole = next((outer for outer in self.editor.ancestors(node) if isinstance(outer, cst.IfExp)), None)
-        tensors = set(self._names)
         if whole in self._chained:
             return True
-        if whole is None or not names(whole.test) & tensors or not (names(whole.body) | names(whole.orelse)) & tensors:
-            return False
-        arms = [of_numbers(arm, tensors, self.wide, self.editor) for arm in (whole.body, whole.orelse)]
         conditions = Conditions(self.editor, replace(self.hit, data=ReadNames(dict(self._names), self.written)))
-        if not all(arms) or (condition := conditions.split(whole.test)).python or not condition.scalar:
+        text = functions.one_of_two(whole, self._names, self.wide, conditions, self.editor) if whole is not None else ""
+        if whole is None or not text:
             return False
         self._chained.add(whole)
-        self.has_math |= any("torch." in arm for arm in arms)
+        self.has_math |= text.count("torch.") > 1
         self.editor.torch_import(whole)
-        first, second = (arm[1:-1] if arm.startswith("(") else arm for arm in arms)
-        self.follow(whole, f"torch.where({condition.tensor}, {first}, {second})")
+        self.follow(whole, text)
         return True
 
     def _in_branch(self, node: cst.BaseExpression) -> bool:
@@ -288,7 +263,7 @@ class Flow:
             self._ends.append(other)
             return
         if kind == "bool" and not isinstance(user.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)):
-            text = counted(text)
+            text = functions.counted(text)
         left, right = (text, self.editor.code(other)) if user.left is node else (self.editor.code(other), text)
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
@@ -308,7 +283,7 @@ class Flow:
         if isinstance(user.operator, cst.Not):
             self.follow(user, negate(text) if kind == "bool" else f"({text} == 0)", "bool")
         else:
-            number = counted(text) if kind == "bool" else text
+            number = functions.counted(text) if kind == "bool" else text
             inner = self.editor.module.tree.code_for_node(user.operator) + number
             self.follow(user, f"({inner})" if user.lpar else inner)
 
@@ -338,18 +313,18 @@ class Flow:
     def _argument(self, user: cst.Arg, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         call = self.editor.parent(user)
         if not isinstance(call, cst.Call) or user.star:
-            raise Refuse(ARGUMENT)
+            raise Refuse(parts.ARGUMENT)
         name, alone = called(call), len(call.args) == 1
         position = [a.value for a in call.args].index(node)
-        if asks_for_tensor(call, user, position, self.editor):
+        if functions.asks_for_tensor(call, user, position, self.editor):
             self._ends.append(None)
             self._replace(node, text)
         elif isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
-            self.follow(call, of_builtin(call, text, kind, self.editor))
-        elif root(call.func) == "math" and name in MATH and alone:
+            self.follow(call, functions.of_builtin(call, text, kind, self.editor))
+        elif root(call.func) == "math" and name in functions.MATH and alone:
             self.editor.torch_import(call)
             self.math(call, name, text)
-        elif root(call.func) == "math" and name in MATH_OF_TWO and len(call.args) == 2 and position == 0:
+        elif root(call.func) == "math" and name in functions.MATH_OF_TWO and len(call.args) == 2 and position == 0:
             other = call.args[1].value
             if name in ("atan2", "hypot") and not is_tensor_like(other, self.editor):
                 raise Refuse(f"`torch.{name}` takes no number")
@@ -370,10 +345,10 @@ class Flow:
             self._list_name(call.func.value)
         elif name == "append" and is_only_appended(call.func, self.editor):
             self._replace(node, f"{tight(text)}.clone()")
-        elif takes_tensor(call, user, position, self.editor):
+        elif functions.takes_tensor(call, user, position, self.editor):
             self._replace(node, text)
         else:
-            raise Refuse(ARGUMENT)
+            raise Refuse(parts.ARGUMENT)
 
     def _assigned(self, user: cst.Assign, node: cst.BaseExpression, text: str, kind: Kind) -> None:
         target = user.targets[0].target
@@ -406,14 +381,9 @@ class Flow:
 
     def _list_name(self, name: cst.Name) -> None:
         """The list that a number is appended to: bound once, and used as a list of tensors can be."""
-        function = self.editor.function_of(name)
-        bound = self.editor.assignments(function, name.value) if function is not None else []
-        if len(bound) != 1 or not isinstance(bound[0], cst.Assign) or not isinstance(bound[0].value, cst.List):
-            raise Refuse(f"`{name.value}` is not shown to be a list of this function")
-        if bound[0].value.elements:
-            raise Refuse(f"`{name.value}` holds other values too")
+        listed = empty_list(name, self.editor)
         if name.value not in self._names:
-            self.sequence(bound[0].value)
+            self.sequence(listed)
 
     def _uses(self, assign: cst.Assign, kind: Kind = "tensor") -> Sequence[cst.Name]:
         """The places that read the one name that ``assign`` binds."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.conditions import Conditions, tight
 from graphdoctor.fixes.analysis.purity import called, calls, is_torch_function, root, words
 from graphdoctor.fixes.analysis.types import Kind, is_number, is_tensor_like
 from graphdoctor.fixes.core.editor import Editor
@@ -60,6 +60,18 @@ def of_builtin(call: cst.Call, text: str, kind: Kind, editor: Editor) -> str:
         if len(literal) == 1:
             return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(literal[0])})"
     raise Refuse(ARGUMENT)
+
+
+def one_of_two(whole: cst.IfExp, tensors: Collection[str], wide: bool, conditions: Conditions, editor: Editor) -> str:
+    """``math.log(n) if n > 0 else 1.0`` as ``torch.where``; empty where it is computed of other things."""
+    held = set(tensors)
+    if not names(whole.test) & held or not (names(whole.body) | names(whole.orelse)) & held:
+        return ""
+    arms = [of_numbers(arm, tensors, wide, editor) for arm in (whole.body, whole.orelse)]
+    if not all(arms) or (condition := conditions.split(whole.test)).python or not condition.scalar:
+        return ""
+    first, second = (arm[1:-1] if arm.startswith("(") else arm for arm in arms)
+    return f"torch.where({condition.tensor}, {first}, {second})"
 
 
 def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, editor: Editor) -> str:

@@ -1,7 +1,11 @@
-"""Parts of a tensor that a 0-d tensor bounds or names: ``x[i, :n].mean(0)`` over the full shape, ``x[i, n - 1]``."""
+"""Parts of a tensor that a 0-d tensor bounds or names: ``x[i, :n].mean(0)`` over the full shape, ``x[i, n - 1]``.
+
+And texts of which it is a part: what is shown, and the messages of errors.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,9 +14,11 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.tensors.other_forms import check_unchanged_view
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.events import Call
@@ -23,6 +29,8 @@ from graphdoctor.syntax.walk import walk
 ARGUMENT = "the number is an argument or an index, where a tensor may mean something else"
 #: Reductions over the rows, and what the rows behind the bound hold.
 _NEUTRAL = {"sum": "0", "mean": "0", "max": "-torch.inf", "amax": "-torch.inf", "min": "torch.inf", "amin": "torch.inf"}
+#: Formats that show a tensor in another way than its number.
+_AS_TEXT = re.compile(r"%[-#0 +]*\*?\d*(\.\d+)?[^-#0 +\d.%deEfFgGxX]")
 _ROWS = (["0"], ["dim=0"], ["axis=0"])
 
 
@@ -154,3 +162,22 @@ def reading_it(statement: cst.Expr, name: cst.Name, text: str, editor: Editor) -
             replaced = changed.deep_replace(shown, cst.parse_expression(f"{text}.item()"))
             changed = replaced if isinstance(replaced, cst.CSTNode) else changed
     return cst.Module([]).code_for_node(changed)
+
+
+def check_shown(node: cst.BaseExpression, call: cst.Call, editor: Editor) -> None:
+    """Refuse a ``call`` for output that shows a tensor in another way than its number."""
+    user = editor.parent(node)
+    plain = isinstance(user, cst.FormattedStringExpression) and user.conversion is None and user.equal is None
+    first = call.args[0].value
+    is_format = isinstance(first, cst.SimpleString) and not _AS_TEXT.search(first.value)
+    if not plain and not (is_format and user in call.args):
+        raise Refuse("the number is shown as text, where a tensor looks different")
+
+
+def is_raised(name: cst.Name, held: set[str], editor: Editor) -> bool:
+    """Whether ``name`` stands in an error that a branch on one of the names ``held`` does nothing but raise."""
+    statement = next((n for n in editor.ancestors(name) if isinstance(n, cst.BaseSmallStatement)), None)
+    branch = next((n for n in editor.ancestors(name) if isinstance(n, cst.If)), None)
+    if not isinstance(statement, cst.Raise) or branch is None or only_statement(branch.body) is not statement:
+        return False
+    return bool(names(branch.test) & held)

@@ -10,10 +10,10 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
+from graphdoctor.fixes.forms.causal_hint import causal_hint
 from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
-from graphdoctor.fixes.python.causal_hint import causal_hint
 from graphdoctor.fixes.python.checks import assert_length, check_in_graph, constant_check
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.defaults import default_for_none, make_default

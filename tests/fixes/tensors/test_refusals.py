@@ -30,7 +30,7 @@ from graphdoctor.fixes.tensors.conversions import (
     torch_math,
     torch_reduction,
 )
-from graphdoctor.fixes.tensors.distinct import count_distinct
+from graphdoctor.fixes.tensors.counts import count_distinct, count_selected
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
@@ -39,7 +39,6 @@ from graphdoctor.fixes.tensors.number_or_default import number_or_default
 from graphdoctor.fixes.tensors.number_or_tensor import either_goes_on
 from graphdoctor.fixes.tensors.other_forms import least_squares, multiplied
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice
-from graphdoctor.fixes.tensors.selected_counts import count_selected
 from graphdoctor.static.domain.values import UNKNOWN, Tensor, TorchModule, Value
 
 #: What the hit is at: the first node of a kind with this text in its code.
