@@ -105,6 +105,7 @@ def test_other_generators_skip_the_same_layers(fixed: Any, runner: Any, form: st
     body = "\n".join(f"            {line}" for line in DRAWN[form].splitlines())
     source = "import random\n\nimport numpy as np\n" + MODEL.format(body)
     after = fixed(source, unsafe=True).text
+    assert fixed(after, unsafe=True).text == after
     x, compiled = torch.rand(4, 8), runner.load(after)
     assert runner.compiled(source, x).breaks > 0
     whole = torch.compile(compiled.f, backend="eager", fullgraph=True)

@@ -63,6 +63,7 @@ def test_a_number_that_is_computed_in_steps(fixed: Any, runner: Any) -> None:
     )
     after = fixed(source, unsafe=True).text
     assert "n = math.ceil(n) - 1" in after
+    assert fixed(after, unsafe=True).text == after
     for x in (torch.rand(2, 5), torch.rand(2, 40)):
         torch.testing.assert_close(runner.eager(after, x), runner.eager(source, x))
     result = runner.compiled(after, torch.rand(2, 5), fullgraph=True)
