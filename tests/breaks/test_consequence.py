@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from graphdoctor.api import ScanOptions, scan
 from graphdoctor.breaks.consequence import behind, consequence, given_up, measured, reason_once, unmeasured, with_lines
 from graphdoctor.model.findings import Finding, Location
 
@@ -44,7 +46,8 @@ def test_the_statement_that_cannot_be_split_is_named_with_its_line() -> None:
 
 
 def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
-    assert measured(f"print(): {LOOP}", ()) == measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
+    assert measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
+    assert measured(f"print(): {LOOP}", ()) == "print(): this splits the graph"
     assert measured(f"print(): {LOOP}", ("Model.forward",)) == "print(): `Model.forward` runs uncompiled as a whole"
     assert measured(f"print(): {consequence()}", ("f",)) == "print(): `f` runs uncompiled as a whole"
 
@@ -54,3 +57,35 @@ def test_lines_can_be_those_of_a_cell() -> None:
     waiting = behind("print(): recompiles", 31)
     assert with_lines(waiting, lambda line: line - 29) == "print(): recompiles (once compiling gets past line 2)"
     assert "line 4" in with_lines(f"`f('gets past line 4')`: {LOOP}", lambda line: line - 29)
+
+
+LEAVES_LOOP = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            if x.max().item() > 99:
+                return x
+        return x
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+"""
+
+
+def test_what_a_run_saw_of_a_loop_is_what_the_finding_says(tmp_path: Path) -> None:
+    """In the bytecode of some versions of Python the `return` stands before the jump back, and Dynamo goes on."""
+    file = tmp_path / "net.py"
+    file.write_text(LEAVES_LOOP)
+    found = scan(ScanOptions((str(file),), isolated=True, mode="eval", verify=False))
+    finding = next(finding for finding in found.findings if finding.status == "confirmed")
+    assert ("as a whole" in finding.message) is finding.whole_frame is bool(finding.dropped)
