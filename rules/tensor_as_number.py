@@ -312,6 +312,7 @@ def f(x):
     return x[:, :middle] + x[:, middle].unsqueeze(1)
 """,
     """\
+# torch >=2.13
 import torch
 
 

@@ -97,7 +97,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             lines += ["", f"## What differs on {version}", ""]
             lines += [
                 f"- {code} `{name}`: {text}"
-                for code, row in results[version].items()
+                for code, row in sorted(results[version].items())
                 for name, text in row["differ"].items()
             ]
     return _HEAD + "\n".join(lines) + "\n"
