@@ -351,12 +351,9 @@ def _numpy(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    plan = first_fit(hit, editor, choose_by_draw, choose_by_operator)
+    plan = first_fit(hit, editor, choose_by_draw, choose_by_operator, array_as_operator)
     if isinstance(plan, FixPlan):
         return plan
-    whole = first_fit(hit, editor, array_as_operator)
-    if isinstance(whole, FixPlan):
-        return whole
     if not isinstance(hit.place, cst.Call) or branch_of(hit.place, editor) is not None:
         return Refusal("The number decides a branch, which breaks even when the draw is traced.")
     if isinstance(hit.event, Call) and hit.event.qualname.endswith(".shuffle"):

@@ -57,17 +57,15 @@ def test_two_scans_agree_and_touch_nothing(tmp_path: Path, monkeypatch: pytest.M
     file.write_text(MODEL)
     cache.mkdir()
     temporary.mkdir()
+    # The worker that all tests share stays, with a folder of its own: it is no trace of these scans.
+    with runner.Server() as server:
+        server.start()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORCH_LOGS", "recompiles")
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
     options = api.ScanOptions(
         ("model.py",), mode="both", verify=False, vary=("batch=4,5",), readiness=True, optimizer="sgd", timeout=900
     )
-    # The worker that all tests share stays, with a folder of its own: it is no trace of these scans.
-    monkeypatch.setenv("TMPDIR", str(tmp_path.parent))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    with runner.Server() as server:
-        server.start()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
     before = around(tmp_path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import linecache
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
@@ -52,6 +53,7 @@ def models(
     if not chosen:
         raise click.UsageError(f"no model is called {' or '.join(patterns)}; give a pattern as transformers.Bert*")
     if not only_score:
+        os.environ["OMP_NUM_THREADS"] = "1"
         recorded.run_all(chosen, runs, recorded.Settings(mode, timeout, jobs), _tell)
     kept = recorded.load(runs)
     found = {name: kept[name] for name in map(str, chosen) if name in kept}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,7 +66,6 @@ class Settings:
 
 def run_all(models: Iterable[Model], folder: Path, settings: Settings, on_ended: OnEnded) -> None:
     """Run the models that ``folder`` has no result of, as a fleet; an interrupted one goes on where it stopped."""
-    os.environ["OMP_NUM_THREADS"] = "1"
     targets = [Target(str(model), (settings.mode,), folder) for model in models]
     plan = Plan(targets, (), Limits(settings.timeout, _MEMORY_MB), settings.jobs)
     drive.run(plan, folder, lambda result, number, _: on_ended(number, result.name, result.detail), _run)

@@ -53,7 +53,7 @@ def version_of(python: str) -> str:
 
 
 def measure(python: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """For each rule its number of examples and those that differ, of rules that have as many as in ``known`` these."""
+    """For each rule its number of examples and those that differ. What is ``known`` of as many examples is kept."""
     found = {rule.CODE: known.get(rule.CODE, {}) for rule in rules()}
     every = [rule for rule in rules() if found[rule.CODE].get("examples") != len(examples(rule))]
     for start in range(0, len(every), _TOGETHER):

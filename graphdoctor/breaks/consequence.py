@@ -55,12 +55,17 @@ def waits_for(message: str) -> int:
 def measured(message: str, functions: Sequence[str]) -> str:
     """``message`` of a break for which a run saw ``functions`` given up as a whole, callers first."""
     found = _WHOLE.search(message)
-    if found and not functions:
-        # Whether Dynamo gives a loop up depends on the bytecode behind the break: before a `return` it goes on.
-        return _END.sub(f": {_SPLITS}", message)
     if not functions or (found and found[1] in functions):
         return message
     return _END.sub(f": `{functions[-1]}` runs uncompiled as a whole", message)
+
+
+def split(message: str) -> str:
+    """``message`` of a break at which a run saw the graph split, and no function given up.
+
+    Whether Dynamo gives up what has a loop depends on the bytecode behind the break: before a `return` it goes on.
+    """
+    return _END.sub(f": {_SPLITS}", message) if _WHOLE.search(message) else message
 
 
 def with_lines(message: str, shown: Callable[[int], int]) -> str:

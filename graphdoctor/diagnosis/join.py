@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import behind, measured, unmeasured
+from graphdoctor.breaks.consequence import behind, measured, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
@@ -170,17 +170,17 @@ def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = finding.confidence == "possible" and seen[0].first.owner == "own"
-    dropped = _names(seen)
+    dropped, whole = _names(seen), any(s.whole_frame for s in seen)
     return replace(
         finding,
-        message=measured(finding.message, dropped),
+        message=measured(finding.message, dropped) if whole else split(finding.message),
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
         owner=seen[0].first.owner,
         events=sum(s.events for s in seen),
         gb_ids=tuple(sorted(causes)) or finding.gb_ids,
-        whole_frame=any(s.whole_frame for s in seen),
+        whole_frame=whole,
         dropped=dropped,
     )
 

@@ -38,7 +38,7 @@ class Plan:
 def run(plan: Plan, folder: Path, on_result: OnResult, scan: Scan = worker.scan) -> dict[str, Result]:
     """The results of the targets by name: those that the store of ``folder`` has, and those of new scans.
 
-    ``scan`` is what is done with each target on this machine: ``graphdoctor scan``, or something else with a result.
+    ``scan`` is what each target on this machine is given to; by default ``graphdoctor scan``.
     Ctrl-C ends the scans under way and gives what there is by then. Raises BadStore, NoRay and OSError.
     """
     (folder / PAGES).mkdir(parents=True, exist_ok=True)

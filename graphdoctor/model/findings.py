@@ -204,5 +204,5 @@ class Diagnosis:
     code_url: str = ""
     #: The texts of the files that were run and have findings, by shown path. Not part of it either.
     texts: Mapping[str, str] = field(default_factory=dict)
-    #: All fixes that are offered as one patch, where they were verified. Not part of it either.
+    #: What the command writes that applies the fixes a run has tried, as one patch. Not part of it either.
     patch: str = ""

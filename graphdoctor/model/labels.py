@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Literal
 
 from graphdoctor.model.findings import Finding, Fix, Owner
@@ -50,6 +51,12 @@ def is_offered(finding: Finding, owner: Owner | None = "own") -> bool:
     if finding.fix is None or finding.status == "refuted" or owner not in (None, finding.owner):
         return False
     return label(finding.fix) in ("safe", "verified", "unsafe")
+
+
+def needs_unsafe(findings: Iterable[Finding], tried: Container[str]) -> bool:
+    """Whether ``--unsafe-fixes`` is needed to write the fixes that a run has ``tried``, given by their fingerprints."""
+    chosen = (finding for finding in findings if finding.fingerprint in tried and is_offered(finding))
+    return any(not may_be_written(finding, unsafe=False) for finding in chosen)
 
 
 def may_be_written(finding: Finding, unsafe: bool, owner: Owner | None = "own") -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, label, may_be_written, not_verified, sets_for_process
+from graphdoctor.model.labels import is_offered, label, may_be_written, needs_unsafe, not_verified, sets_for_process
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -232,10 +232,10 @@ def command(diagnosis: Diagnosis, unsafe: bool = True) -> str:
 
     ``unsafe``: also those that may change behaviour, where there are some.
     """
-    tried = set(diagnosis.verification.fixes) if diagnosis.verification else set()
-    every = diagnosis.verification is None
-    chosen = [f for f in diagnosis.findings if (every or f.fingerprint in tried) and is_offered(f)]
-    with_unsafe = unsafe and any(not may_be_written(finding, unsafe=False) for finding in chosen)
+    result = diagnosis.verification
+    tried = set(result.fixes) if result is not None else {finding.fingerprint for finding in diagnosis.findings}
+    chosen = [f for f in diagnosis.findings if f.fingerprint in tried and is_offered(f)]
+    with_unsafe = unsafe and needs_unsafe(diagnosis.findings, tried)
     more = ["--fix", *(["--unsafe-fixes"] if with_unsafe else [])]
     words = _words(diagnosis)
     if words[:2] != ["graphdoctor", "scan"]:

@@ -18,6 +18,7 @@ from graphdoctor.diagnosis.own_calls import with_own_calls
 from graphdoctor.diagnosis.rank import rank
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.findings import Diagnosis, Finding
+from graphdoctor.model.labels import needs_unsafe
 from graphdoctor.scan import notebooks
 from graphdoctor.scan.filtering import kept, nothing_checked
 from graphdoctor.scan.patches import diff
@@ -104,8 +105,9 @@ def _diagnosis(plan: Plan, results: Results, session: Session) -> Diagnosis:
         code_url=code_url(plan.inputs.root, os.environ),
         texts={path: sources.texts[path] for path in _shown_paths(ranked, runs or ()) if path in sources.texts},
     )
-    if diagnosis.verification is not None and diagnosis.verification.fixes and not written.count:
-        diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=True))
+    tried = diagnosis.verification.fixes if diagnosis.verification is not None else ()
+    if tried and not written.count:
+        diagnosis = replace(diagnosis, patch=diff(diagnosis, unsafe=needs_unsafe(diagnosis.findings, tried)))
     return diagnosis
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.api import ScanOptions, scan
-from graphdoctor.breaks.consequence import behind, consequence, given_up, measured, reason_once, unmeasured, with_lines
+from graphdoctor.breaks.consequence import (
+    behind,
+    consequence,
+    given_up,
+    measured,
+    reason_once,
+    split,
+    unmeasured,
+    with_lines,
+)
 from graphdoctor.model.findings import Finding, Location
 
 LOOP = consequence("Net.forward", "for", 30)
@@ -46,8 +55,8 @@ def test_the_statement_that_cannot_be_split_is_named_with_its_line() -> None:
 
 
 def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
-    assert measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
-    assert measured(f"print(): {LOOP}", ()) == "print(): this splits the graph"
+    assert measured(f"print(): {LOOP}", ()) == measured(f"print(): {LOOP}", ("Net.forward",)) == f"print(): {LOOP}"
+    assert split(f"print(): {LOOP}") == split("print(): this splits the graph") == "print(): this splits the graph"
     assert measured(f"print(): {LOOP}", ("Model.forward",)) == "print(): `Model.forward` runs uncompiled as a whole"
     assert measured(f"print(): {consequence()}", ("f",)) == "print(): `f` runs uncompiled as a whole"
 

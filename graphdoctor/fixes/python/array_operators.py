@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import libcst as cst
 
@@ -19,6 +18,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, parameters
 from graphdoctor.fixes.proof.aliasing import is_written
 from graphdoctor.fixes.python.hoist import insert_above, top_statement
+from graphdoctor.fixes.python.operators import definition
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find
@@ -182,26 +182,13 @@ def _next(line: cst.CSTNode, editor: Editor) -> cst.CSTNode | None:
 def _definition(
     function: cst.FunctionDef, operator: str, array: _Array, types: Mapping[str, str], editor: Editor
 ) -> str:
-    space = re.sub(r"\W", "_", PurePath(editor.path).stem)
     defaults = parameters(function)
-    given = [f"{p}: {kind}" + _default(defaults[p], editor) for p, kind in types.items()]
+    typed = [f"{p}: {kind}" + _default(defaults[p], editor) for p, kind in types.items()]
+    plain = [p + _default(defaults[p], editor) for p in types]
     passed = [f"{p}=tuple({p})" if kind.startswith("list") else f"{p}={p}" for p, kind in types.items()]
-    return editor.newline.join(
-        line.replace("\t", editor.indent)
-        for line in (
-            # The tag keeps two equal calls apart, which a backend would merge.
-            f'@torch.library.custom_op("{space}::{operator}", mutates_args=(), '
-            "tags=(torch.Tag.nondeterministic_seeded,))",
-            f"def {operator}({', '.join(given)}) -> torch.Tensor:",
-            f"\treturn torch.from_numpy({function.name.value}({', '.join(passed)}))",
-            "",
-            "",
-            f"@{operator}.register_fake",
-            f"def _({', '.join(p + _default(defaults[p], editor) for p in types)}):",
-            f'\treturn torch.empty({array.shape}, dtype=torch.{array.dtype}, device="cpu")',
-            "",
-        )
-    )
+    result = f"torch.from_numpy({function.name.value}({', '.join(passed)}))"
+    fake = f'torch.empty({array.shape}, dtype=torch.{array.dtype}, device="cpu")'
+    return definition(operator, typed, plain, result, fake, editor)
 
 
 def _default(value: cst.BaseExpression | None, editor: Editor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -112,7 +113,10 @@ def _operator(call: cst.Call, editor: Editor) -> _Operator:
         raise Refuse(f"`{editor.code(call.func)}` is not known when the file is imported")
     arguments, text = _arguments(call, known, editor)
     operator = editor.fresh(f"{called(call)}_operator")
-    lines = _definition(operator, text, arguments, "int64" if called(call) in _INTEGERS else "float64", editor)
+    dtype = "int64" if called(call) in _INTEGERS else "float64"
+    typed, plain = [f"{a.name}: {a.kind}" for a in arguments], [a.name for a in arguments]
+    result, fake = f"torch.tensor({text}, dtype=torch.{dtype})", f"torch.empty((), dtype=torch.{dtype})"
+    lines = definition(operator, typed, plain, result, fake, editor)
     edits = (*editor.torch_import(top), insert_above(top, lines, editor))
     return _Operator(f"{operator}({', '.join(a.code for a in arguments)})", edits)
 
@@ -195,23 +199,24 @@ def _kind(value: cst.BaseExpression, editor: Editor) -> str:
     return "int" if kinds == {"int"} else "float"
 
 
-def _definition(operator: str, call: str, arguments: list[_Argument], dtype: str, editor: Editor) -> str:
+def definition(
+    operator: str, typed: Sequence[str], plain: Sequence[str], result: str, fake: str, editor: Editor
+) -> str:
+    """The lines of a ``torch.library.custom_op``: its parameters, typed and plain, its result and its fake's."""
     space = re.sub(r"\W", "_", PurePath(editor.path).stem)
-    parameters = ", ".join(f"{a.name}: {a.kind}" for a in arguments)
-    plain = ", ".join(a.name for a in arguments)
     return editor.newline.join(
         line.replace("\t", editor.indent)
         for line in (
             # The tag keeps two equal calls apart, which a backend would merge.
             f'@torch.library.custom_op("{space}::{operator}", mutates_args=(), '
             "tags=(torch.Tag.nondeterministic_seeded,))",
-            f"def {operator}({parameters}) -> torch.Tensor:",
-            f"\treturn torch.tensor({call}, dtype=torch.{dtype})",
+            f"def {operator}({', '.join(typed)}) -> torch.Tensor:",
+            f"\treturn {result}",
             "",
             "",
             f"@{operator}.register_fake",
-            f"def _({plain}):",
-            f"\treturn torch.empty((), dtype=torch.{dtype})",
+            f"def _({', '.join(plain)}):",
+            f"\treturn {fake}",
             "",
         )
     )

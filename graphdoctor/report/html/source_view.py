@@ -27,7 +27,7 @@ State = Literal["compiled", "partly", "eager", "missed", ""]
 class Line:
     """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here.
 
-    ``diffs`` are findings whose change comes after this line, each change once: it is the last that the change removes.
+    ``diffs`` are findings whose change is shown below this line, the last that it removes; each change once.
     """
 
     number: int
