@@ -16,7 +16,7 @@ Kind = Literal[
 
 _TENSOR = re.compile(r"tensor '(?P<name>.+?)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. (?P<values>.*)")
 _TYPE = re.compile(r"expected type of '(?P<name>.+?)' to be a tensor type.*but found (?P<found>.+)")
-_USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>\S+):(?P<line>\d+) in \S+")
+_USER_CODE = re.compile(r"\s{2,}# (?P<code>.*?)\s+# (?P<path>[^#\s][^#]*):(?P<line>\d+) in \S+")
 _STACK = re.compile(r'^[ \t]*File "(.+)", line (\d+), in ', re.MULTILINE)
 _LOCAL = re.compile(r"L\['(\w+)'\]")
 _COMPARED = re.compile(r"(?P<left>.+?) (?P<operator>==|is not|is|!=|in|not in) (?P<right>.+)")

@@ -15,12 +15,15 @@ from graphdoctor.model.typed_json import Types
 from graphdoctor.trace import caches
 from graphdoctor.trace.caches import Caches
 from graphdoctor.trace.files import TraceFile, open_trace
+from graphdoctor.trace.guarded import Guarded, guarded
 from graphdoctor.trace.records import Record, Tally, records
 from graphdoctor.trace.stacks import TracedBreak, traced_break
 
 #: Different breaks (text and stack) that are kept of one file, and characters of their texts; more are counted.
 BREAK_LIMIT = 5000
 TEXT_LIMIT = 4 << 20
+#: Guards on values that are kept of one file.
+GUARD_LIMIT = 10_000
 
 #: Artifacts that the recorder of ``graphdoctor run`` adds.
 _NOTES = (
@@ -86,6 +89,8 @@ class Process:
     operators: int = 0
     costs: dict[Code, Cost] = field(default_factory=dict)
     recompiles: list[Recompiled] = field(default_factory=list)
+    #: Plain values of arguments that the compiled code holds for.
+    guarded: set[Guarded] = field(default_factory=set)
     split_graphs: int = 0
     split_parts: int = 0
     caches: Caches = field(default_factory=Caches)
@@ -146,6 +151,7 @@ class Reader:
             "dynamo_start": self._start,
             "dynamo_graph_break_reason": self._break,
             "dynamo_output_graph": self._graph,
+            "dynamo_cpp_guards_str": self._guards,
             "recompile_reasons": self._recompile,
             "compilation_metrics": self._metrics,
             "bwd_compilation_metrics": self._backward,
@@ -240,6 +246,10 @@ class Reader:
         failed = Recompiled(self._codes[key[0]], _reasons(record.payload))
         self.process.recompiles.append(failed)
         self._pending[key] = failed
+
+    def _guards(self, record: Record) -> None:
+        if len(self.process.guarded) < GUARD_LIMIT:
+            self.process.guarded.update(guarded(record.payload))
 
     def _metrics(self, record: Record) -> None:
         key, metrics = self._id(record), record.data["compilation_metrics"]

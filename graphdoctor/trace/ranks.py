@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from graphdoctor.breaks.grouping import distinct
 from graphdoctor.breaks.guards import without_symbols
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
+from graphdoctor.breaks.locations import function_at
 from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Numerics, Recompile
+from graphdoctor.trace.guarded import Guarded, deciding
 from graphdoctor.trace.process import Process
 from graphdoctor.trace.recompiles import recompiles
 
@@ -24,15 +26,30 @@ class Ran:
     label: str
     process: Process
     run: DynamicRun
+    #: Values that the functions of breaks were compiled for, by path as the report has it, and name of the function.
+    values: Mapping[tuple[str, str], Sequence[Guarded]] = field(default_factory=dict)
 
 
 def ran(processes: Sequence[Process], places: JobPlaces, sources: Sources) -> tuple[Ran, ...]:
     """The run of each process."""
     known = {places.show(path) for process in processes for path in process.traced or () if places.kind(path) == "own"}
+    broken = {frame.path for process in processes for event in process.breaks for frame in event.traced}
     return tuple(
-        Ran(label, process, _run(label, process, places, sources, known))
+        Ran(label, process, _run(label, process, places, sources, known), _values(process, broken, places, sources))
         for label, process in zip(_names(processes), processes, strict=True)
     )
+
+
+def _values(
+    process: Process, broken: Iterable[str], places: JobPlaces, sources: Sources
+) -> dict[tuple[str, str], list[Guarded]]:
+    found: dict[tuple[str, str], list[Guarded]] = {}
+    for path in broken:
+        # Guards have the end of a path only.
+        for value in (value for value in process.guarded if path.endswith(value.path)):
+            if function := function_at(sources.text(path), value.line):
+                found.setdefault((places.show(path), function), []).append(value)
+    return found
 
 
 def _names(processes: Sequence[Process]) -> list[str]:
@@ -161,6 +178,21 @@ def uneven_recompiles(every: Sequence[Ran]) -> dict[tuple[str | None, int | None
         for key in dict.fromkeys(kind_of_cause(recompile) for recompile in entry.run.recompiles):
             met.setdefault(key, []).append(entry.label)
     return {key: tuple(names) for key, names in met.items() if len(names) < len(every)}
+
+
+def deciding_value(every: Sequence[Ran], found: Break, names: Sequence[str]) -> str:
+    """What tells the ranks ``names``, which alone have ``found``, from the others: ``flag is True (False on rank 0)``.
+
+    Empty where no guard on the way to that line shows it.
+    """
+    near = {
+        entry.label: [v for v in entry.values.get((found.path, found.function), ()) if v.line <= found.line]
+        for entry in ranked(every)
+    }
+    others = [label for label in near if label not in names]
+    some, rest = ([value for label in labels for value in near[label]] for labels in (names, others))
+    decided = deciding(some, rest)
+    return f"{decided[0]} is {decided[1]} ({decided[2]} on {together(others)})" if decided else ""
 
 
 def kind_of_cause(recompile: Recompile) -> tuple[str | None, int | None, str]:

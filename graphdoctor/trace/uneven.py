@@ -8,7 +8,16 @@ from dataclasses import replace
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.runs import Recompile
 from graphdoctor.report.wording import plural
-from graphdoctor.trace.ranks import Ran, kind_of_cause, ranked, together, uneven_breaks, uneven_recompiles
+from graphdoctor.trace.ranks import (
+    Ran,
+    deciding_value,
+    kind_of_cause,
+    ranked,
+    site,
+    together,
+    uneven_breaks,
+    uneven_recompiles,
+)
 
 #: Seconds, and share of its own compile time, that a rank must compile longer to be mentioned.
 _LONGER = 5.0
@@ -56,9 +65,16 @@ def _breaks(ranks: Sequence[Ran]) -> str:
     uneven = uneven_breaks(ranks)
     if not uneven:
         return ""
-    (path, line, _, cause), names = next(iter(uneven.items()))
+    place, names = next(iter(uneven.items()))
+    path, line, _, cause = place
     more = f" (and {plural(len(uneven) - 1, 'other place')})" if len(uneven) > 1 else ""
-    return f"{path}:{line} breaks the graph ({cause}) on {together(names)} only{more}; take the same path on every rank"
+    met = next(brk for entry in ranks for brk in entry.run.breaks if site(brk) == place)
+    value = deciding_value(ranks, met, names)
+    why = f", where {value}" if value else ""
+    return (
+        f"{path}:{line} breaks the graph ({cause}) on {together(names)} only{why}{more}; "
+        "take the same path on every rank"
+    )
 
 
 def _graphs(ranks: Sequence[Ran]) -> str:

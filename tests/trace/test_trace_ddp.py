@@ -64,6 +64,12 @@ def test_a_break_of_one_rank_is_told_apart(report: dict[str, Any], root: Path) -
     assert f"ranks differ: {SCRIPT}:{line} breaks (GB0124) on rank 1 only" in report["notes"]
 
 
+def test_the_argument_that_differs_is_named(report: dict[str, Any]) -> None:
+    assert (
+        "on rank 1 only, where careful is True (False on rank 0); take the same path" in report["summary"]["headline"]
+    )
+
+
 def test_what_ddp_does_itself_is_no_break_of_the_user(report: dict[str, Any]) -> None:
     others = {f["owner"]: f["severity"] for f in report["findings"] if f["owner"] != "own"}
     assert others == {"torch": "info"}
