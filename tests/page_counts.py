@@ -75,8 +75,6 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
         return
     own = summary["breaks_own"]
     libraries = f"{own} in your code, {summary['breaks'] - own} in libraries"
-    met = max(sum(entry["events"] for entry in run["breaks"]) for run in runs)
-    libraries += f"; met {met:,} times" if met > summary["breaks"] else ""
     yield "graph breaks", tiles["graph breaks"], (f"{summary['breaks']:,}", libraries)
     shares = [run["compiled_share"] for run in runs if run["compiled_share"] is not None]
     alike = len({(run["graphs"], share(run["compiled_share"])) for run in runs}) == 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
+from graphdoctor.breaks.conditions import condition_at
 from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.locations import Places, function_at
 from graphdoctor.breaks.messages import parse
@@ -114,6 +115,7 @@ def _break(
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
     given_up = dropped(event, places, source)
+    owner = _owner(site, stack, places)
     return Break(
         path=places.show(anchor.path),
         line=anchor.line,
@@ -125,9 +127,10 @@ def _break(
         hints=hints,
         events=event.times,
         whole_frame=event.kind == "skip",
-        owner=_owner(site, stack, places),
+        owner=owner,
         stack=tuple(_frame(f, places, source) for f in stack),
         dropped=() if given_up is None else (given_up,),
+        condition="" if owner == "own" else condition_at(source(site.path), site.line),
     )
 
 

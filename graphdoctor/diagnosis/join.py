@@ -223,7 +223,8 @@ def inside(brk: Break) -> str:
     inner = brk.stack[-1] if brk.stack else None
     if inner is None or (inner.path, inner.line) == (brk.path, brk.line) or brk.owner == "own":
         return ""
-    return f" (at {without_site(inner.path)}:{inner.line})"
+    condition = f", under `if {brk.condition}`" if brk.condition else ""
+    return f" (at {without_site(inner.path)}:{inner.line}{condition})"
 
 
 class _Traced:

@@ -49,6 +49,8 @@ class Break:
     phase: Phase = "forward"
     #: The functions that Dynamo gave up as a whole because of it, callers first, each at its line on the way to it.
     dropped: tuple[Frame, ...] = ()
+    #: In a library: the condition of the ``if`` that the line stands in.
+    condition: str = ""
 
 
 @dataclass(frozen=True)
@@ -302,6 +304,8 @@ class DynamicRun:
     detail: str = ""
     #: Where the exception came from that ended the run: a line of the user's code, or of a library.
     raised_at: Frame | None = None
+    #: The tensors and layers on that line: ``h float32[2, 8, 20]``.
+    raised_with: tuple[str, ...] = ()
     #: What the model was called with, and where that comes from: one line.
     inputs: str = ""
     graphs: int = 0

@@ -21,7 +21,10 @@ _MISSING = re.compile(r"^ModuleNotFoundError.*: No module named '([^']+)'")
 
 @dataclass(frozen=True)
 class Failure:
-    """``text`` is the exception with its message, ``place`` the path and line, ``lines`` the source around it."""
+    """``text`` is the exception with its message, ``place`` the path and line, ``lines`` the source around it.
+
+    ``values`` are the tensors and layers on that line.
+    """
 
     text: str
     path: str
@@ -29,6 +32,7 @@ class Failure:
     function: str
     lines: tuple[SourceLine, ...]
     command: str
+    values: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -50,7 +54,7 @@ def failure(diagnosis: Diagnosis) -> Failure | None:
     at = run.raised_at
     where = f"{at.path}:{at.line}" + (f" in {at.function}" if at.function else "")
     text = one_line(run.detail.removesuffix(f" ({where})"))
-    return Failure(text, at.path, at.line, at.function, _lines(diagnosis, at), again(diagnosis))
+    return Failure(text, at.path, at.line, at.function, _lines(diagnosis, at), again(diagnosis), run.raised_with)
 
 
 def _lines(diagnosis: Diagnosis, at: Frame) -> tuple[SourceLine, ...]:

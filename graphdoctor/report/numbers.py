@@ -33,17 +33,14 @@ def numbers(diagnosis: Diagnosis) -> tuple[Number, ...]:
 
 
 def _measured(summary: Summary, runs: list[DynamicRun]) -> tuple[Number, ...]:
-    found = (_breaks(summary, runs), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
+    found = (_breaks(summary), _graphs(summary, runs), _fullgraph(runs), _recompiles(runs), _outputs(runs))
     # What was not tried or compared is listed with all else that was not checked.
     return tuple(number for number in found if number is not None)
 
 
-def _breaks(summary: Summary, runs: list[DynamicRun]) -> Number:
+def _breaks(summary: Summary) -> Number:
     breaks, own = summary.breaks or 0, summary.breaks_own or 0
     detail = f"{own} in your code, {breaks - own} in libraries"
-    # The same line breaks in each layer that calls it, and each time the graph is cut.
-    met = max(sum(entry.events for entry in run.breaks) for run in runs)
-    detail += f"; met {met:,} times" if met > breaks else ""
     return Number("graph breaks", f"{breaks:,}", detail, "bad" if breaks else "good")
 
 

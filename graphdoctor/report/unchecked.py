@@ -96,7 +96,9 @@ def _parts(run: DynamicRun) -> list[str]:
     missing = {
         "fullgraph=True was not tried": run.fullgraph.passes is None,
         "the outputs were not compared": run.numerics is None or run.numerics.equal is None,
-        "no other inputs were tried, so what recompiles is not known": not (saw_other_inputs(run) or run.not_counted),
+        "only inputs of these sizes were tried, so what recompiles is not known": not (
+            saw_other_inputs(run) or run.not_counted
+        ),
     }
     return [text for text, is_missing in missing.items() if is_missing]
 

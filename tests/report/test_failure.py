@@ -29,6 +29,7 @@ def failed(rich: Diagnosis) -> Diagnosis:
         outcome="raised",
         detail=detail,
         raised_at=Frame("model.py", 5, "forward"),
+        raised_with=("x float32[8, 16]", "self.proj Linear(in_features=4, out_features=4, bias=True)"),
         inputs="x, from f()",
         numerics=None,
     )
@@ -60,6 +61,12 @@ def test_the_line_that_raised_is_shown_with_its_source(failed: Diagnosis) -> Non
     assert unread is not None and unread.lines == ()
 
 
+def test_the_values_on_the_line_that_raised_are_shown(failed: Diagnosis) -> None:
+    layer = "self.proj is Linear(in_features=4, out_features=4, bias=True)"
+    assert f"  = here: x is float32[8, 16], {layer}" in " ".join(terminal.render(failed).split("\n"))
+    assert f"Here x is float32[8, 16] , {layer} ." in text(page.render(failed))
+
+
 def test_a_file_from_windows_shows_no_carriage_returns(failed: Diagnosis) -> None:
     windows = replace(failed, texts={"model.py": TEXT.replace("\n", "\r\n")})
     assert "5 |     return x @ x\n" in terminal.render(windows)
@@ -87,6 +94,7 @@ def test_the_page_and_the_text_say_what_failed_and_how_to_scan_again(failed: Dia
     assert terminal.render(failed).split("\n\n")[1].splitlines() == [
         "model.py:5: RuntimeError in eager: shapes 8x16 and 32x4",
         "5 |     return x @ x",
+        "  = here: x is float32[8, 16], self.proj is Linear(in_features=4, out_features=4, bias=True)",
         "  = help: correct it, then scan again: graphdoctor scan model.py",
     ]
 

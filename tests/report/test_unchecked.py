@@ -28,8 +28,8 @@ def test_what_was_not_tried_in_a_run(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], fullgraph=FullGraph(None), numerics=None, recompiles=(), device="cuda")
     assert unchecked(replace(rich, dynamic=(run,), files=(), findings=())) == (
-        "Net, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared, no other inputs were "
-        "tried, so what recompiles is not known.",
+        "Net, eval mode, on cuda: fullgraph=True was not tried, the outputs were not compared, only inputs of these "
+        "sizes were tried, so what recompiles is not known.",
         "Train mode was not run.",
         "Speed was not measured: the graphs ran without Inductor.",
     )

@@ -12,6 +12,7 @@ import torch
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
+from graphdoctor.dynamic.user_code.raised_values import raised_values
 from graphdoctor.model.runs import Frame, Outcome
 
 T = TypeVar("T")
@@ -32,11 +33,14 @@ class Fault:
     detail: str
     memory: bool = False
     raised_at: Frame | None = None
+    #: Tensors and layers on that line.
+    raised_with: tuple[str, ...] = ()
 
 
 def fault_of(error: BaseException, places: Places, when: str) -> Fault:
     """``when`` completes the line: "at import", "in eager", "under torch.compile"."""
-    where = _harmless(lambda: _place(error, places))
+    raw = _harmless(lambda: _place(error, places))
+    where = raw and Frame(places.show(raw.path), raw.line, raw.function)
     suffix = f" ({_shown(where)})" if where else ""
     if isinstance(error, SystemExit):
         code = _harmless(lambda: repr(error.code)) or "..."
@@ -47,7 +51,9 @@ def fault_of(error: BaseException, places: Places, when: str) -> Fault:
         # Its frames hold what was made until then.
         traceback.clear_frames(error.__traceback__)
         return Fault("raised", f"out of memory {when}{more}{suffix}", memory=True)
-    return Fault("raised", f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}", raised_at=where)
+    values = (raw and _harmless(lambda: raised_values(error, raw.path, raw.line))) or ()
+    detail = f"{one_line(type(error).__name__)} {when}: {_text(error)}{suffix}"
+    return Fault("raised", detail, raised_at=where, raised_with=values)
 
 
 def _shown(frame: Frame) -> str:
@@ -89,14 +95,17 @@ def _text(error: BaseException) -> str:
 
 
 def _place(error: BaseException, places: Places) -> Frame | None:
-    """The innermost frame in the user's own code, else the innermost that is neither torch's nor this tool's."""
+    """The innermost frame in the user's own code, else the innermost that is neither torch's nor this tool's.
+
+    Its path is that of the code, not yet as results name it.
+    """
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return Frame(places.show(error.filename), error.lineno, "")
+        return Frame(error.filename, error.lineno, "")
     # Errors of Dynamo carry the stack of the code that was being traced; it is deeper than the one that was running.
     traced = getattr(error, "real_stack", None) or []
     frames = [f for f in (*traceback.extract_tb(error.__traceback__), *traced) if not places.is_tool(f.filename)]
     for kind in ("own", "third-party"):
         for frame in reversed(frames):
             if places.kind(frame.filename) == kind:
-                return Frame(places.show(frame.filename), frame.lineno or 1, frame.name)
+                return Frame(frame.filename, frame.lineno or 1, frame.name)
     return None

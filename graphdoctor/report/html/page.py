@@ -197,7 +197,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        prose=_prose, clause=_clause, path=_path, numerics=wording.numerics, deeper=optional_checks.lines
+        prose=_prose, clause=_clause, path=_path, level=_level, numerics=wording.numerics, deeper=optional_checks.lines
     )
     made.globals.update(
         words=wording,
@@ -228,6 +228,12 @@ def _prose(text: str) -> Markup:
     """``text`` as ``_clause`` shows it, with a capital letter."""
     # A first word that is followed by a dot or a bracket is a name: torch.compile stays as it is.
     return _clause(re.sub(r"^[a-z](?=[a-z]*[ ,])", lambda match: match[0].upper(), text))
+
+
+def _level(code: str) -> str:
+    """The class of a line by its indentation, of which a narrow screen has room for three levels."""
+    level = min((len(code) - len(code.lstrip()) + 3) // 4, 3)
+    return f" i{level}" if level and code.strip() else ""
 
 
 def _clause(text: str) -> Markup:

@@ -122,6 +122,7 @@ def _run(run: DynamicRun) -> Json:
         "outcome": run.outcome,
         "detail": _text(run.detail),
         "raised_at": run.raised_at and [run.raised_at.path, run.raised_at.line, run.raised_at.function],
+        "raised_with": list(run.raised_with),
         "inputs": _text(run.inputs),
         "graphs": run.graphs,
         "operators": run.operators,
@@ -157,6 +158,7 @@ def _break(entry: Break) -> Json:
         "stack": [[frame.path, frame.line, frame.function] for frame in entry.stack],
         "phase": entry.phase,
         "dropped": [[frame.path, frame.line, frame.function] for frame in entry.dropped],
+        "condition": _text(entry.condition),
     }
 
 

@@ -67,6 +67,9 @@ def _failed(shown: Diagnosis, look: Look) -> Iterator[str]:
     if source is not None:
         shown_line = cut(source.text.rstrip(), look.width - len(str(found.line)) - 3)
         yield f"{paint(f'{found.line} |', 'blue')} {shown_line}"
+    if found.values:
+        values = ", ".join(value.replace(" ", " is ", 1) for value in found.values)
+        yield from wrapped(values, f"{' ' * len(str(found.line))} = {paint('here', 'bold')}: ", 9, look.width)
     again = f"{found.remedy}, then scan again: {found.command}"
     yield from wrapped(again, f"{' ' * len(str(found.line))} = {paint('help', 'bold')}: ", 9, look.width)
 

@@ -197,7 +197,7 @@ def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> 
     effects, tiles = tiles[:first], tiles[first:]
     assert effects[0] == "The call only writes to stdout. model.py:18"
     assert effects[-1] == "Outputs are compared with the eager outputs of the code as it is."
-    assert tiles[0] == "graph breaks 3 → with the fixes: 0 base: 9 2 in your code, 1 in libraries; met 6 times"
+    assert tiles[0] == "graph breaks 3 → with the fixes: 0 base: 9 2 in your code, 1 in libraries"
     assert tiles[5].startswith("findings 6 base: 5 3 errors, 2 warnings, 1 note")
     assert (
         "Against main: 9 graph breaks before, 3 now; 1 recompile cause as before; 2 new findings (1 seen in the run, "
