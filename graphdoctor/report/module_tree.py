@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from graphdoctor.model.runs import ModuleNode
+    from graphdoctor.model.submodules import ModuleNode
 
 
 @dataclass(frozen=True)

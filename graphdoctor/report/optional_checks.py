@@ -12,16 +12,8 @@ from graphdoctor.report.wording import plural
 if TYPE_CHECKING:
     from graphdoctor.model.audit import Audit
     from graphdoctor.model.export import Exported
-    from graphdoctor.model.runs import (
-        Blocks,
-        DeviceChecks,
-        DynamicRun,
-        Hint,
-        Ladder,
-        ModuleVerdict,
-        Readiness,
-        Training,
-    )
+    from graphdoctor.model.runs import DeviceChecks, DynamicRun, Hint, Ladder, Training
+    from graphdoctor.model.submodules import Blocks, ModuleVerdict, Readiness
 
 #: Submodules of one kind that are named; the JSON has all.
 _NAMED = 5

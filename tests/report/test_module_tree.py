@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import ModuleNode, ModuleVerdict, Readiness
+from graphdoctor.model.submodules import ModuleNode, ModuleVerdict, Readiness
 from graphdoctor.report.html import page
 from graphdoctor.report.module_tree import rows
 

@@ -6,19 +6,8 @@ from dataclasses import replace
 from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.export import Exported
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import (
-    Blocks,
-    DeviceChecks,
-    DynamicRun,
-    Hint,
-    Ladder,
-    ModuleNode,
-    ModuleVerdict,
-    Numerics,
-    Readiness,
-    Stage,
-    Training,
-)
+from graphdoctor.model.runs import DeviceChecks, DynamicRun, Hint, Ladder, Numerics, Stage, Training
+from graphdoctor.model.submodules import Blocks, ModuleNode, ModuleVerdict, Readiness
 from graphdoctor.report import optional_checks
 from graphdoctor.report.json_format import reader, writer
 from graphdoctor.report.markdown import document

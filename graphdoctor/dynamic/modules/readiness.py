@@ -19,7 +19,8 @@ from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.user_code import fresh
 from graphdoctor.dynamic.user_code.target import Mode, Target, seed
-from graphdoctor.model.runs import Blocks, DynamicRun, FullGraph, ModuleVerdict, Readiness
+from graphdoctor.model.runs import DynamicRun, FullGraph
+from graphdoctor.model.submodules import Blocks, ModuleVerdict, Readiness
 
 #: Submodules that are compiled at most. The search opens what fails, so a large model with one break needs few.
 MOST_COMPILED = 100

@@ -11,7 +11,8 @@ from torch import nn
 
 from graphdoctor.dynamic.tracing.capture import Recording, Start
 from graphdoctor.dynamic.tracing.compiled_share import Share
-from graphdoctor.model.runs import Blocks, Break, ModuleNode, ModuleState
+from graphdoctor.model.runs import Break
+from graphdoctor.model.submodules import Blocks, ModuleNode, ModuleState
 
 Show = Callable[[str], str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
@@ -13,7 +13,7 @@ import torch
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
 from graphdoctor.dynamic.user_code.raised_values import raised_values
-from graphdoctor.model.runs import Frame, Outcome
+from graphdoctor.model.runs import DynamicRun, Frame, Outcome
 
 T = TypeVar("T")
 
@@ -35,6 +35,10 @@ class Fault:
     raised_at: Frame | None = None
     #: Tensors and layers on that line.
     raised_with: tuple[str, ...] = ()
+
+    def ended(self, run: DynamicRun, detail: str) -> DynamicRun:
+        """``run``, which ended so; ``detail`` says it in one line."""
+        return replace(run, outcome=self.outcome, detail=detail, raised_at=self.raised_at, raised_with=self.raised_with)
 
 
 def fault_of(error: BaseException, places: Places, when: str) -> Fault:

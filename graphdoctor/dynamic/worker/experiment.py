@@ -106,7 +106,7 @@ class Experiment:
             fault = fault_of(error, self.places, "in eager")
         if fault is not None:
             with force_eager():
-                return _ended(run, fault, self._detail(fault, self.call))
+                return fault.ended(run, self._detail(fault, self.call))
         run = replace(run, executed=eager.lines)
         update(run, False)
 
@@ -211,7 +211,7 @@ class Experiment:
         )
         if fault is not None:
             detail = self._detail(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
-            return _ended(run, fault, detail), None
+            return fault.ended(run, detail), None
         self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         if self.request.compare:
@@ -392,10 +392,6 @@ def default_loss(outputs: Any) -> torch.Tensor | None:
         return loss.mean()
     means = [t.abs().mean() if t.is_complex() else t.mean() for t in tensors(outputs) if t.requires_grad]
     return torch.stack([m.double() for m in means]).sum() if means else None
-
-
-def _ended(run: DynamicRun, fault: Fault, detail: str) -> DynamicRun:
-    return replace(run, outcome=fault.outcome, detail=detail, raised_at=fault.raised_at, raised_with=fault.raised_with)
 
 
 def _not_compared(why: str) -> Numerics:

@@ -21,7 +21,8 @@ from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.dynamic.worker.experiment import Experiment
 from graphdoctor.model.audit import Audit
-from graphdoctor.model.runs import DynamicRun, Ladder, Readiness, Stage, Sweep
+from graphdoctor.model.runs import DynamicRun, Ladder, Stage, Sweep
+from graphdoctor.model.submodules import Readiness
 
 Progress = Callable[[str], None]
 Update = Callable[[DynamicRun], None]

@@ -9,7 +9,8 @@ from graphdoctor.report.module_tree import Row, rows
 from graphdoctor.report.wording import plural, share
 
 if TYPE_CHECKING:
-    from graphdoctor.model.runs import DynamicRun, ModuleNode
+    from graphdoctor.model.runs import DynamicRun
+    from graphdoctor.model.submodules import ModuleNode
 
 #: Lines up to which the tree is shown without --tree.
 FEW = 12

@@ -11,7 +11,8 @@ from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.modules import diverge, readiness, recorded_calls
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.user_code.target import Sample, Target
-from graphdoctor.model.runs import DynamicRun, FullGraph, ModuleNode, Readiness
+from graphdoctor.model.runs import DynamicRun, FullGraph
+from graphdoctor.model.submodules import ModuleNode, Readiness
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))

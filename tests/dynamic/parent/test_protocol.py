@@ -18,7 +18,6 @@ from graphdoctor.dynamic.parent.protocol import (
 from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.export import Exported
 from graphdoctor.model.runs import (
-    Blocks,
     Break,
     DeviceChecks,
     DynamicRun,
@@ -27,16 +26,14 @@ from graphdoctor.model.runs import (
     FullGraph,
     Hint,
     Ladder,
-    ModuleNode,
-    ModuleVerdict,
     Numerics,
-    Readiness,
     Recompile,
     Stage,
     Sweep,
     Training,
     TriedRemedy,
 )
+from graphdoctor.model.submodules import Blocks, ModuleNode, ModuleVerdict, Readiness
 
 
 def test_a_run_survives_the_way_through_json() -> None:

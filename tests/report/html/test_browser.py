@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.fleet import Fleet, Result, Row
-from graphdoctor.model.runs import ModuleNode
+from graphdoctor.model.submodules import ModuleNode
 from graphdoctor.report.html import fleet
 from graphdoctor.report.html import page as html
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import ModuleNode, Piece
+from graphdoctor.model.runs import Piece
+from graphdoctor.model.submodules import ModuleNode
 from graphdoctor.report.ci import sarif
 from graphdoctor.report.html import page
 from graphdoctor.report.json_format import reader, writer

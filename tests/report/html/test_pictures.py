@@ -7,7 +7,8 @@ from dataclasses import replace
 from graphdoctor.model.advice import Advice, Placement
 from graphdoctor.model.benchmark import Bench, Result, Timing
 from graphdoctor.model.findings import Diagnosis, Location
-from graphdoctor.model.runs import Frame, ModuleNode, Piece, Sweep, SweepCall
+from graphdoctor.model.runs import Frame, Piece, Sweep, SweepCall
+from graphdoctor.model.submodules import ModuleNode
 from graphdoctor.report.html import page
 from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles

@@ -10,7 +10,7 @@ from graphdoctor.report.html.pictures.strip import WIDTHS
 from graphdoctor.report.wording import plural, share
 
 if TYPE_CHECKING:
-    from graphdoctor.model.runs import ModuleNode
+    from graphdoctor.model.submodules import ModuleNode
 
 ROW = 30
 #: Levels and pixels that are drawn.
