@@ -219,7 +219,7 @@ def _runs(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterat
 
 def _source(page: str) -> Iterator[Row]:
     for fold in _all(r"<details.*?</details>", _section(page, "source")):
-        states = Counter(_all(r'<span class="row (compiled|partly|eager|missed)(?: replaced)?">', fold))
+        states = Counter(_all(r'<span class="row(?: i\d)? (compiled|partly|eager|missed)(?: replaced)?">', fold))
         shown = _all(r"(\d+) lines? compiled, (\d+) in part, (\d+) in eager, (\d+) did not run", fold)[0]
         kinds = ("compiled", "partly", "eager", "missed")
         yield "source", tuple(map(int, shown)), tuple(states[kind] for kind in kinds)

@@ -133,6 +133,8 @@ def test_a_command_that_ends_leaves_nothing(tmp_path: Path, number: int, code: i
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Under nohup it would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     wait_for(started.exists)
     child.send_signal(number)

@@ -20,11 +20,10 @@ from graphdoctor.recorder.torch_hooks import interned_names
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
     "aot_backward_graph", "aot_inference_graph", "aotautograd_cache_bypass", "aotautograd_cache_hit",
-    "aotautograd_cache_miss",
-    "bwd_compilation_metrics", "compilation_metrics", "compiled_autograd_graph", "describe_tensor",
-    "dynamo_graph_break_reason", "dynamo_output_graph", "dynamo_start", "fx_graph_cache_bypass", "fx_graph_cache_hit",
-    "fx_graph_cache_miss", "optimize_ddp_split_child", "optimize_ddp_split_graph", "recompile_reasons", "str",
-    "torch_version",
+    "aotautograd_cache_miss", "bwd_compilation_metrics", "compilation_metrics", "compiled_autograd_graph",
+    "describe_tensor", "dynamo_cpp_guards_str", "dynamo_graph_break_reason", "dynamo_output_graph", "dynamo_start",
+    "fx_graph_cache_bypass", "fx_graph_cache_hit", "fx_graph_cache_miss", "optimize_ddp_split_child",
+    "optimize_ddp_split_graph", "recompile_reasons", "str", "torch_version",
 })  # fmt: skip
 #: Of these, what happened counts, not what the compiled code looks like.
 _WITHOUT_PAYLOAD = frozenset({
@@ -32,6 +31,8 @@ _WITHOUT_PAYLOAD = frozenset({
     "fx_graph_cache_hit", "fx_graph_cache_miss",
     "aotautograd_cache_hit", "aotautograd_cache_miss", "optimize_ddp_split_child", "optimize_ddp_split_graph",
 })  # fmt: skip
+#: The guards tell what the ranks of a job differ in; of one process alone they are not needed, and long.
+_OF_RANKS = "dynamo_cpp_guards_str"
 #: The end of a compilation.
 _END = "compilation_metrics"
 _PAYLOAD_LIMIT = 1 << 20
@@ -59,7 +60,7 @@ class TraceFile(logging.Handler):
         name = kind
         if kind == "artifact":
             name = metadata[kind].get("name", "")
-        if name not in KEPT:
+        if name not in KEPT or (name == _OF_RANKS and "RANK" not in os.environ):
             return
         try:
             if name == _END:

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from graphdoctor.recorder.trace_file import KEPT, TraceFile
 from graphdoctor.trace.files import TraceFile as TraceFileOf
 from graphdoctor.trace.files import find
@@ -24,6 +26,18 @@ def log(handler: TraceFile, metadata: dict[str, Any], payload: str | None = None
 def test_what_the_reader_takes_is_kept() -> None:
     reader = Reader(Process(TraceFileOf(Path("trace.log"), None), None), {})
     assert {name for name in reader.handlers if not name.startswith("graphdoctor_")} == KEPT
+
+
+@pytest.mark.parametrize("of_ranks", [False, True])
+def test_guards_are_kept_of_the_ranks_of_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_ranks: bool) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    if of_ranks:
+        monkeypatch.setenv("RANK", "0")
+    handler = TraceFile(str(tmp_path))
+    log(handler, {"str": ["/job/train.py", 10_000]})
+    log(handler, {"dynamo_cpp_guards_str": {}}, "L['n'] == 3  # if n == 3:  # train.py:7 in f")
+    [file] = find(tmp_path)
+    assert {value.name for value in read(file, {}).guarded} == ({"n"} if of_ranks else set())
 
 
 def test_records_come_back(tmp_path: Path) -> None:
