@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
@@ -215,14 +216,15 @@ class Reader:
         """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
         if found is None:
             return None
-        traced = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
+        stack = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
-        known = {(frame.path, frame.line) for frame in traced}
         outside = {(frame.path, frame.line) for frame in above}
-        calls = {(frame.path, frame.line) for frame in traced[:-1]} - outside
-        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in traced)))
-        if known & outside:
-            above = ()
+        calls = {(frame.path, frame.line) for frame in stack[:-1]} - outside
+        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in stack)))
+        # Those that have them begin with them: the function that was compiled is the first behind.
+        called = list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1]))
+        traced = stack[len(called) :]
+        above = tuple(called) or above
         return replace(found, event=replace(found.event, above=above, traced=traced))
 
     def _keep(self, found: TracedBreak | None) -> None:

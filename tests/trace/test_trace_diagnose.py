@@ -251,6 +251,17 @@ def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(traces:
     assert found.remedy.startswith("remove the graph breaks" if line == 66 else "pass tensors that agree")
 
 
+def test_the_function_given_up_is_the_compiled_one_and_not_a_caller_that_the_stack_begins_with(traces: Traces) -> None:
+    """torch 2.13 writes the whole stack of a break, from the script's first line on."""
+    skipped = "Failed to handle graph break gracefully. Skipping the function and falling back to eager."
+    broken = traces.graph_break(NET, 42, reason=skipped)
+    stack = f'  File "{NET}", line 90, in <module>\n\t  File "{NET}", line 66, in main\n\t  File "{NET}", line 42'
+    broken = broken.replace(f'  File "{NET}", line 42'.encode(), stack.encode())
+    traces.write(0, traces.start(0, 0, NET, 39, callers=((90, "<module>"), (66, "main"))) + broken)
+    (found,) = diagnose(traces.folder).findings
+    assert found.dropped == ("forward",)
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
     """Only behind a graph break are the layers compiled one by one, and each has another number."""
