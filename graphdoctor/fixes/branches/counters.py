@@ -39,8 +39,16 @@ def count_in_buffer(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         if isinstance(node, cst.Attribute) and editor.code(node) == name and not _may_be_tensor(node, editor):
             raise Refuse(f"line {editor.location(node).line} needs `{name}` as a Python number")
     attribute = name.removeprefix("self.")
+    kept = editor.location(starts[0].targets[0])
+    for target in editor.every(cst.AssignTarget):
+        if editor.location(target) != kept and _sets_number(target, attribute, owner, editor):
+            raise Refuse(
+                f"line {editor.location(target).line} sets `{editor.code(target.target)}`, which a buffer refuses"
+            )
     text = f'self.register_buffer("{attribute}", torch.tensor({editor.code(starts[0].value)}), persistent=False)'
-    reason = f"`{name}` is a tensor for other code too, and moves with the module."
+    reason = (
+        f"`{name}` is a tensor for other code too, which cannot set it to a number any more, and moves with the module."
+    )
     return FixPlan((*editor.torch_import(owner), editor.replace(starts[0], text)), "unsafe", reason, known=("unsaved",))
 
 
@@ -50,3 +58,15 @@ def _may_be_tensor(node: cst.Attribute, editor: Editor) -> bool:
     while isinstance(outer, cst.BinaryOperation):
         outer = editor.parent(outer)
     return isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Return))
+
+
+def _sets_number(target: cst.AssignTarget, attribute: str, owner: cst.ClassDef, editor: Editor) -> bool:
+    """Whether ``target`` is set to what may be a number: the attribute of ``owner``, or of what may be one."""
+    left = target.target
+    if not isinstance(left, cst.Attribute) or left.attr.value != attribute:
+        return False
+    within = (editor.location(node) for node in editor.ancestors(target) if isinstance(node, cst.ClassDef))
+    if editor.code(left.value) == "self" and editor.location(owner) not in within:
+        return False
+    assigned = cst.ensure_type(editor.parent(target), cst.Assign).value
+    return not (isinstance(assigned, cst.BinaryOperation) and editor.code(left) in map(editor.code, walk(assigned)))

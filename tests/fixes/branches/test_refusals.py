@@ -99,6 +99,10 @@ TABLE: list[Row] = [
      UNKNOWN, "`__init__` does not set `self.n` to a number."),
     (count_in_buffer, INIT + "        self.n = 0\n" + FORWARD + "        self.n += 1\n        return x[self.n]\n",
      (cst.Attribute, "self.n"), UNKNOWN, "Line 11 needs `self.n` as a Python number."),
+    (count_in_buffer, INIT + "        self.n = 0\n\n    def reset(self):\n        self.n = 0\n" + FORWARD + "        self.n += 1\n",
+     (cst.Attribute, "self.n"), UNKNOWN, "Line 10 sets `self.n`, which a buffer refuses."),
+    (count_in_buffer, INIT + "        self.n = 0\n" + FORWARD + "        self.n = self.n + 1\n\n\ndef start(net):\n    net.n = 0\n",
+     (cst.Attribute, "self.n"), UNKNOWN, "Line 14 sets `net.n`, which a buffer refuses."),
     # Loops.
     (loop_in_graph, "if x > 0:\n    pass", IF, BOOL, "This is not the condition of a while loop."),
     (loop_in_graph, "while x.any():\n    x = x / 2\nelse:\n    pass", (cst.Call, "any"), BOOL, "The loop has an else branch."),
