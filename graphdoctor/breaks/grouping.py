@@ -136,9 +136,13 @@ def _break(
 
 def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Frame | None:
     """The function that runs uncompiled as a whole after ``event``: the one that was being compiled, a caller of what
-    Dynamo inlined into it. None where it is split.
+    Dynamo inlined into it. A wrapper of torch's (``Module.__call__``, a decorator) stands for what it calls, which is
+    compiled and given up next. None where it is split.
     """
-    return _frame(_resumed(event.traced[0]), places, source) if event.kind == "skip" and event.traced else None
+    if event.kind != "skip" or not event.traced:
+        return None
+    own = next((frame for frame in event.traced if places.kind(frame.path) != "torch"), event.traced[0])
+    return _frame(_resumed(own), places, source)
 
 
 def dropped_functions(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> dict[int, str]:

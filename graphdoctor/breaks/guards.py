@@ -170,7 +170,10 @@ def _classify(text: str) -> _Part:
     if _RELATION.match(text) and not (compared and compared["right"].startswith(("'", '"'))):
         return _Part("value", _readable(text), f"{_readable(text)} no longer holds")
     if compared:
-        return _comparison(_readable(compared["left"]), compared["right"].strip())
+        left, right = _readable(compared["left"]), compared["right"].strip()
+        if compared["operator"] in ("is", "is not") and right not in ("None", "not None", "True", "False"):
+            return _same(left, compared["operator"], _readable(right))
+        return _comparison(left, right)
     if text.startswith("not "):
         name = _readable(text[4:])
         return _Part("length", name, f"{spoken(name)} is no longer empty")
@@ -184,6 +187,12 @@ def _tensor(match: re.Match[str]) -> _Part:
     place = f" in dimension {index}" if index is not None else ""
     values = match["values"].split(". Guard failed on")[0].rstrip(".")
     return _Part(kind, name, f"the {match['what']} of {name} changed{place}: {values}", index)
+
+
+def _same(left: str, operator: str, right: str) -> _Part:
+    """A guard on whether two names stand for one object, such as a parameter that is also passed in a dict."""
+    were, now = ("one object", "are no longer") if operator == "is" else ("two objects", "are one now")
+    return _Part("identity", left, f"{left} and {right} were {were} when compiled, and {now}")
 
 
 def _comparison(left: str, right: str) -> _Part:

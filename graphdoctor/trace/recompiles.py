@@ -149,7 +149,7 @@ def _advice(
 ) -> str | None:
     compilations = process.costs[code].compilations
     if _is_left_by_a_break(code, process, places) and (
-        guard.kind in _OF_TENSORS or _differs_by_layer(guard, code, text)
+        guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, text)
     ):
         return guards.REMOVE_BREAKS
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
@@ -162,7 +162,7 @@ def _advice(
         return "one compilation for each value is the least: the code decides by it"
     if guard.kind == "length" and (guard.name or "").startswith(("G[", "self.")):
         return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
-    if guard.kind == "value" and compilations == 2 and _NUMBER.search(guard.text):
+    if guard.kind == "value" and (caused == 1 or compilations == 2) and _NUMBER.search(guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     return _ADVICE.get(guard.kind)
 

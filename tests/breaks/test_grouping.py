@@ -128,3 +128,11 @@ def test_the_frame_that_dynamo_gave_up_is_the_caller_with_the_loop() -> None:
     assert (found.function, found.dropped) == ("Net.helper", (Frame("model.py", 3, "Net.forward"),))
     (both,) = distinct([event(FORWARD, HELPER, kind="skip"), event(HELPER, kind="skip")], PLACES, source)
     assert [frame.function for frame in both.dropped] == ["Net.forward", "Net.helper"]
+
+
+def test_a_wrapper_of_torch_that_is_given_up_stands_for_the_users_function_that_it_calls() -> None:
+    wrapper = RawFrame("/env/site-packages/torch/nn/modules/module.py", 1784, 9, "_call_impl")
+    (found,) = distinct([event(wrapper, FORWARD, HELPER, kind="skip")], PLACES, source)
+    assert found.dropped == (Frame("model.py", 3, "Net.forward"),)
+    (alone,) = distinct([event(wrapper, kind="skip")], PLACES, source)
+    assert [frame.function for frame in alone.dropped] == ["_call_impl"]

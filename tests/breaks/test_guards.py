@@ -138,3 +138,15 @@ def test_names_that_dynamo_made_up_are_described(reason: str) -> None:
 )
 def test_names_of_dynamo_are_not_shown(reason: str, words: str) -> None:
     assert read(reason).words.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        ("is", "net.head.bias and params['bias'] were one object when compiled, and are no longer"),
+        ("is not", "net.head.bias and params['bias'] were two objects when compiled, and are one now"),
+    ],
+)
+def test_whether_two_names_stand_for_one_object_is_no_number(operator: str, words: str) -> None:
+    guard = read(f"0/0: L['net']._modules['head']._parameters['bias'] {operator} L['params']['bias']  # tensor")
+    assert (guard.kind, guard.name, guard.words) == ("identity", "net.head.bias", words)
