@@ -25,6 +25,8 @@ from benchmarks.fix_safety.program import Program
 _SEED = 20
 #: In the warnings that operators of torch issue.
 _OF_TORCH = "Triggered internally"
+#: What a decorator of torch makes of a function; torch has no public name for the class.
+_OPERATOR = type(torch.library.custom_op("fix_safety::nothing", lambda: None, mutates_args=(), schema="() -> ()"))
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -127,10 +129,10 @@ def _settings() -> dict[str, str]:
 
 
 def _globals(module: types.ModuleType) -> dict[str, Any]:
-    """Names that the program binds at its top level; imports are not among them, which a fix may add."""
+    """Names that the program binds at its top level; imports and operators are not among them, which a fix may add."""
     return {
         name: value for name, value in vars(module).items()
-        if not name.startswith("__") and not isinstance(value, (types.ModuleType, logging.Logger))
+        if not name.startswith("__") and not isinstance(value, (types.ModuleType, logging.Logger, _OPERATOR))
         and (not isinstance(value, _DEFINITIONS) or value.__module__ == module.__name__)
     }  # fmt: skip
 

@@ -6,7 +6,17 @@ import random
 import re
 from collections.abc import Callable
 
-from benchmarks.fix_safety.grammar import aimed, around, choices, forms, host, late_forms, names, output
+from benchmarks.fix_safety.grammar import (
+    aimed,
+    around,
+    array_functions,
+    choices,
+    forms,
+    host,
+    late_forms,
+    names,
+    output,
+)
 from benchmarks.fix_safety.grammar.draft import Draft
 from benchmarks.fix_safety.inputs import inputs_for
 from benchmarks.fix_safety.observe import observe
@@ -55,6 +65,7 @@ _PARTS: dict[Callable[[Draft], tuple[list[str], str]], int] = {
     names.copied: 3,
     forms.form: 14,
     late_forms.late_form: 14,
+    array_functions.array_function: 6,
     host.host: 6,
     host.bar: 3,
     around.conversion: 2,

@@ -174,6 +174,11 @@ def is_tensor_like(node: cst.BaseExpression, editor: Editor) -> bool:
     return may_be_tensor(value) and all(isinstance(option, (Tensor, Unknown)) for option in options(value))
 
 
+def may_be_array(node: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``node`` may be an array of numpy, which takes no tensor as an operand; its scalars do."""
+    return any(isinstance(o, Tensor) and o.numpy and o.ndim != 0 for o in options(editor.value(node)))
+
+
 def is_number(node: cst.BaseExpression, editor: Editor) -> bool:
     """Whether ``node`` is a Python number on every path."""
     return all(_is_number(option) for option in options(editor.value(node)))

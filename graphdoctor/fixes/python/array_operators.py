@@ -25,7 +25,7 @@ from graphdoctor.syntax.walk import find
 
 _REASON = (
     "The function becomes an operator of its own, which the graph runs as it is, on the CPU; it has to give an array "
-    "of the shape that it makes first."
+    "of the shape that it makes first, and to get arguments of the types that it names."
 )
 #: What makes an array of a shape.
 _MADE = ("numpy.empty", "numpy.full", "numpy.ones", "numpy.zeros")
@@ -36,6 +36,8 @@ _DTYPES = {
 }  # fmt: skip
 #: What annotations say, and the types that an operator takes.
 _TYPES = {"bool": "bool", "float": "float", "int": "int"}
+#: What stands for their defaults: an operator knows no other, and would evaluate it a second time.
+_DEFAULTS = {"bool": r"True|False", "float": r"-?[\d.]+(e-?\d+)?", "int": r"-?\d+"}
 _SEQUENCE = re.compile(r"(builtins\.|typing\.)?(tuple|Tuple|list|List)\[int(, *(int|\.\.\.))*\]")
 _TENSOR = re.compile(r"(torch\.)?(\w*Tensor)")
 _CONVERSIONS = ("torch.as_tensor", "torch.from_numpy", "torch.tensor")
@@ -59,7 +61,9 @@ def array_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     name = function.name.value
     operator = editor.fresh(f"{name.lstrip('_')}_operator")
     used = [call for call in editor.every(cst.Call) if isinstance(call.func, cst.Name) and call.func.value == name]
-    edits = [edit for call in used for edit in _tensor_of(editor.module.of(call), operator, editor)]
+    # The array has no gradient, and the operator has no backward pass for that of a tensor that it gets.
+    suffix = ".detach()" if any(kind.startswith("torch.") for kind in types.values()) else ""
+    edits = [edit for call in used for edit in _tensor_of(editor.module.of(call), operator, suffix, editor)]
     following = editor.following(function)
     if not used or following is None:
         raise Refuse(f"`{name}` is not called in this file")
@@ -136,11 +140,17 @@ def _type(param: cst.Param, function: cst.FunctionDef, editor: Editor) -> str:
         kind = "torch.Tensor"
     if not kind:
         raise Refuse(f"the annotation of `{param.name.value}` names no type that an operator takes")
-    return f"{kind} | None" if plain != inner else kind
+    default = editor.code(param.default) if param.default is not None else ""
+    if default not in ("", "None") and not re.fullmatch(_DEFAULTS.get(kind, ""), default):
+        raise Refuse(f"the default of `{param.name.value}` is none that an operator takes")
+    return f"{kind} | None" if default == "None" or plain != inner else kind
 
 
-def _tensor_of(call: cst.CSTNode, operator: str, editor: Editor) -> Iterator[Edit]:
-    """The edits where ``call`` gives an array of which the next statement makes a tensor. Refuses other calls."""
+def _tensor_of(call: cst.CSTNode, operator: str, suffix: str, editor: Editor) -> Iterator[Edit]:
+    """The edits where ``call`` gives an array of which the next statement makes a tensor, which gets the ``suffix``.
+
+    Refuses other calls.
+    """
     assert isinstance(call, cst.Call)
     assign, around = editor.parent(call), editor.parent(editor.parent(call) or call)
     refused = Refuse(f"line {editor.location(call).line} does more with the array than make a tensor of it")
@@ -166,7 +176,7 @@ def _tensor_of(call: cst.CSTNode, operator: str, editor: Editor) -> Iterator[Edi
     inner, end = editor.location(first.value), editor.location(conversion)
     start = editor.location(conversion)
     yield Edit(editor.path, (start.line, start.column), (inner.line, inner.column), "")
-    text = f".to({arguments})" if arguments else ""
+    text = suffix + (f".to({arguments})" if arguments else "")
     yield Edit(editor.path, (inner.end_line, inner.end_column), (end.end_line, end.end_column), text)
 
 

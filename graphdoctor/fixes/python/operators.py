@@ -214,9 +214,8 @@ def definition(
             f"\treturn {result}",
             "",
             "",
-            f"@{operator}.register_fake",
-            f"def _({', '.join(plain)}):",
-            f"\treturn {fake}",
+            # No function of its own: the file may have one of any name, and call it.
+            f"{operator}.register_fake(lambda{' ' * bool(plain)}{', '.join(plain)}: {fake})",
             "",
         )
     )

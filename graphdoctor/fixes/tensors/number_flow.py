@@ -15,7 +15,7 @@ from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
-from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
+from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like, may_be_array
 from graphdoctor.fixes.analysis.uses import empty_list, is_only_appended, is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
@@ -31,6 +31,7 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 OTHER = "the number is used where a tensor may mean something else"
+_ARRAY = "the number is joined with an array of numpy, which takes no tensor"
 
 
 class Flow:
@@ -258,6 +259,7 @@ class Flow:
         other = user.right if user.left is node else user.left
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
+        self._check_operand(other)
         if self._is_tensor(other):
             self._replace(node, self._rounded(text, other))
             self._ends.append(other)
@@ -268,6 +270,11 @@ class Flow:
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
         self.follow(user, f"({inner})" if user.lpar else inner)
+
+    def _check_operand(self, other: cst.BaseExpression) -> None:
+        """Refuse where ``other`` is an array; one of which a tensor is made from now on is none."""
+        if not names(other) & self.tensors and other not in self._made and may_be_array(other, self.editor):
+            raise Refuse(_ARRAY)
 
     def _is_tensor(self, node: cst.BaseExpression) -> bool:
         """Whether ``node`` is a tensor, or arithmetic with a name that holds one from now on."""
@@ -303,7 +310,9 @@ class Flow:
             raise Refuse("the number is compared in more than one way at once")
         operator = self.editor.module.tree.code_for_node(user.comparisons[0].operator)
         right = user.comparisons[0].comparator
-        if is_tensor_like(right if user.left is node else user.left, self.editor):
+        other = right if user.left is node else user.left
+        self._check_operand(other)
+        if is_tensor_like(other, self.editor):
             # Compared with a tensor, the result was one before.
             self._replace(node, text)
             return
@@ -369,6 +378,7 @@ class Flow:
         place = user.target.value if isinstance(user.target, cst.Subscript) else user.target
         if not is_tensor_like(place, self.editor) and not is_only_written(user, self.editor):
             raise Refuse(OTHER)
+        self._check_operand(user.target)
         self._replace(node, text)
         self._ends.append(user.target)
 

@@ -79,3 +79,44 @@ def test_another_dtype_and_shape(fixed: Any, runner: Any) -> None:
         np.random.seed(3)
         results.append(call(torch.ones(4, 8)))
     torch.testing.assert_close(results[1], results[0])
+
+
+def test_a_number_that_the_array_is_multiplied_with(fixed: Any, runner: Any) -> None:
+    """The number alone as a tensor would raise beside an array, so the whole function becomes the operator."""
+    import numpy as np
+    import torch
+
+    source = (
+        "import numpy as np\nimport torch\n\n\ndef noise(n: int):\n    out = np.ones((n, 2))\n"
+        "    out *= np.random.beta(2.0, 3.0)\n    return out\n\n\ndef f(x):\n"
+        f"    return x.sum() * torch.as_tensor(noise(x.shape[0]))\n{TAIL}"
+    )
+    after = fixed(source, unsafe=True).text
+    assert "out *= np.random.beta(2.0, 3.0)" in after
+    results = []
+    for call in (runner.load(source).f, torch.compile(runner.load(after).f, backend="eager", fullgraph=True)):
+        np.random.seed(3)
+        results.append(call(torch.ones(4, 8)))
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_a_tensor_that_needs_a_gradient_and_a_function_of_a_usual_name(fixed: Any, runner: Any) -> None:
+    import numpy as np
+    import torch
+
+    source = (
+        "import numpy as np\nimport torch\n\n\ndef _(text):\n    return text.upper()\n\n\n"
+        "def scale(n: int, low: float = -0.5, mask: torch.Tensor = None):\n    out = np.full((n,), low, dtype=np.float32)\n"
+        "    out *= np.random.beta(2.0, 3.0)\n    return out\n\n\n"
+        "def f(x):\n    m = torch.tensor(scale(x.shape[1], mask=x)) + torch.tensor(scale(8, mask=None))\n"
+        f"    return x * m * len(_('name'))\n{TAIL}"
+    )
+    after = fixed(source, unsafe=True).text
+    assert "scale_operator(" in after
+    results = []
+    for call in (runner.load(source).f, torch.compile(runner.load(after).f, backend="eager", fullgraph=True)):
+        np.random.seed(3)
+        x = torch.ones(4, 8, requires_grad=True)
+        call(x).sum().backward()
+        results.append(x.grad)
+    torch.testing.assert_close(results[1], results[0])

@@ -48,6 +48,7 @@ Row = tuple[Rewrite, str, Place, Value, str]
 
 F = "import torch\n\n\ndef f(x: torch.Tensor, y=None, *, n=2):\n"
 MASK = "mask = one_hot(x)\n"
+ARRAY = "The number is joined with an array of numpy, which takes no tensor."
 HIT = "hit = mask.nonzero()\n"
 WHERE = "    k, rows = torch.where(mask[e])\n"
 ADD = "    out.index_add_(0, rows, x[rows])\n"
@@ -286,6 +287,10 @@ TABLE: list[Row] = [
     (identity, "return g(x)", CALL, UNKNOWN, "This asks for no hash of a tensor."),
     (identity, F + "    return hash(x)\n\n\nid = 3\n", CALL, UNKNOWN,
      "The name hash or id may stand for something else in this file."),
+    # Arrays of numpy, which take no tensor as an operand.
+    (keep_tensor, "a = x.detach().numpy()\na *= x.sum().item()", (cst.Call, ".item"), UNKNOWN, ARRAY),
+    (keep_tensor, "a = x.detach().numpy()\nreturn 1 - x.sum().item() * a", (cst.Call, ".item"), UNKNOWN, ARRAY),
+    (keep_tensor, "a = x.detach().numpy()\nk = x.sum().item() / 2\nreturn a > k", (cst.Call, ".item"), UNKNOWN, ARRAY),
     # Random numbers of Python.
     (traced_choice, "return random.choice([n, 2])", CALL, UNKNOWN,
      "What is chosen from are not numbers that are written out, so no tensor holds them."),
