@@ -67,7 +67,7 @@ def test_every_hole_is_in_the_grammar() -> None:
         "broadcasting condition", "several targets", "attribute assigned", "called arm", "closure", "globals()",
         "frames", "pow", "callable", "copies", "host", "progress bar", "side effect in output", "shadowed output",
         "aimed at proofs", "inline choice", "a number chosen", "odd targets", "match", "assignment expression", "layout",
-        "odd text", "torch renamed", "check", "while", "conversion", "mask", "state", "in-place side", "membership",
+        "odd text", "torch renamed", "check", "array function", "while", "conversion", "mask", "state", "in-place side", "membership",
     }  # fmt: skip
 
 
