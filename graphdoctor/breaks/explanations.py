@@ -118,6 +118,11 @@ WORDS: dict[str, tuple[Words, ...]] = {
         Words("print() is a side effect that cannot be part of a graph", _PRINT, r"builtin operator `print`"),
         Words("open() reads the disk, which cannot be part of a graph", _OUTSIDE, r"builtin operator `open`"),
         Words(
+            "`{0}` makes a text of a number that is no constant here, such as a size that varies",
+            "Work with the value itself: a tuple of sizes is a key of a dict as well as its text is.",
+            r"builtin operator `(str|repr)` with argument types \['(?:list|tuple|dict|set|Size|int|float)'\]",
+        ),
+        Words(
             "the builtin `{0}` cannot be traced with these arguments",
             "Use a torch operation, or Python numbers that do not come from tensor data.",
             r"builtin operator `([^`]+)`",

@@ -73,3 +73,13 @@ def test_the_logger_method_that_can_be_ignored_is_named() -> None:
     assert "ignore_logging_functions.add(logging.Logger.warning_once)`" in hint
     _, (hint,) = in_plain_words(Message("logging.Logger method", "GB0291", "not supported"))
     assert "ignore_logging_functions" not in hint and "{" not in hint
+
+
+def test_a_text_of_a_size_that_varies_is_told_from_other_calls_of_builtins() -> None:
+    """A cache by the text of sizes works until a second size makes them symbolic."""
+    text = "Dynamo does not know how to trace builtin operator `{}` with argument types ['{}'] (has_kwargs False)"
+    for kind in ("list", "tuple", "Size", "int"):
+        reason, hints = in_plain_words(Message("Failed to trace builtin operator", "GB0059", text.format("str", kind)))
+        assert reason.startswith("`str` makes a text of a number that is no constant here") and "tuple" in hints[0]
+    reason, _ = in_plain_words(Message("Failed to trace builtin operator", "GB0059", text.format("str", "Box")))
+    assert reason == "the builtin `str` cannot be traced with these arguments"
