@@ -34,6 +34,9 @@ _ADVICE = {
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
 _LEFT_BY_BREAK = "remove the graph break that left it: without the break there is no such guard"
 _FILL_BEFORE = "fill it before the first call of what is compiled"
+_ATTRIBUTE_OF_ARGUMENT = (
+    "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
+)
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
@@ -162,6 +165,8 @@ def _advice(
         return "one compilation for each value is the least: the code decides by it"
     if guard.kind == "length" and (guard.name or "").startswith(("G[", "self.")):
         return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
+    if guard.kind == "value" and "." in (guard.name or "") and _NUMBER.search(guard.text):
+        return _ATTRIBUTE_OF_ARGUMENT
     if guard.kind == "value" and (caused == 1 or compilations == 2) and _NUMBER.search(guard.text):
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     return _ADVICE.get(guard.kind)

@@ -183,6 +183,7 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
     ("guard", "advice"),
     [
         ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
+        ("L['func'].nfe == 8", "keep the number in a tensor"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'NoneType'>", "pass a neutral tensor"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'float'>", "pass values of one type"),
         ("Cache line invalidated because L['___stack0'] got deallocated", "remove the graph break that left it"),
