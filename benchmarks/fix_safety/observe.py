@@ -25,9 +25,16 @@ from benchmarks.fix_safety.program import Program
 _SEED = 20
 #: In the warnings that operators of torch issue.
 _OF_TORCH = "Triggered internally"
-#: What a decorator of torch makes of a function; torch has no public name for the class.
-_OPERATOR = type(torch.library.custom_op("fix_safety::nothing", lambda: None, mutates_args=(), schema="() -> ()"))
 _DEFINITIONS = (type, types.FunctionType, types.BuiltinFunctionType)
+
+
+@torch.library.custom_op("fix_safety::same", mutates_args=())
+def _same(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+# The first call of an operator imports parts of torch, which set variables of the environment and filters of warnings.
+_same(torch.zeros(()))
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ def _globals(module: types.ModuleType) -> dict[str, Any]:
     """Names that the program binds at its top level; imports and operators are not among them, which a fix may add."""
     return {
         name: value for name, value in vars(module).items()
-        if not name.startswith("__") and not isinstance(value, (types.ModuleType, logging.Logger, _OPERATOR))
+        if not name.startswith("__") and not isinstance(value, (types.ModuleType, logging.Logger, type(_same)))
         and (not isinstance(value, _DEFINITIONS) or value.__module__ == module.__name__)
     }  # fmt: skip
 

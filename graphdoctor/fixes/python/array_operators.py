@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,8 +15,8 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, parameters
-from graphdoctor.fixes.proof.aliasing import is_written
 from graphdoctor.fixes.python.hoist import insert_above, top_statement
+from graphdoctor.fixes.python.operator_types import check_arguments, parameter_types
 from graphdoctor.fixes.python.operators import definition
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -34,12 +33,6 @@ _DTYPES = {
     "bool": "bool", "float": "float64", "int": "int64", "numpy.bool_": "bool",
     "numpy.float32": "float32", "numpy.float64": "float64", "numpy.int32": "int32", "numpy.int64": "int64",
 }  # fmt: skip
-#: What annotations say, and the types that an operator takes.
-_TYPES = {"bool": "bool", "float": "float", "int": "int"}
-#: What stands for their defaults: an operator knows no other, and would evaluate it a second time.
-_DEFAULTS = {"bool": r"True|False", "float": r"-?[\d.]+(e-?\d+)?", "int": r"-?\d+"}
-_SEQUENCE = re.compile(r"(builtins\.|typing\.)?(tuple|Tuple|list|List)\[int(, *(int|\.\.\.))*\]")
-_TENSOR = re.compile(r"(torch\.)?(\w*Tensor)")
 _CONVERSIONS = ("torch.as_tensor", "torch.from_numpy", "torch.tensor")
 
 
@@ -57,12 +50,14 @@ def array_as_operator(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(function, cst.FunctionDef) or function.decorators or function.asynchronous is not None:
         return Refusal("This is no plain function that makes an array.")
     array = _array(function, editor)
-    types = _types(function, editor)
+    types = parameter_types(function, editor)
     name = function.name.value
     operator = editor.fresh(f"{name.lstrip('_')}_operator")
     used = [call for call in editor.every(cst.Call) if isinstance(call.func, cst.Name) and call.func.value == name]
     # The array has no gradient, and the operator has no backward pass for that of a tensor that it gets.
     suffix = ".detach()" if any(kind.startswith("torch.") for kind in types.values()) else ""
+    for call in used:
+        check_arguments(cst.ensure_type(editor.module.of(call), cst.Call), types, editor)
     edits = [edit for call in used for edit in _tensor_of(editor.module.of(call), operator, suffix, editor)]
     following = editor.following(function)
     if not used or following is None:
@@ -119,31 +114,6 @@ def _size(node: cst.BaseExpression, function: cst.FunctionDef, editor: Editor) -
         if isinstance(target, cst.Tuple) and whole in parameters(function) and not assignments(function, whole):
             return f"{whole}[{[editor.code(e.value) for e in target.elements].index(node.value)}]"
     raise Refuse(f"`{editor.code(node)}` does not follow from the arguments alone")
-
-
-def _types(function: cst.FunctionDef, editor: Editor) -> Mapping[str, str]:
-    """The types of the parameters, as an operator knows them. Refuses others, and tensors that are written to."""
-    params = function.params
-    if isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None or params.posonly_params:
-        raise Refuse("an operator takes no `*args`")
-    return {p.name.value: _type(p, function, editor) for p in (*params.params, *params.kwonly_params)}
-
-
-def _type(param: cst.Param, function: cst.FunctionDef, editor: Editor) -> str:
-    text = editor.code(param.annotation.annotation) if param.annotation is not None else ""
-    inner = re.sub(r"^(typing\.)?Optional\[(.*)\]$", r"\2 | None", text.strip("\"'"))
-    plain = inner.removesuffix(" | None")
-    kind = _TYPES.get(plain, "")
-    if _SEQUENCE.fullmatch(plain):
-        kind = "list[int]"
-    elif _TENSOR.fullmatch(plain) and not is_written(param.name.value, function.body.body[0], editor):
-        kind = "torch.Tensor"
-    if not kind:
-        raise Refuse(f"the annotation of `{param.name.value}` names no type that an operator takes")
-    default = editor.code(param.default) if param.default is not None else ""
-    if default not in ("", "None") and not re.fullmatch(_DEFAULTS.get(kind, ""), default):
-        raise Refuse(f"the default of `{param.name.value}` is none that an operator takes")
-    return f"{kind} | None" if default == "None" or plain != inner else kind
 
 
 def _tensor_of(call: cst.CSTNode, operator: str, suffix: str, editor: Editor) -> Iterator[Edit]:

@@ -99,6 +99,8 @@ TABLE: list[Row] = [
      "The default of `n` is none that an operator takes."),
     (array_as_operator, ARRAY + "    x.add_(1)\n    return out\n", CALL, UNKNOWN, "The annotation of `x` names no type that an operator takes."),
     (array_as_operator, ARRAY + "    return out\n", CALL, UNKNOWN, "`g` is not called in this file."),
+    (array_as_operator, ARRAY + "    return out\n\n\ndef f(x: torch.Tensor):\n    return torch.tensor(g(n=0.5, x=x))\n", CALL, UNKNOWN,
+     "Line 11 gives `n` another type than its annotation says."),
     (array_as_operator, ARRAY + "    return out\n\n\ndef f(x):\n    return g(2, x).sum()\n", CALL, UNKNOWN,
      "Line 11 does more with the array than make a tensor of it."),
     (array_as_operator, ARRAY + "    return out\n\n\ndef f(x):\n    m = g(2, x)\n    k = torch.tensor(m)\n    return m, k\n", CALL, UNKNOWN,
