@@ -164,7 +164,7 @@ def _definition(
 ) -> str:
     defaults = parameters(function)
     typed = [f"{p}: {kind}" + _default(defaults[p], editor) for p, kind in types.items()]
-    plain = [p + _default(defaults[p], editor) for p in types]
+    plain = [p + _default(defaults[p], editor).replace(" = ", "=") for p in types]
     passed = [f"{p}=tuple({p})" if kind.startswith("list") else f"{p}={p}" for p, kind in types.items()]
     result = f"torch.from_numpy({function.name.value}({', '.join(passed)}))"
     fake = f'torch.empty({array.shape}, dtype=torch.{array.dtype}, device="cpu")'
