@@ -29,6 +29,10 @@ class Condition:
         """The opposite of the tensor part."""
         return negate(self.tensor)
 
+    def without_dimensions(self, text: str) -> str:
+        """``text``, code of the tensor part, without dimensions: Python takes the truth of one element of any shape."""
+        return text if self.scalar else f"{tight(text)}.reshape(())"
+
 
 class Conditions:
     """Rewrites the conditions around one hit."""

@@ -113,10 +113,8 @@ class Flat:
             self._add(depth, f"if {condition.python}:")
             depth += 1
         name = self._name()
-        self._note(condition)
-        outer = f"{under.as_tensor} & " if under is not None else ""
-        text = tight(condition.tensor) if outer else self._lasting(condition.tensor)
-        self.bind(depth, name, outer + text)
+        test = self._lasting(condition)
+        self.bind(depth, name, f"{under.as_tensor} & {tight(test)}" if under is not None else test)
         self._block(node.body, Under(name, True, depth))
         if node.orelse is None:
             return
@@ -132,23 +130,19 @@ class Flat:
         condition = self.conditions.split(node.test)
         if condition.python:
             raise Refuse("Python decides whether the tensor is asked")
-        self._note(condition)
         name = self._name()
-        self.bind(0, name, self._lasting(condition.tensor))
+        self.bind(0, name, self._lasting(condition))
         return Under(name, True, 0)
 
-    def _lasting(self, test: str) -> str:
-        """The code of a test, copied where it is a tensor that the function may write in place."""
+    def _lasting(self, condition: Condition) -> str:
+        """The code of a test as one bool, copied where it is a tensor that the function may write in place."""
+        test = condition.tensor
         is_plain = isinstance(cst.parse_expression(test), (cst.Name, cst.Attribute))
         receivers = (
             c.func.value for c in calls(self.function) if isinstance(c.func, cst.Attribute) and called(c)[-1:] == "_"
         )
         written = {self.editor.code(r).removesuffix(".data") for r in receivers}
-        return f"{test}.clone()" if is_plain and test in written else test
-
-    def _note(self, condition: Condition) -> None:
-        if not condition.scalar:
-            self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
+        return condition.without_dimensions(f"{test}.clone()" if is_plain and test in written else test)
 
     def _else(self, orelse: cst.If | cst.Else, under: Under) -> None:
         if isinstance(orelse, cst.If):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.conditions import Condition, Conditions, conjuncts
+from graphdoctor.fixes.analysis.conditions import Conditions, conjuncts
 from graphdoctor.fixes.analysis.purity import calls, root
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
@@ -173,7 +173,7 @@ class _Chooser:
             bound[case] = ""
             if not isinstance(case.test, cst.Name) or case.test.value in targets:
                 bound[case] = self.editor.fresh("condition" if number == 0 else f"condition{number + 1}")
-                lines.append(self._line(indent, f"{bound[case]} = ", condition.tensor))
+                lines.append(self._line(indent, f"{bound[case]} = ", condition.without_dimensions(condition.tensor)))
         return bound
 
     def _one_sided(
@@ -183,10 +183,11 @@ class _Chooser:
         condition, values = self.conditions.split(test), made.in_place
         (name,) = values
         self._check_targets(node, [name])
-        self._judge(test, condition, self._side(values[name]), self._previous(node, name, [values]), True, name)
+        self._judge(test, self._side(values[name]), self._previous(node, name, [values]), True, name)
         inside = indent + self.editor.indent if condition.python else indent
         lines = [self._line(inside, f"{helper} = ", self.editor.code(value)) for helper, value in made.helpers.items()]
-        text = f"torch.where({condition.tensor}, {self.editor.code(made.values[name])}, {name})"
+        chosen = condition.without_dimensions(condition.tensor)
+        text = f"torch.where({chosen}, {self.editor.code(made.values[name])}, {name})"
         lines.append(self._line(inside, f"{name} = ", text))
         comments = self._comments(node)
         if condition.python:
@@ -221,13 +222,11 @@ class _Chooser:
         if self._is_python(test):
             return replace(taken, text=f"({taken.text} if {self.editor.code(test)} else {other.text})")
         condition = self.conditions.split(test)
-        self._judge(test, condition, taken, other, is_first, target)
-        text = f"torch.where({name or condition.tensor}, {taken.text}, {other.text})"
+        self._judge(test, taken, other, is_first, target)
+        text = f"torch.where({name or condition.without_dimensions(condition.tensor)}, {taken.text}, {other.text})"
         return replace(taken, text=f"({text} if {condition.python} else {other.text})" if condition.python else text)
 
-    def _judge(
-        self, test: cst.BaseExpression, condition: Condition, taken: _Side, other: _Side, is_first: bool, target: str
-    ) -> None:
+    def _judge(self, test: cst.BaseExpression, taken: _Side, other: _Side, is_first: bool, target: str) -> None:
         """Refuse what cannot be computed when Python would not, and note what may change when it is."""
         for side in (taken, other):
             branch_arms.check(side.value, self.editor)
@@ -238,8 +237,6 @@ class _Chooser:
         for operand in skipped:
             branch_arms.check_calls(operand, self.editor)
             self.risks.extend(branch_arms.risks(operand, self.editor))
-        if not condition.scalar:
-            self.risks.append("the condition is not shown to be a 0-d tensor, so it may widen the result")
         if "." in target:
             self.risks.append(f"`{target}` keeps the result, with what its gradient needs, beyond this call")
         choice = Choice(test, taken.term, other.term, is_first)

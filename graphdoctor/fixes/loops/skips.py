@@ -92,9 +92,7 @@ def flag_around(branch: cst.If, editor: Editor) -> cst.If | None:
 
 def one_bool(condition: Condition) -> Condition:
     """The tensor part as one bool; where it has several elements, Python's test raises, too."""
-    if condition.scalar:
-        return condition
-    return replace(condition, tensor=f"({condition.tensor}).reshape(())", scalar=True)
+    return replace(condition, tensor=condition.without_dimensions(condition.tensor), scalar=True)
 
 
 def _continues(branch: cst.If) -> bool:

@@ -35,6 +35,9 @@ REWRITTEN = {
         "y = x * 2\nz = y[0]\nif x.sum() > 0:\n    y.clamp_(max=1)\n    y[0] = 3\n    y[:, 1] += 2\n    z.zero_()\n"
         "    z.fill_(x.max())\nreturn y + z"
     ),
+    "a condition of one element that has a dimension": (
+        "y = x.sum() * 2\nready = x.mean().reshape(1)\nif ready > 0:\n    y.copy_(x.max())\n    print('a')\nreturn y"
+    ),
     "names that are swapped": "a, b = x, x * 2\nif x.sum() > 0:\n    a, b = b, a\nreturn a * 2 + b",
     "an attribute that sides of Python and of data write": (
         "self = Kept()\nself.low = x.mean()\nif x.sum() > 0:\n    self.low = self.low + x.max()\nelif flag:\n"
