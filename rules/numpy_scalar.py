@@ -7,7 +7,7 @@ Why: Dynamo traces numpy as tensor operations (`torch._dynamo.config.trace_numpy
 tensor data, even from the shape of a tensor. Turning it into a Python number ends the graph.
 
 Fix: Use Python's `math` on shapes: `math.prod(x.shape)` stays a number. Keep values computed from arrays as
-tensors. A function of one float constant, `float(np.sqrt(2.0))`, is evaluated while tracing and is fine.
+tensors. A function of numbers, `float(np.sqrt(2.0))` or `np.clip(rate, 0, 1)`, is evaluated while tracing and is fine.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ SEVERITY = "error"
 GB_IDS = ("GB0033", "GB0007", "GB0059", "GB0158", "GB0250", "GB0185", "GB0157", "GB0208")
 TORCH = ">=2.6"
 
-#: Functions that Dynamo evaluates while tracing when they get one Python number.
-FOLDED = ("ceil", "floor", "sqrt", "log", "log2", "log10", "exp", "round", "rint", "trunc")
+#: Functions of each element, which Dynamo evaluates while tracing when they get Python numbers alone (measured).
+FOLDED = (
+    "abs", "ceil", "clip", "exp", "floor", "log", "log10", "log2", "maximum", "minimum", "mod", "power", "rint",
+    "round", "sin", "sqrt", "tanh", "trunc",
+)  # fmt: skip
 #: Methods of arrays that give Python objects.
 EXTRACTORS = ("item", "tolist", "tobytes")
 #: Attributes of arrays that Dynamo does not know (torch/_dynamo/variables/tensor.py).
@@ -136,6 +139,14 @@ import numpy as np
 
 def f(x):
     return x * float(np.sqrt(2.0)) + int(np.ceil(x.shape[0] / 3))
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    ratio = float(np.clip(x.shape[0] / 7, 0.5, 0.9))
+    return x * ratio + float(np.maximum(ratio, np.power(ratio, 2)))
 """,
     """\
 import numpy as np
@@ -244,7 +255,7 @@ def _is_folded(node: cst.CSTNode) -> bool:
     inner = node.args[0].value
     if not isinstance(inner, cst.Call) or not isinstance(inner.func, cst.Attribute):
         return False
-    return inner.func.attr.value in FOLDED and len(inner.args) == 1
+    return inner.func.attr.value in FOLDED and bool(inner.args)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
