@@ -15,8 +15,8 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, parameters
+from graphdoctor.fixes.proof.signatures import check_arguments, parameter_types
 from graphdoctor.fixes.python.hoist import insert_above, top_statement
-from graphdoctor.fixes.python.operator_types import check_arguments, parameter_types
 from graphdoctor.fixes.python.operators import definition
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal

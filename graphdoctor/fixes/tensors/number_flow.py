@@ -15,7 +15,7 @@ from graphdoctor.fixes.analysis.conditions import Conditions, negate, tight
 from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.outputs import is_output
 from graphdoctor.fixes.analysis.purity import called, is_torch_function, root
-from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like, may_be_array
+from graphdoctor.fixes.analysis.types import Kind, ReadNames, is_tensor_like
 from graphdoctor.fixes.analysis.uses import empty_list, is_only_appended, is_only_written, uses
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
 from graphdoctor.fixes.branches.branch import branch_of
@@ -31,7 +31,6 @@ from graphdoctor.static.domain.value_functions import tensor_of
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 OTHER = "the number is used where a tensor may mean something else"
-_ARRAY = "the number is joined with an array of numpy, which takes no tensor"
 
 
 class Flow:
@@ -259,7 +258,7 @@ class Flow:
         other = user.right if user.left is node else user.left
         if isinstance(other, (cst.BaseString, cst.List, cst.Tuple, cst.BaseComp)):
             raise Refuse(OTHER)
-        self._check_operand(other)
+        parts.check_operand(other, self.tensors, self._made, self.editor)
         if self._is_tensor(other):
             self._replace(node, self._rounded(text, other))
             self._ends.append(other)
@@ -270,11 +269,6 @@ class Flow:
         operator = self.editor.module.tree.code_for_node(user.operator)
         inner = f"{left}{operator}{right}"
         self.follow(user, f"({inner})" if user.lpar else inner)
-
-    def _check_operand(self, other: cst.BaseExpression) -> None:
-        """Refuse where ``other`` is an array; one of which a tensor is made from now on is none."""
-        if not names(other) & self.tensors and other not in self._made and may_be_array(other, self.editor):
-            raise Refuse(_ARRAY)
 
     def _is_tensor(self, node: cst.BaseExpression) -> bool:
         """Whether ``node`` is a tensor, or arithmetic with a name that holds one from now on."""
@@ -304,19 +298,17 @@ class Flow:
             self.follow(call, written, kind)
 
     def _comparison(self, user: cst.Comparison, node: cst.BaseExpression, text: str) -> None:
-        """``ok = t.item() > 3``: the bool that Python had is a tensor of bools."""
+        """``ok = t.item() > 3``: the bool that Python had is a tensor of bools, as it was beside a tensor."""
         no_order = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
         if len(user.comparisons) > 1 or isinstance(user.comparisons[0].operator, no_order):
             raise Refuse("the number is compared in more than one way at once")
         operator = self.editor.module.tree.code_for_node(user.comparisons[0].operator)
-        right = user.comparisons[0].comparator
-        other = right if user.left is node else user.left
-        self._check_operand(other)
+        other = user.comparisons[0].comparator if user.left is node else user.left
+        parts.check_operand(other, self.tensors, self._made, self.editor)
         if is_tensor_like(other, self.editor):
-            # Compared with a tensor, the result was one before.
             self._replace(node, text)
             return
-        sides = (text, self.editor.code(right)) if user.left is node else (self.editor.code(user.left), text)
+        sides = (text, self.editor.code(other)) if user.left is node else (self.editor.code(other), text)
         self.follow(user, f"({sides[0]}{operator}{sides[1]})", "bool")
 
     def _argument(self, user: cst.Arg, node: cst.BaseExpression, text: str, kind: Kind) -> None:
@@ -378,7 +370,7 @@ class Flow:
         place = user.target.value if isinstance(user.target, cst.Subscript) else user.target
         if not is_tensor_like(place, self.editor) and not is_only_written(user, self.editor):
             raise Refuse(OTHER)
-        self._check_operand(user.target)
+        parts.check_operand(user.target, self.tensors, self._made, self.editor)
         self._replace(node, text)
         self._ends.append(user.target)
 

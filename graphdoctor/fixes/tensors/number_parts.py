@@ -6,13 +6,14 @@ And texts of which it is a part: what is shown, and the messages of errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.types import may_be_array
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.loop_steps import is_place
@@ -44,6 +45,12 @@ class _Part:
     rows: str
     tensor: str
     is_float: bool
+
+
+def check_operand(other: cst.BaseExpression, tensors: Set[str], made: Set[cst.CSTNode], editor: Editor) -> None:
+    """Refuse arrays of numpy, but what is a tensor from now on: one of ``made``, or a name among ``tensors``."""
+    if not names(other) & tensors and other not in made and may_be_array(other, editor):
+        raise Refuse("the number is joined with an array of numpy, which takes no tensor")
 
 
 def element(node: cst.CSTNode, text: str, hit: Hit, editor: Editor) -> tuple[cst.Subscript, str]:
