@@ -51,7 +51,27 @@ FLOAT_ARGUMENTS = (
     "elu", "celu", "hardtanh", "threshold", "softplus", "bernoulli",
 )  # fmt: skip
 
+#: Methods whose arguments are dimensions.
+DIMENSIONS = ("permute", "transpose")
+
 BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    orders = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1)
+    return torch.stack([orders[k] for k in best])  # GB0033
+""",
+    """\
+import torch
+
+
+def f(x):
+    order = torch.cat([torch.tensor([1, 0]), torch.arange(2, x.ndim)])
+    return x.permute(*order)  # GB0033
+""",
     """\
 def f(x):
     count = (x[0] > 1).sum()
@@ -178,6 +198,20 @@ def f(x):
 )
 
 CLEAN = (
+    """\
+import torch
+
+
+def f(x):
+    orders = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1, keepdim=True)
+    return torch.stack([orders[k] for k in best])
+""",
+    """\
+def f(x, first=0, second=1):
+    order = [1, *range(2, x.ndim), 0]
+    return x.permute(*order) + x.permute(order).transpose(first, second).T
+""",
     """\
 import torch
 
@@ -405,6 +439,8 @@ def _symbolic(tensor: Tensor) -> bool:
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Subscript):
         return first_fit(hit, editor, select_by_tensor)
+    if isinstance(hit.event, Convert) and hit.event.how in DIMENSIONS:
+        return Refusal("Which dimensions an operator swaps has to be known: recording the number does not help.")
     if isinstance(hit.event, Convert) and hit.event.to in ("range", "repeat"):
         return Refusal("How often a loop runs, or a list repeats, has to be known: recording the number does not help.")
     return first_fit(

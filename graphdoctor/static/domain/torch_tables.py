@@ -202,7 +202,8 @@ COMPILE_TIME = {
 #: A tensor there is read on the host (GB0124, GB0033).
 NUMBER_ARGS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] = {
     "view": ((0, "*"), ("size",)), "reshape": ((0, "*"), ("shape",)), "expand": ((0, "*"), ("size",)),
-    "repeat": ((0, "*"), ("repeats",)), "tile": ((0, "*"), ("dims",)), "new_zeros": ((0, "*"), ("size",)),
+    "repeat": ((0, "*"), ("repeats",)), "tile": ((0, "*"), ("dims",)), "permute": ((0, "*"), ("dims",)),
+    "transpose": ((0, 1), ("dim0", "dim1")), "new_zeros": ((0, "*"), ("size",)),
     "new_ones": ((0, "*"), ("size",)), "new_empty": ((0, "*"), ("size",)), "new_full": ((0, 1), ("size",
     "fill_value")), "full_like": ((0,), ("fill_value",)),
     "narrow": ((1, 2), ("start", "length")), "split": ((0,), ("split_size", "split_size_or_sections")),

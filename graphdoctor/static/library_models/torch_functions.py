@@ -212,12 +212,13 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         name in torch_tables.PAIR_WITH_DIM and (len(args) > 1 or "dim" in kwargs) and not _elementwise(name, args)
     ):
         length = torch_tables.TUPLE_OPS.get(name, 2)
-        one = Tensor(dtype, is_known=sure)
+        one = Tensor(dtype, _ndim_along(name, operand, args, kwargs), is_known=sure)
         if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin") or name in torch_tables.PAIR_WITH_DIM:
             return Seq("tuple", (one, Tensor("int", one.ndim, is_known=sure)))
         return Seq("tuple", (one,) * length) if length else Seq("tuple", None, one)
     if name in ("unique", "unique_consecutive") and any(k in kwargs for k in ("return_inverse", "return_counts")):
-        return Seq("tuple", None, Tensor(dtype, is_known=sure))
+        parts = _parts_of_unique(dtype, sure, kwargs) if len(args) == 1 else None
+        return Seq("tuple", parts, Tensor(dtype, is_known=sure))
     if (name == "where" and len(args) == 1) or (name == "nonzero" and kwargs.get("as_tuple") == Const(True)):
         return Seq("tuple", None, Tensor("int", 1, unbacked=interpreter.frame.compiled))
     if name in ("qr", "triplet") or name == "unravel_index":
@@ -229,6 +230,8 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         ndim = 1
     elif name in ("nonzero", "nonzero_static", "argwhere"):
         ndim = 2
+    elif name == "einsum":
+        ndim = _ndim_of_equation(args)
     if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
     elif operand is not None and name in torch_tables.SAME_SHAPE_OPS:
@@ -247,6 +250,34 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         keeps = keeps and args[1] == Const(-1)
     unbacked = keeps or (name in torch_tables.DATA_SIZED and interpreter.frame.compiled)
     return Tensor(dtype, ndim, is_known=sure, sparse=sparse, constant=constant, sizes=sizes, unbacked=unbacked)
+
+
+def _parts_of_unique(dtype: str | None, sure: bool, kwargs: Kwargs) -> tuple[Value, ...] | None:
+    """What ``unique`` gives of all elements: the values, their places, how many of each; None where flags decide it."""
+    flags = [kwargs.get(name, Const(False)) for name in ("return_inverse", "return_counts")]
+    if "dim" in kwargs or not all(isinstance(flag, Const) for flag in flags):
+        return None
+    parts = (Tensor("int", is_known=sure), Tensor("int", 1, is_known=sure))
+    asked = (part for part, flag in zip(parts, flags, strict=True) if flag == Const(True))
+    return (Tensor(dtype, 1, is_known=sure), *asked)
+
+
+def _ndim_along(name: str, operand: Tensor | None, args: tuple[Value, ...], kwargs: Kwargs) -> int | None:
+    """The number of dimensions of what is found along one of them; None where it is not known."""
+    if operand is None or operand.ndim is None:
+        return None
+    if name in ("sort", "topk", "cummax", "cummin"):
+        return operand.ndim
+    leaves_one_out = name in torch_tables.PAIR_WITH_DIM and len(args) <= 2 and "keepdim" not in kwargs
+    return max(operand.ndim - 1, 0) if leaves_one_out else None
+
+
+def _ndim_of_equation(args: tuple[Value, ...]) -> int | None:
+    """The number of dimensions that ``einsum`` gives, where its equation spells them out: 2 for ``bij,pij->bp``."""
+    equation = args[0].value if args and isinstance(args[0], Const) else None
+    if not isinstance(equation, str) or "->" not in equation or "." in equation:
+        return None
+    return len(equation.rpartition("->")[2].replace(" ", ""))
 
 
 def _sizes_given(name: str, args: tuple[Value, ...], kwargs: Kwargs) -> int | None:

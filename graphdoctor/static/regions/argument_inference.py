@@ -171,7 +171,7 @@ def _sizes(node: cst.Call) -> Iterator[str]:
 #: Functions of torch all of whose positional arguments are sizes or other numbers.
 _OF_SIZES = words("arange zeros ones empty rand randn randperm eye")
 #: The same of methods of tensors.
-_RESHAPING = words("view reshape expand repeat new_zeros new_ones new_empty")
+_RESHAPING = words("view reshape expand repeat permute transpose new_zeros new_ones new_empty")
 
 
 def _call(node: cst.Call, found: set[str], against: set[str]) -> None:

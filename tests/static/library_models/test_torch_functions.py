@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphdoctor.static.domain.events import Call
+import pytest
+
+from graphdoctor.static.domain.events import Call, Truth
 
 
 def test_a_variable_is_the_tensor_that_it_is_made_of(events) -> None:
@@ -19,3 +21,31 @@ def test_a_variable_is_the_tensor_that_it_is_made_of(events) -> None:
         "torch.autograd.Variable",
         "torch.Tensor.unsqueeze",
     ]
+
+
+@pytest.mark.parametrize(
+    ("made", "ndim"),
+    [
+        ("torch.unique(x, return_counts=True)[1]", 1),
+        ("torch.unique(x, return_inverse=True)[1]", None),
+        ("torch.unique(x, return_inverse=True, return_counts=True)[2]", 1),
+        ("torch.unique(x, return_counts=True, dim=0)[0]", None),
+        ('torch.einsum("ij,kj->ik", x, x)', 2),
+        ('torch.einsum("...j,kj->...k", x, x)', None),
+        ("torch.min(torch.zeros(2, 3), dim=1)[1]", 1),
+        ('torch.min(torch.einsum("ij,kj->ik", x, x), dim=1)[1]', 1),
+        ('torch.min(torch.einsum("ij,kj->ik", x, x), dim=1, keepdim=True)[1]', None),
+        ('torch.sort(torch.einsum("ij,kj->ik", x, x))[0]', 2),
+    ],
+)
+def test_how_many_dimensions_a_function_gives(events, made: str, ndim: int | None) -> None:
+    found = events(f"""
+        import torch
+
+        @torch.compile
+        def f(x):
+            if {made}:
+                return x
+            return x + 1
+    """)
+    assert [e.value.ndim for e in found if isinstance(e, Truth)] == [ndim]
