@@ -61,7 +61,7 @@ UNTRACED = frozenset((
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
     "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
-    "torch.jit.isinstance", "numpy.random.SeedSequence", "numpy.random.RandomState",
+    "torch.jit.isinstance", "torch._C._is_tracing", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
     "torch.nn.GaussianNLLLoss.forward",
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
@@ -108,6 +108,15 @@ import torch
 
 def f(x):
     return x * 2 if torch.jit.isinstance([x], list[torch.Tensor]) else x  # GB0007
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch._C._is_tracing():  # GB0208
+        return torch.jit.script(f)(x)
+    return x * 2
 """,
     """\
 import numpy as np
@@ -297,7 +306,7 @@ import torch
 
 
 def f(x):
-    return x * 2 if isinstance([x], list) and not torch.jit.is_scripting() else x
+    return x * 2 if isinstance([x], list) and not torch.jit.is_scripting() and not torch.jit.is_tracing() else x
 """,
     """\
 import hashlib
