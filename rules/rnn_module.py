@@ -33,10 +33,26 @@ TORCH = ">=2.6"
 
 LAYERS = ("LSTM", "GRU", "RNN")
 
+#: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
+_OF_ANY_LAYER = "?.flatten_parameters"
+
 #: What is read of a layer without calling it.
 ATTRIBUTES = ("num_layers", "hidden_size", "input_size", "bidirectional", "batch_first", "proj_size", "dropout", "bias")
 
 BREAKS = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, kind="lstm"):
+        super().__init__()
+        self.rnn = getattr(nn, kind.upper())(8, 8)
+
+    def forward(self, x):
+        self.rnn.flatten_parameters()  # GB0014
+        return x * 2
+""",
     """\
 import torch.nn as nn
 
@@ -91,6 +107,18 @@ class Net(nn.Module):
 )
 
 CLEAN = (
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def flatten_parameters(self):
+        self.scale = 2
+
+    def forward(self, x):
+        self.flatten_parameters()
+        return x * self.scale
+""",
     """\
 import torch.nn as nn
 
@@ -163,7 +191,8 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
-    if not _is_recurrent(event.qualname) and not any(map(_is_recurrent, called)):
+    recurrent = _is_recurrent(event.qualname) or any(map(_is_recurrent, called))
+    if not recurrent and event.qualname != _OF_ANY_LAYER:
         return None
     return Hit(
         event,
