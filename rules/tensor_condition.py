@@ -326,9 +326,28 @@ def f(x):
         return x * 2
     return x
 """,
+    """\
+def f(x, rounds=5):
+    norm = x.norm()
+    for k in range(rounds):
+        if k > 1 and norm < 3:  # GB0170 GB7000
+            break
+        x = x + 1
+        norm = x.norm()
+    return x
+""",
 )
 
 CLEAN = (
+    """\
+def f(x, limit=None, rounds=5):
+    for k in range(rounds):
+        if limit is not None and x.norm() < limit:
+            break
+        if k > 1 and k < rounds - 1:
+            x = x + 1
+    return x
+""",
     """\
 import torch.nn as nn
 

@@ -28,7 +28,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import expressions, predicates
+from graphdoctor.static.interp import expressions, loops, predicates
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
@@ -55,7 +55,8 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         if left.verdict is (not is_and):
             return left
         before = interpreter.snapshot()
-        with interpreter.path(optional=left.verdict is None):
+        optional = left.verdict is None and not loops.is_met(interpreter.frame.loops, test.left)
+        with interpreter.path(optional=optional):
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)
         interpreter.restore(before)

@@ -108,6 +108,27 @@ def _names(node: cst.CSTNode) -> set[str]:
     return {child.value for child in walk(node) if type(child) is cst.Name}
 
 
+def is_met(loops: tuple[cst.For | cst.While, ...], test: cst.BaseExpression) -> bool:
+    """Whether some round of the innermost loop meets ``test``: it compares what the loop counts with how far it does.
+
+    ``k > 1`` in ``for k in range(n)``, which decides nothing for the loop as a whole.
+    """
+    loop = loops[-1] if loops else None
+    if type(loop) is not cst.For or type(loop.target) is not cst.Name or type(test) is not cst.Comparison:
+        return False
+    operators = {type(part.operator) for part in test.comparisons}
+    counted = _names(loop.iter)
+    return (
+        operators <= _ORDERS
+        and "range" in counted
+        and loop.target.value in (asked := _names(test))
+        and asked <= counted | {loop.target.value}
+    )
+
+
+_ORDERS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual, cst.Equal, cst.NotEqual}
+
+
 class _Comprehension:
     """What the clauses of a comprehension collect. A class: a function that calls itself is garbage in a circle."""
 
