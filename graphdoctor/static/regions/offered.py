@@ -9,7 +9,16 @@ import libcst as cst
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import options, tensor_of
-from graphdoctor.static.domain.values import Class, Const, External, Function, Instance, PythonValue
+from graphdoctor.static.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    PythonValue,
+    Value,
+)
 from graphdoctor.static.interp import arguments, definitions, objects
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -39,6 +48,29 @@ def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: f
             for method in _methods(info):
                 yield method.to(made)
 
+
+def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator[tuple[Function, dict[str, Value]]]:
+    """The forward of each ``autograd.Function`` of ``module``, and its arguments.
+
+    That is all it is made for, so whoever has it calls it with a tensor; what else it takes is often a number.
+    """
+    for value in module.scope.names.values():
+        if not isinstance(value, Class) or value.info.module is not module:
+            continue
+        info, forward = value.info, value.info.lookup("forward")
+        if not isinstance(forward, Function) or not info.derives(*_AUTOGRAD_FUNCTION):
+            continue
+        assumed = assumed_arguments(interpreter, forward)
+        context = list(assumed)[: 0 if info.lookup("setup_context") is not None else 1]
+        taken = [name for name in assumed if name not in context]
+        for name in taken[1:]:
+            tensor = tensor_of(assumed[name])
+            if tensor is not None and not tensor.is_known:
+                assumed[name] = UNKNOWN
+        yield forward, assumed | {name: Instance(info) for name in context}
+
+
+_AUTOGRAD_FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
 
 #: Methods that train, by custom.
 _TRAINING = ("train", "fit")

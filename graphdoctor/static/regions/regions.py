@@ -39,6 +39,7 @@ from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
     NO_METHODS,
+    autograd_functions,
     distribution_methods,
     may_give_tensors,
     methods_without_forward,
@@ -299,8 +300,8 @@ def _parameter_names(function: Function) -> list[str]:
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
-    So with the methods of its distributions, which users call on what a model gives back, and of its modules without a
-    forward.
+    So with the methods of its distributions, which users call on what a model gives back, of its modules without a
+    forward, and with its ``autograd.Function`` classes.
 
     Users do not compile one that saves a file, prepares data, builds a model, draws a picture or checks its arguments.
     """
@@ -318,6 +319,10 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if takes_tensors(interpreter, option):
                 with interpreter.sink.only_offered():
                     _enter(interpreter, module, option)
+        for forward, passed in autograd_functions(interpreter, module):
+            if not _was_called(interpreter, forward):
+                with interpreter.sink.only_offered():
+                    _enter(interpreter, module, forward, (), passed)
     interpreter.most_steps = most
 
 

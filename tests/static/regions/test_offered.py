@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, Truth
+from graphdoctor.static.domain.values import Tensor
 
 
 def test_methods_of_distributions_and_transforms_that_take_tensors_are_regions(events):
@@ -108,3 +109,39 @@ def test_the_methods_of_a_module_without_a_forward_are_regions(events):
     """)
     printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
     assert printed == ["Solver.sample"]
+
+
+def test_the_forward_of_an_autograd_function_that_nothing_calls_is_a_region(events):
+    found = events("""
+        import torch
+
+        class Log(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, k):
+                y = torch.zeros_like(x)
+                if k > 1:
+                    return y
+                if x.sum() > 0:
+                    y = y + 1
+                ctx.save_for_backward(x)
+                return y
+
+            @staticmethod
+            def backward(ctx, slope):
+                return slope, None
+
+        class Exp(torch.autograd.Function):
+            @staticmethod
+            def forward(x):
+                return x if x.sum() > 1 else x.exp()
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+        class Table:
+            def forward(self, x):
+                return x if x.sum() > 2 else x.exp()
+    """)
+    tested = [e.site.function for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]
+    assert tested == ["Log.forward", "Exp.forward"]
