@@ -4,7 +4,8 @@ What: `x[mask]` read with a boolean tensor (or list), also on the way of `y[mask
 x[mask]`.
 
 Why: How many elements are selected depends on the data, so the graph ends here by default. Assignment from a
-scalar or a tensor, `y[mask] = 0.0`, is traced and is fine.
+scalar or a tensor, `y[mask] = 0.0`, is traced and is fine, unless the mask is a single element (`x.sum() > 0`): torch
+reads that.
 
 Fix: Keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or sums weighted by the mask: the mean of
 `x[mask]` is `(x * mask).sum() / mask.sum()`. `y[mask] += v` becomes `y = torch.where(mask, y + v, y)`.
@@ -32,10 +33,19 @@ from ._shared import certainty, code, consequence
 CODE = "GD302"
 NAME = "mask-index"
 SEVERITY = "error"
-GB_IDS = ("GB0036",)
+GB_IDS = ("GB0036", "GB0033")
 TORCH = ">=2.6"
 
 BREAKS = (
+    """\
+import torch
+
+
+def f(x):
+    y = torch.ones(3)
+    y[x.sum() > 0] = 0.0  # GB0033
+    return y
+""",
     """\
 def f(x):
     return x[x > 1].mean()  # GB0036
@@ -107,6 +117,16 @@ class Net(nn.Module):
 
 CLEAN = (
     """\
+import torch
+
+
+def f(x):
+    y = torch.ones(4, 8)
+    y[x.sum(1) > 0] = 0.0
+    y[(x.sum() > 0)[None].expand(4)] = 1.0
+    return torch.where(x.sum() > 0, y, x)
+""",
+    """\
 def f(x):
     mask = x > 1
     return (x * mask).sum() / mask.sum()
@@ -175,7 +195,7 @@ def f(x):
 
 def check_subscript(event: Subscript) -> Hit | None:
     if event.mode not in ("load", "augment"):
-        return None
+        return _written_where_flagged(event) if event.mode == "store" else None
     mask = next((index for index in event.index if _is_mask(index)), None)
     if mask is None:
         return None
@@ -185,6 +205,19 @@ def check_subscript(event: Subscript) -> Hit | None:
         f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
         certainty(event, mask if not isinstance(mask, Seq) else None),
+    )
+
+
+def _written_where_flagged(event: Subscript) -> Hit | None:
+    """A mask of one element, which says whether the whole is written: torch reads it on the host."""
+    flag = next((i for i in event.index if isinstance(i, Tensor) and i.dtype == "bool" and i.ndim == 0), None)
+    if flag is None or flag.numpy:
+        return None
+    return Hit(
+        event,
+        f"{code(event)} is written where a single element says so, which is read for that: {consequence(event)}",
+        "select with `torch.where(flag, value, y)`",
+        certainty(event, flag),
     )
 
 
@@ -204,6 +237,8 @@ def _is_bool(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Subscript) and hit.event.mode == "store":
+        return Refusal("A single element decides over all of them: select with `torch.where` where the value is used.")
     return first_fit(
         hit,
         editor,

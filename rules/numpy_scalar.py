@@ -120,6 +120,25 @@ def f(x):
 
 CLEAN = (
     """\
+import numpy as np
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        return x * int(2 ** (np.ceil(np.log2(0.3 * self.rate))))
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(16), (torch.rand(4, 8),)
+""",
+    """\
 import math
 
 
@@ -189,7 +208,7 @@ import numpy as np
 
 
 def f(x):
-    return x + int(x.shape[0] / 2) + len(np.zeros(3))
+    return x + int(x.shape[0] / 2) + len(np.zeros(3)) + int(np.ceil(x.shape[0] / 3) * 3 - x.shape[0])
 """,
     """\
 def f(x):
@@ -210,6 +229,9 @@ def check_convert(event: Convert) -> Hit | None:
     tensor = tensor_of(event.value)
     # Text is another rule's.
     if tensor is None or not tensor.numpy or event.to in ("str", "repr", "format") or _is_folded(event.node):
+        return None
+    if tensor.constant and event.to in ("int", "float"):
+        # What is computed of sizes alone is evaluated while tracing.
         return None
     return Hit(
         event,

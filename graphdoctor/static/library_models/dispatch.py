@@ -183,11 +183,19 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.
         return args[0].items[0]
-    if scalar and len(args) == 1 and _is_constant(args[0]) and interpreter.frame.compiled:
-        # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
-        return PythonValue("float")
+    if scalar and len(args) == 1 and interpreter.frame.compiled:
+        if _is_constant(args[0]):
+            # Dynamo evaluates it. What eager code computed is a numpy scalar, which is tensor data wherever it is read.
+            return PythonValue("float")
+        if name in _OF_ONE_NUMBER and not any(map(_may_be_array, options(args[0]))):
+            # Of a size too, but what it gives then has the methods of an array, which Dynamo does not evaluate.
+            numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
+            return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
     return Tensor(dtype, ndim, numpy=True)
 
+
+#: Functions that work on each element: of a number of Python they give a number, too.
+_OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "round"})
 
 #: Functions of ``numpy.random`` that give a number of Python, by how many arguments stand before ``size``.
 _DRAW_NUMBERS = {
@@ -221,6 +229,13 @@ def _is_constant(value: Value) -> bool:
         isinstance(value, PythonValue) and value.kind in ("int", "float") and not (value.shape or value.data_dependent)
     )
     return number or isinstance(value, Const)
+
+
+def _may_be_array(value: Value) -> bool:
+    """Whether numpy makes tensor data of ``value``: an array, a list, a number read from a tensor."""
+    if isinstance(value, Tensor):
+        return not (value.numpy and value.constant)
+    return isinstance(value, Seq) or (isinstance(value, PythonValue) and value.data_dependent)
 
 
 def call_returned(
