@@ -38,15 +38,6 @@ TORCH = ">=2.6"
 
 BREAKS = (
     """\
-import torch
-
-
-def f(x):
-    y = torch.ones(3)
-    y[x.sum() > 0] = 0.0  # GB0033
-    return y
-""",
-    """\
 def f(x):
     return x[x > 1].mean()  # GB0036
 """,
@@ -113,19 +104,18 @@ class Net(nn.Module):
     def forward(self, x):
         return self.decoder(x, chosen=x > 1)
 """,
-)
-
-CLEAN = (
     """\
 import torch
 
 
 def f(x):
-    y = torch.ones(4, 8)
-    y[x.sum(1) > 0] = 0.0
-    y[(x.sum() > 0)[None].expand(4)] = 1.0
-    return torch.where(x.sum() > 0, y, x)
+    y = torch.ones(3)
+    y[x.sum() > 0] = 0.0  # GB0033
+    return y
 """,
+)
+
+CLEAN = (
     """\
 def f(x):
     mask = x > 1
@@ -189,6 +179,16 @@ def f(x):
 def f(x):
     x[0] += 1.0
     return x
+""",
+    """\
+import torch
+
+
+def f(x):
+    y = torch.ones(4, 8)
+    y[x.sum(1) > 0] = 0.0
+    y[(x.sum() > 0)[None].expand(4)] = 1.0
+    return torch.where(x.sum() > 0, y, x)
 """,
 )
 

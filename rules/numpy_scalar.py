@@ -120,25 +120,6 @@ def f(x):
 
 CLEAN = (
     """\
-import numpy as np
-import torch.nn as nn
-
-
-class Net(nn.Module):
-    def __init__(self, rate):
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x):
-        return x * int(2 ** (np.ceil(np.log2(0.3 * self.rate))))
-
-
-def graphdoctor_target():
-    import torch
-
-    return Net(16), (torch.rand(4, 8),)
-""",
-    """\
 import math
 
 
@@ -204,13 +185,6 @@ def f(x):
     return x * np.pi + np.arange(8)
 """,
     """\
-import numpy as np
-
-
-def f(x):
-    return x + int(x.shape[0] / 2) + len(np.zeros(3)) + int(np.ceil(x.shape[0] / 3) * 3 - x.shape[0])
-""",
-    """\
 def f(x):
     array = x.numpy()
     return x + array.T.shape[0] + array.ndim + array.size
@@ -221,6 +195,32 @@ import math
 
 def f(x):
     return x[: math.ceil(math.log(x.shape[0]))]
+""",
+    """\
+import numpy as np
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x):
+        return x * int(2 ** (np.ceil(np.log2(0.3 * self.rate))))
+
+
+def graphdoctor_target():
+    import torch
+
+    return Net(16), (torch.rand(4, 8),)
+""",
+    """\
+import numpy as np
+
+
+def f(x):
+    return x + int(x.shape[0] / 2) + len(np.zeros(3)) + int(np.ceil(x.shape[0] / 3) * 3 - x.shape[0])
 """,
 )
 

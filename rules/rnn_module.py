@@ -45,19 +45,6 @@ import torch.nn as nn
 
 
 class Net(nn.Module):
-    def __init__(self, kind="lstm"):
-        super().__init__()
-        self.rnn = getattr(nn, kind.upper())(8, 8)
-
-    def forward(self, x):
-        self.rnn.flatten_parameters()  # GB0014
-        return x * 2
-""",
-    """\
-import torch.nn as nn
-
-
-class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.rnn = nn.LSTM(8, 8)
@@ -104,21 +91,22 @@ class Net(nn.Module):
         state = x.new_zeros((self.rnn.num_layers, 8))  # GB0014
         return x + state
 """,
-)
-
-CLEAN = (
     """\
 import torch.nn as nn
 
 
 class Net(nn.Module):
-    def flatten_parameters(self):
-        self.scale = 2
+    def __init__(self, kind="lstm"):
+        super().__init__()
+        self.rnn = getattr(nn, kind.upper())(8, 8)
 
     def forward(self, x):
-        self.flatten_parameters()
-        return x * self.scale
+        self.rnn.flatten_parameters()  # GB0014
+        return x * 2
 """,
+)
+
+CLEAN = (
     """\
 import torch.nn as nn
 
@@ -181,6 +169,18 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.layer(x[None])
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def flatten_parameters(self):
+        self.scale = 2
+
+    def forward(self, x):
+        self.flatten_parameters()
+        return x * self.scale
 """,
 )
 

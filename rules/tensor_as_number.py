@@ -56,23 +56,6 @@ DIMENSIONS = ("permute", "transpose")
 
 BREAKS = (
     """\
-import torch
-
-
-def f(x):
-    orders = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
-    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1)
-    return torch.stack([orders[k] for k in best])  # GB0033
-""",
-    """\
-import torch
-
-
-def f(x):
-    order = torch.cat([torch.tensor([1, 0]), torch.arange(2, x.ndim)])
-    return x.permute(*order)  # GB0033
-""",
-    """\
 def f(x):
     count = (x[0] > 1).sum()
     first = x.new_zeros(count, 3)  # GB0033
@@ -195,23 +178,26 @@ import torch
 def f(x):
     return torch.full_like(x, x.max()) + x.new_full((8,), fill_value=x.mean())  # GB0033
 """,
-)
-
-CLEAN = (
     """\
 import torch
 
 
 def f(x):
     orders = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
-    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1, keepdim=True)
-    return torch.stack([orders[k] for k in best])
+    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1)
+    return torch.stack([orders[k] for k in best])  # GB0033
 """,
     """\
-def f(x, first=0, second=1):
-    order = [1, *range(2, x.ndim), 0]
-    return x.permute(*order) + x.permute(order).transpose(first, second).T
+import torch
+
+
+def f(x):
+    order = torch.cat([torch.tensor([1, 0]), torch.arange(2, x.ndim)])
+    return x.permute(*order)  # GB0033
 """,
+)
+
+CLEAN = (
     """\
 import torch
 
@@ -364,6 +350,20 @@ def f(x, count):
 
 def graphdoctor_target():
     return f, (torch.rand(4, 8), torch.tensor(3))
+""",
+    """\
+import torch
+
+
+def f(x):
+    orders = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 2]])
+    cost, best = torch.min(torch.einsum("ij,kj->ik", x, x[:2]), dim=1, keepdim=True)
+    return torch.stack([orders[k] for k in best])
+""",
+    """\
+def f(x, first=0, second=1):
+    order = [1, *range(2, x.ndim), 0]
+    return x.permute(*order) + x.permute(order).transpose(first, second).T
 """,
 )
 

@@ -340,15 +340,6 @@ def f(x, rounds=5):
 
 CLEAN = (
     """\
-def f(x, limit=None, rounds=5):
-    for k in range(rounds):
-        if limit is not None and x.norm() < limit:
-            break
-        if k > 1 and k < rounds - 1:
-            x = x + 1
-    return x
-""",
-    """\
 import torch.nn as nn
 
 
@@ -599,6 +590,15 @@ def f(x):
         accept = False
     if accept:
         return x * 2
+    return x
+""",
+    """\
+def f(x, limit=None, rounds=5):
+    for k in range(rounds):
+        if limit is not None and x.norm() < limit:
+            break
+        if k > 1 and k < rounds - 1:
+            x = x + 1
     return x
 """,
 )

@@ -110,15 +110,6 @@ def f(x):
     return x * 2 if torch.jit.isinstance([x], list[torch.Tensor]) else x  # GB0007
 """,
     """\
-import torch
-
-
-def f(x):
-    if torch._C._is_tracing():  # GB0208
-        return torch.jit.script(f)(x)
-    return x * 2
-""",
-    """\
 import numpy as np
 
 
@@ -269,6 +260,15 @@ import networkx
 
 def f(x):
     order = networkx.path_graph(3)  # GB0007
+    return x * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    if torch._C._is_tracing():  # GB0208
+        return torch.jit.script(f)(x)
     return x * 2
 """,
 )
