@@ -13,10 +13,17 @@ from graphdoctor.scan.steps.join import Joined
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
-    from graphdoctor.model.runs import Verification
+    from graphdoctor.model.runs import DynamicRun, Verification
     from graphdoctor.scan.plan import VerifyPlan
     from graphdoctor.scan.session import Session
     from graphdoctor.scan.steps.run import Ran
+
+
+#: Ends that are no fault of the code.
+_LIMITS = {
+    "timeout": "the run of the original code was stopped at the time limit, which --timeout makes longer",
+    "memory": "the run of the original code was stopped at the memory limit; with --shrink it needs less",
+}
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,14 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
         if verified is None and session.interrupts.requested:
             notes = ("fixes not verified: interrupted",)
     else:
-        notes = ("fixes not verified: the original code did not run to its end in eager",)
+        notes = (f"fixes not verified: {nothing_to_compare(runs)}",)
     seconds = time.monotonic() - started
     if verified is None:
         return Verified(joined.findings, None, notes, seconds)
     return Verified(verified.findings, verified.verification, notes, seconds)
+
+
+def nothing_to_compare(runs: Sequence[DynamicRun]) -> str:
+    """Why the ``runs`` of the original, of which one did not come to its end, give nothing to compare with."""
+    reasons = (_LIMITS[run.outcome] for run in runs if run.outcome in _LIMITS)
+    return next(reasons, "the original code did not run to its end in eager")
