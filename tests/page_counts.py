@@ -86,7 +86,7 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
             f"{share(min(shares))} of the operators compiled",
         )
     causes = {(each["cause"], each["path"], each["line"]) for run in runs for each in run["recompiles"]}
-    most = max((each["compilations"] for run in runs for each in run["recompiles"]), default=0)
+    most = max((each["compilations"] for run in runs for each in (*run["recompiles"], *run["sweeps"])), default=0)
     again = any(sweep["compilations"] > 1 for run in runs for sweep in run["sweeps"])
     none = "only for sizes that the scan tried" if again else "nothing was compiled again"
     frames = f"up to {plural(most, 'compilation')} of one function" if causes else none

@@ -114,6 +114,8 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
+    if is_deliberate(stack, places):
+        reason, hints = f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
     owner = _owner(site, stack, places)
     return Break(

@@ -131,7 +131,7 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     if verdict == "nothing-compiled":
         modes = " and ".join(run.mode for run in finished if run.graphs == 0 and run.mode != "unknown")
         where = f" in {modes} mode" if modes else ""
-        return f"Nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
+        return f"Not ready: nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
     start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
     if verdict == "not-ready" and other and not (own or causes or wrong or failed):
         start = "Your code is ready, libraries are not"

@@ -76,7 +76,9 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
     if not stopped and not any(map(saw_other_inputs, runs)):
         return None
     causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
-    most = max((recompile.compilations for run in runs for recompile in run.recompiles), default=0)
+    counts = [recompile.compilations for run in runs for recompile in run.recompiles]
+    counts += [sweep.compilations for run in runs for sweep in run.sweeps]
+    most = max(counts, default=0)
     again = any(entry.compilations > 1 for run in runs for entry in run.sweeps)
     detail = "only for sizes that the scan tried" if again else "nothing was compiled again"
     detail = f"up to {plural(most, 'compilation')} of one function" if causes else detail

@@ -11,6 +11,7 @@ from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered, label, may_be_written, needs_unsafe, not_verified, sets_for_process
 from graphdoctor.report import wording
+from graphdoctor.report.comparison import cause_count
 from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
@@ -180,7 +181,18 @@ def safe_fixes(diagnosis: Diagnosis) -> Proof | None:
         which = "The fix" if len(diagnosis.findings) == 1 else "The only fix"
     title = f"{which} {'is' if one else 'are'} safe: {'it changes' if one else 'they change'} nothing in eager"
     tried = replace(diagnosis, verification=None, findings=tuple(safe))
-    return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe))
+    return Proof(title, {}, False, "", command(tried), "", effects=_effects(safe), leaves=_without(safe, diagnosis))
+
+
+def _without(safe: Sequence[Finding], diagnosis: Diagnosis) -> str:
+    """What a run met and the ``safe`` fixes leave, as a clause; empty where nothing was met."""
+    met = (f for f in diagnosis.findings if f.events and f.owner == "own" and f not in safe)
+    places = list(dict.fromkeys(wording.place(finding.location) for finding in met))
+    causes = cause_count(diagnosis.dynamic or ())
+    parts = [f"the graph break{'s' if len(places) > 1 else ''} at {_some(places)}"] if places else []
+    parts += [plural(causes, "recompile cause")] if causes else []
+    one = len(places) + causes == 1
+    return f"{' and '.join(parts)} {'stays' if one else 'stay'}" if parts else ""
 
 
 def helps(diagnosis: Diagnosis) -> bool:

@@ -40,10 +40,18 @@ def outcome(runs: Iterable[DynamicRun]) -> str:
         text = "Not known: in the calls that were made, no function was compiled again without need."
         text = text if called else "Not known."
     elif sizes:
-        text = "Functions were compiled again for new sizes only, as with any model: there is nothing to do."
+        text = "Functions were compiled again for new sizes only, as with any model."
     else:
         text = "No function was compiled again."
+    text += _not_tried(ran)
     return f"{text} Other inputs were not all tried: {stopped}; a longer `--timeout` tries more." if stopped else text
+
+
+def _not_tried(ran: Iterable[DynamicRun]) -> str:
+    """The modes without calls of other sizes, where another mode has some."""
+    tried = {run.mode for run in ran if run.sweeps or run.recompiles}
+    missing = sorted({run.mode for run in ran} - tried) if tried else []
+    return f" {' and '.join(missing).capitalize()} mode was not tried." if missing else ""
 
 
 def tried(recompile: Recompile) -> list[str]:

@@ -113,6 +113,8 @@ def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> N
     for inner in ((ddp,), (ddp, manager), (ddp, manager, polyfill, manager)):
         (found,) = distinct([event(FORWARD, *inner)], PLACES, source)
         assert (found.line, found.owner) == (3, "torch")
+        # There is nothing that a user, or its authors, should do.
+        assert found.reason.endswith(", which torch intends") and found.hints == ()
     (users,) = distinct([event(FORWARD, ddp, HELPER, manager)], PLACES, source)
     assert users.owner == "own"
 

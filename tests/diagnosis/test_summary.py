@@ -97,7 +97,9 @@ def test_nothing_compiled_comes_first(build: Any) -> None:
     runs = [build.run(build.brk(whole_frame=True), graphs=0), build.run(mode="train")]
     summary = summarise(FILES, [], runs)
     assert summary.verdict == "nothing-compiled"
-    assert summary.headline.startswith("Nothing is compiled in eval mode (0 graphs): 1 graph break in your code")
+    assert summary.headline.startswith(
+        "Not ready: nothing is compiled in eval mode (0 graphs): 1 graph break in your code"
+    )
 
 
 def test_failed_runs_are_named(build: Any) -> None:

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from graphdoctor.model.findings import Diagnosis
+from graphdoctor.report.html import page
 from graphdoctor.report.proof import Effect, command, proof, safe_fixes
+from tests.page_counts import text
 
 
 def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
@@ -76,6 +78,19 @@ def test_many_places_of_one_effect_are_counted(many: Callable[[int], Diagnosis])
     assert found is not None
     (effect,) = found.effects
     assert effect.places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
+
+
+def test_what_safe_fixes_leave_of_what_a_run_met_is_said(rich: Diagnosis) -> None:
+    first, second = rich.findings[0], replace(rich.findings[1], fix=None, owner="own", events=1)
+    found = safe_fixes(replace(rich, findings=(first, second), verification=None))
+    assert found is not None
+    place = f"{second.location.path}:{second.location.line}"
+    assert found.leaves == f"the graph break at {place} and 1 recompile cause stay"
+    assert f"The graph break at {place} and 1 recompile cause stay." in text(
+        page.render(replace(rich, findings=(first, second), verification=None))
+    )
+    alone = safe_fixes(replace(rich, findings=(first,), dynamic=(), verification=None))
+    assert alone is not None and alone.leaves == ""
 
 
 def test_the_effect_with_most_places_is_the_first(rich: Diagnosis) -> None:

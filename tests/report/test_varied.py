@@ -55,6 +55,16 @@ def test_the_distance_to_the_recompile_limit() -> None:
     assert wording.recompile_effect(replace(below, compilations=2)) == "2 compilations"
 
 
+def test_a_mode_without_other_sizes_is_named(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    tried = replace(rich.dynamic[0], mode="eval", outcome="ok", sweeps=(SWEEP,), recompiles=())
+    other = replace(tried, mode="train", sweeps=())
+    said = "Functions were compiled again for new sizes only, as with any model."
+    assert varied.outcome((tried, other)) == f"{said} Train mode was not tried."
+    assert varied.outcome((tried, replace(other, sweeps=(SWEEP,)))) == said
+    assert varied.outcome((other,)) == "No function was compiled again."
+
+
 def test_all_reports_show_sweeps_and_the_text_what_was_tried(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     run = replace(rich.dynamic[0], sweeps=(SWEEP,), recompiles=(RECOMPILE,))
