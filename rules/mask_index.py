@@ -105,6 +105,7 @@ class Net(nn.Module):
         return self.decoder(x, chosen=x > 1)
 """,
     """\
+# torch >=2.13
 import torch
 
 
@@ -218,6 +219,7 @@ def _written_where_flagged(event: Subscript) -> Hit | None:
         f"{code(event)} is written where a single element says so, which is read for that: {consequence(event)}",
         "select with `torch.where(flag, value, y)`",
         certainty(event, flag),
+        torch=">=2.13",
     )
 
 

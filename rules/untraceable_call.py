@@ -75,7 +75,7 @@ MADE_BEFORE = frozenset({"types.SimpleNamespace"})
 ARRAYS = frozenset(f"numpy.{name}" for name in ("array", "asarray", "empty", "full", "ones", "zeros"))
 
 #: Those that break on some versions of torch only.
-ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15"}
+ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15", "torch._C._is_tracing": "<2.15"}
 
 DISTRIBUTIONS = frozenset({"torch.distributions"})
 
@@ -263,6 +263,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch <2.15
 import torch
 
 
