@@ -219,7 +219,6 @@ def _written_where_flagged(event: Subscript) -> Hit | None:
         f"{code(event)} is written where a single element says so, which is read for that: {consequence(event)}",
         "select with `torch.where(flag, value, y)`",
         certainty(event, flag),
-        torch=">=2.13",
     )
 
 
