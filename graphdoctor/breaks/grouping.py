@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from graphdoctor.breaks.conditions import condition_at
+from graphdoctor.breaks.enclosing_if import condition_at
 from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.locations import Places, function_at
 from graphdoctor.breaks.messages import parse
@@ -114,10 +114,12 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
-    if is_deliberate(stack, places):
+    deliberate = is_deliberate(stack, places)
+    if deliberate:
         reason, hints = f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
-    owner = _owner(site, stack, places)
+    owner: Owner = "torch" if deliberate else _owner(site, places)
+    inner = stack[-1]
     return Break(
         path=places.show(anchor.path),
         line=anchor.line,
@@ -132,7 +134,7 @@ def _break(
         owner=owner,
         stack=tuple(_frame(f, places, source) for f in stack),
         dropped=() if given_up is None else (given_up,),
-        condition="" if owner == "own" else condition_at(source(site.path), site.line),
+        condition="" if owner == "own" else condition_at(source(inner.path), inner.line),
     )
 
 
@@ -191,9 +193,7 @@ def is_deliberate(stack: Sequence[RawFrame], places: Places) -> bool:
     )
 
 
-def _owner(site: RawFrame, stack: Sequence[RawFrame], places: Places) -> Owner:
-    if is_deliberate(stack, places):
-        return "torch"
+def _owner(site: RawFrame, places: Places) -> Owner:
     kind = places.kind(site.path)
     return "torch" if kind == "library" else kind
 

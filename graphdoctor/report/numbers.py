@@ -9,7 +9,7 @@ from typing import Literal
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
-from graphdoctor.report.unchecked import saw_other_inputs
+from graphdoctor.report.unchecked import saw_other_inputs, untried_modes
 from graphdoctor.report.wording import SEVERITIES, is_idle, plural, share
 
 Tone = Literal["good", "bad", "neutral"]
@@ -82,8 +82,7 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
     again = any(entry.compilations > 1 for run in runs for entry in run.sweeps)
     detail = "only for sizes that the scan tried" if again else "nothing was compiled again"
     detail = f"up to {plural(most, 'compilation')} of one function" if causes else detail
-    tried = {run.mode for run in runs if run.sweeps or run.recompiles}
-    missing = sorted({run.mode for run in runs} - tried) if tried else []
+    missing = untried_modes(runs)
     detail += f"; {' and '.join(missing)} mode not tried" if missing else ""
     if stopped:
         # What was not tried to its end has shown nothing by showing no cause.

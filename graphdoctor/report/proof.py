@@ -71,8 +71,9 @@ class Proof:
     patch: str
     caution: str = ""
     effects: tuple[Effect, ...] = ()
-    #: The command that leaves out the unsafe ones, empty where there are none, or no others; and what stays then.
+    #: The command that leaves out the unsafe ones, empty where there are none, or no others.
     safer: str = ""
+    #: What stays with the safe fixes alone, as a clause; empty where that is nothing, or no command writes them alone.
     leaves: str = ""
     #: What no fix removes: the causes of recompiles, with what helps.
     stays: str = ""
@@ -100,6 +101,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         return Proof(title, {}, False, wording.verification_detail(result), "", "")
     chosen = [f for f in diagnosis.findings if f.fingerprint in result.fixes and is_offered(f)]
     unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]
+    safer = command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else ""
     return Proof(
         title=f"With {fixes}: {counts}, outputs {after['outputs']}",
         after=after,
@@ -109,8 +111,8 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         patch=diagnosis.patch,
         caution=_caution(unsafe, len(result.fixes)),
         effects=_effects(chosen),
-        safer=command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else "",
-        leaves=_left(unsafe),
+        safer=safer,
+        leaves=_left(unsafe) if safer else "",
         stays=_stays(diagnosis),
     )
 

@@ -108,6 +108,12 @@ def saw_other_inputs(run: DynamicRun) -> bool:
     return bool(run.sweeps or run.recompiles) or _was_watched(run)
 
 
+def untried_modes(runs: Sequence[DynamicRun]) -> list[str]:
+    """The modes in which only the sample's sizes were tried, where another mode had others."""
+    tried = {run.mode for run in runs if saw_other_inputs(run)}
+    return sorted({run.mode for run in runs} - tried) if tried else []
+
+
 def _was_watched(run: DynamicRun) -> bool:
     """Whether nothing was called for the report: a job made the calls, and its trace has all recompiles."""
     return run.fullgraph.passes is None and bool(run.fullgraph.error)

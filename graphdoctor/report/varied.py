@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from graphdoctor.report.unchecked import untried_modes
 from graphdoctor.report.wording import plural, run_title
 
 if TYPE_CHECKING:
@@ -43,15 +44,9 @@ def outcome(runs: Iterable[DynamicRun]) -> str:
         text = "Functions were compiled again for new sizes only, as with any model."
     else:
         text = "No function was compiled again."
-    text += _not_tried(ran)
+    if modes := untried_modes(ran):
+        text += f" {' and '.join(modes).capitalize()} mode was not tried."
     return f"{text} Other inputs were not all tried: {stopped}; a longer `--timeout` tries more." if stopped else text
-
-
-def _not_tried(ran: Iterable[DynamicRun]) -> str:
-    """The modes without calls of other sizes, where another mode has some."""
-    tried = {run.mode for run in ran if run.sweeps or run.recompiles}
-    missing = sorted({run.mode for run in ran} - tried) if tried else []
-    return f" {' and '.join(missing).capitalize()} mode was not tried." if missing else ""
 
 
 def tried(recompile: Recompile) -> list[str]:

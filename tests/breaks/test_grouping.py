@@ -119,6 +119,16 @@ def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> N
     assert users.owner == "own"
 
 
+def test_the_condition_is_that_of_the_line_which_is_named() -> None:
+    texts = {LIBRARY.path: "\n" * 698 + "if n:\n    call(n)\n", LINEAR.path: "\n" * 8 + "if fast:\n    go()\n"}
+    called = replace(LINEAR, path=LINEAR.path.replace("torch/nn", "other/nn"))
+    for frames, condition in (((LIBRARY,), "n"), ((LIBRARY, LINEAR), "fast"), ((LIBRARY, called), "")):
+        (found,) = distinct([event(FORWARD, *frames)], PLACES, lambda path: texts.get(path, ""))
+        assert found.condition == condition
+    (users,) = distinct([event(HELPER)], PLACES, lambda path: "\n" * 4 + "if n:\n    print(n)\n")
+    assert users.condition == ""
+
+
 def test_an_event_may_stand_for_several_records() -> None:
     (found,) = distinct([replace(event(HELPER), times=3), replace(event(FORWARD, HELPER), times=2)], PLACES, source)
     assert found.events == 5

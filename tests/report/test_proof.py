@@ -80,6 +80,12 @@ def test_many_places_of_one_effect_are_counted(many: Callable[[int], Diagnosis])
     assert effect.places == "model.py:100, model.py:106, model.py:112, model.py:118, model.py:124 and 5 more"
 
 
+def test_nothing_is_said_to_be_left_where_no_fix_is_unsafe(rich: Diagnosis) -> None:
+    found = proof(rich)
+    assert found is not None and (found.safer, found.leaves) == ("", "")
+    assert "was not measured" not in text(page.render(rich).partition('<ul class="numbers"')[0])
+
+
 def test_what_safe_fixes_leave_of_what_a_run_met_is_said(rich: Diagnosis) -> None:
     first, second = rich.findings[0], replace(rich.findings[1], fix=None, owner="own", events=1)
     found = safe_fixes(replace(rich, findings=(first, second), verification=None))

@@ -90,7 +90,8 @@ def disagreement(count: int, break_count: int, reasons: int, breaks: Sequence[Br
     events = sum(found.events for found in breaks)
     if (count, break_count, reasons) == (graphs, events, events):
         return None
-    breaks_of_explain = f"{_count(max(break_count, 0), 'graph break')} (the number of graphs less one)"
+    less_one = "the number of graphs less one" if count else "no graph, less one"
+    breaks_of_explain = f"{_count(break_count, 'graph break')} ({less_one})"
     why = f"{_count(reasons, 'reason')} (none for a function that was given up)"
     counts = f"{breaks_of_explain}, {_count(count, 'graph')} and {why}"
     traced = f"{_count(events, 'time')} at {_count(len(breaks), 'place')}, and compiled {_count(graphs, 'graph')}"

@@ -26,6 +26,11 @@ def leaves(value: Any, name: str) -> dict[str, Any]:
     return found
 
 
+def described(tensor: torch.Tensor) -> str:
+    """``float32[8, 16]``."""
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
 def tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors in ``value``."""
     return (leaf for leaf in leaves(value, "").values() if isinstance(leaf, torch.Tensor))

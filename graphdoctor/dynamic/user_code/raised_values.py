@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from graphdoctor.breaks.messages import one_line
+from graphdoctor.dynamic.user_code import pytree
 
 #: Values that are shown, and characters of a layer.
 _MOST, _LONGEST = 6, 100
@@ -55,7 +56,7 @@ def _held(name: str, frame: FrameType) -> tuple[str, Any]:
 
 def _shown(value: Any) -> Iterator[str]:
     if isinstance(value, torch.Tensor):
-        yield f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        yield pytree.described(value)
     elif isinstance(value, torch.nn.Module) and type(value).__module__.startswith("torch.nn.modules."):
         # A container has a line for each of its parts, which says little of the call that failed.
         yield type(value).__name__ if value._modules else one_line(repr(value), _LONGEST)

@@ -8,6 +8,7 @@ import torch
 
 from graphdoctor.breaks.messages import one_line
 from graphdoctor.dynamic.recompiles.arguments import leaves
+from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import Sample
 
 #: Arguments that are named, and characters of one that is no tensor.
@@ -30,5 +31,5 @@ def described(sample: Sample, made_for: str = "", file: str = "") -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, torch.Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        return pytree.described(value)
     return one_line(repr(value), _LONGEST)

@@ -16,6 +16,9 @@ from graphdoctor.static.interp import assignments, conditions, expressions, iter
 from graphdoctor.static.interp.interpreter import Interpreter, merge
 from graphdoctor.syntax.walk import walk
 
+#: Comparisons of two numbers.
+_ORDERS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual, cst.Equal, cst.NotEqual}
+
 
 def run_for(interpreter: Interpreter, node: cst.For) -> bool:
     """Interpret a ``for`` loop."""
@@ -124,9 +127,6 @@ def is_met(loops: tuple[cst.For | cst.While, ...], test: cst.BaseExpression) -> 
         and loop.target.value in (asked := _names(test))
         and asked <= counted | {loop.target.value}
     )
-
-
-_ORDERS = {cst.GreaterThan, cst.GreaterThanEqual, cst.LessThan, cst.LessThanEqual, cst.Equal, cst.NotEqual}
 
 
 class _Comprehension:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.breaks.conditions import condition_at
+from graphdoctor.breaks.enclosing_if import condition_at
 
 TEXT = """\
 if FLAG:
