@@ -58,7 +58,8 @@ def _alike(runs: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
 def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[Row]:
     summary = data["summary"]
     rows = _all(
-        r'<span class="label">(.*?)</span>\s*<span class="value[^>]*>(.*?)</span>\n.*?"detail">(.*?)</span>', page
+        r'<span class="label">([^<]*)</span>\s*(?:<span class="was">[^<]*</span>\s*)?<span class="value[^>]*>(.*?)</span>\n.*?"detail">(.*?)</span>',
+        page,
     )
     tiles = {text(label): (text(value).split(" → ")[0], text(detail)) for label, value, detail in rows}
     after = {text(label): text(value).split("with the fixes: ")[1] for label, value, _ in rows if "→" in value}

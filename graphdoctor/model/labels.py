@@ -33,6 +33,11 @@ def not_verified(fix: Fix) -> str:
     return f"Not verified: {fix.doubts}." if fix.doubts else ""
 
 
+def ran_in_part(fix: Fix) -> bool:
+    """Whether some of what ``fix`` changes did not run, or only with one outcome of its test."""
+    return any(clause.endswith(" did not run") or " was always " in clause for clause in fix.doubts.split("; "))
+
+
 def sets_for_process(fix: Fix) -> bool:
     """Whether ``fix`` changes no code but a setting of Dynamo, which then holds for the whole process."""
     return any("torch._dynamo.config." in edit.text for edit in fix.edits)

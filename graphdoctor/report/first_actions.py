@@ -81,6 +81,9 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     for number, finding in enumerate(diagnosis.findings):
         if heads[number] == number and (line := waits_for(finding.message)):
             waiting.setdefault((finding.location.path, line), []).append(finding.location.line)
+    broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
+    met = recompiles(diagnosis.dynamic or ())
+    ending = Counter(recompile_place(recompile) for recompile in met if _ends_with(broken, recompile))
     repairs = [
         _repair(
             finding,
@@ -88,20 +91,22 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
             ran,
             finding.fingerprint in vain,
             waiting.get((finding.location.path, finding.location.line), ()),
+            ending[place(finding.location)] if finding.status in _SEEN else 0,
         )
         for finding, others in left
     ]
     places = {action.place for action in repairs}
     # Recompiles come after the breaks that multiply them, and are the matter of a finding at their place.
-    broken = {finding.location.path for finding, _ in left if finding.status in _SEEN}
     remedies = [
         _remedy(recompile)
-        for recompile in recompiles(diagnosis.dynamic or ())
+        for recompile in met
         if remedy(recompile) and recompile_place(recompile) not in places
         if not goes_with_breaks(recompile, diagnosis) and not _ends_with(broken, recompile)
         if recompile.kind != "state" or recompile.at_limit
     ]
-    first = [_correct(failed)] if failed else [_even(diagnosis)] if diagnosis.summary.uneven else []
+    first = [_correct(failed)] if failed else [_even(diagnosis, repairs)] if diagnosis.summary.uneven else []
+    # One place is named once: the ranks are even, too, where the break is gone.
+    repairs = [action for action in repairs if not (first and action.finding and action.finding is first[0].finding)]
     known = next((action for action in repairs if failed and _is_at(action, failed)), None)
     if known is not None:
         # What raises under torch.compile is a finding, which says more than that it is an error.
@@ -112,13 +117,18 @@ def first_actions(diagnosis: Diagnosis, limit: int = 5) -> tuple[Action, ...]:
     return tuple([*first, *repairs[: room - bool(remedies)], *remedies][:limit])
 
 
-def _even(diagnosis: Diagnosis) -> Action:
-    """Ranks that do different things wait for each other, whatever else is mended."""
+def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
+    """Ranks that do different things wait for each other, whatever else is mended.
+
+    Where that is for a graph break of one of ``repairs``, it may be removed, too.
+    """
     text = diagnosis.summary.uneven
     here = (f for f in diagnosis.findings if text.startswith(f"{place(f.location)} "))
     finding = next(here, None)
-    where = place(finding.location) if finding is not None else ""
-    return Action(text, where, "no run has tried it", finding)
+    if finding is None:
+        return Action(text, "", "no run has tried it")
+    other = next((f"; or, on all ranks, {action.title}" for action in repairs if action.finding is finding), "")
+    return Action(text + other, place(finding.location), "no run has tried it", finding)
 
 
 def _correct(failed: Failure) -> Action:
@@ -166,9 +176,10 @@ def _of_rule(same: Sequence[Finding]) -> Action:
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
-def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Sequence[int]) -> Action:
+def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Sequence[int], ending: int = 0) -> Action:
     """``others`` counts the findings that have the same cause, ``waiting`` has the lines of those to which compiling
-    did not get because of this one; ``ran`` says whether there was a run.
+    did not get because of this one, ``ending`` counts the recompile causes that come of the break; ``ran`` says whether
+    there was a run.
 
     ``in_vain``: the fix of the finding was tried, and improves nothing.
     """
@@ -184,6 +195,8 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Se
         effect += f"; {inside if inside.startswith('in a library') else calls}"
     if others:
         effect += f"; {plural(others, 'more finding')} {'has' if others == 1 else 'have'} the same cause"
+    if ending:
+        effect += f"; {plural(ending, 'recompile cause')} {'goes' if ending == 1 else 'go'} with it"
     if waiting:
         lines = ", ".join(map(str, sorted(set(waiting))))
         effect += f"; line {lines} comes next, which compiling did not get to"
@@ -191,9 +204,9 @@ def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Se
 
 
 def _in_short(text: str) -> str:
-    """``text`` with the first of its conditions, where they are long; the finding has all."""
+    """``text`` up to its first semicolon, where it is long; the finding has all."""
     first, *others = _CLAUSES.split(text)
-    return f"{first}, and more, which the finding says" if others and len(text) > _LONG else text
+    return f"{first} (the finding says what else)" if others and len(text) > _LONG else text
 
 
 def _effect(finding: Finding, ran: bool) -> str:

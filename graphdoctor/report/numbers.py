@@ -9,7 +9,7 @@ from typing import Literal
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
-from graphdoctor.report.unchecked import saw_other_inputs, untried_modes
+from graphdoctor.report.unchecked import saw_other_inputs, untried_modes, was_watched
 from graphdoctor.report.wording import SEVERITIES, is_idle, plural, share
 
 Tone = Literal["good", "bad", "neutral"]
@@ -56,6 +56,8 @@ def _graphs(summary: Summary, runs: list[DynamicRun]) -> Number:
         detail = "; ".join(f"{run.mode}: {run.graphs}, {share(run.compiled_share)} compiled" for run in runs)
     else:
         detail = f"the most of {plural(len(runs), 'run')}; at least {least} of the operators compiled"
+    if any(was_watched(run) and run.recompiles for run in runs):
+        detail += "; a function that is compiled again counts again"
     return Number("graphs", f"{summary.graphs or 0:,}", detail, "neutral" if summary.graphs else "bad")
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
-from graphdoctor.model.labels import is_offered, label, may_be_written, needs_unsafe, not_verified, sets_for_process
+from graphdoctor.model.labels import (
+    is_offered,
+    label,
+    may_be_written,
+    needs_unsafe,
+    not_verified,
+    ran_in_part,
+    sets_for_process,
+)
 from graphdoctor.report import wording
 from graphdoctor.report.comparison import cause_count
 from graphdoctor.report.wording import plural
@@ -103,7 +111,7 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
     unsafe = [finding for finding in chosen if not may_be_written(finding, unsafe=False)]
     safer = command(diagnosis, unsafe=False) if 0 < len(unsafe) < len(chosen) else ""
     return Proof(
-        title=f"With {fixes}: {counts}, outputs {after['outputs']}",
+        title=f"With {fixes}: {counts}, {_outputs(equal, chosen)}",
         after=after,
         good=result.grade == "general" and equal is not False and not unsafe,
         detail=wording.verification_detail(result),
@@ -115,6 +123,13 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
         leaves=_left(unsafe) if safer else "",
         stays=_stays(diagnosis),
     )
+
+
+def _outputs(equal: bool | None, chosen: Iterable[Finding]) -> str:
+    """What the outputs showed of the fixes: nothing of the code that did not run."""
+    if equal and any(finding.fix is not None and ran_in_part(finding.fix) for finding in chosen):
+        return "outputs equal, but not all of the changed code ran"
+    return {True: "outputs equal", False: "outputs differ", None: "outputs not compared"}[equal]
 
 
 def _caution(unsafe: Sequence[Finding], fixes: int) -> str:

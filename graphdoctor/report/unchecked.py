@@ -75,14 +75,14 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{nothing}Not measured on {device}: {', '.join(texts)}."
     if runs:
         yield from _kinds(runs, {*on_device})
-    if any(run.ladder is None and not _was_watched(run) for run in ran):
+    if any(run.ladder is None and not was_watched(run) for run in ran):
         yield "Speed was not measured: the graphs ran without Inductor."
 
 
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
     """Modes and devices that no run had; for the devices in ``covered`` it was already listed."""
     # A program makes its own calls; in which mode each was, a trace does not say.
-    modes = {run.mode for run in runs if not _was_watched(run)}
+    modes = {run.mode for run in runs if not was_watched(run)}
     if modes == {"eval"}:
         yield "Train mode was not run."
     if modes == {"train"}:
@@ -105,7 +105,7 @@ def _parts(run: DynamicRun) -> list[str]:
 
 def saw_other_inputs(run: DynamicRun) -> bool:
     """Whether a function could have been compiled again in the run."""
-    return bool(run.sweeps or run.recompiles) or _was_watched(run)
+    return bool(run.sweeps or run.recompiles) or was_watched(run)
 
 
 def untried_modes(runs: Sequence[DynamicRun]) -> list[str]:
@@ -114,7 +114,7 @@ def untried_modes(runs: Sequence[DynamicRun]) -> list[str]:
     return sorted({run.mode for run in runs} - tried) if tried else []
 
 
-def _was_watched(run: DynamicRun) -> bool:
+def was_watched(run: DynamicRun) -> bool:
     """Whether nothing was called for the report: a job made the calls, and its trace has all recompiles."""
     return run.fullgraph.passes is None and bool(run.fullgraph.error)
 

@@ -59,7 +59,8 @@ def from_file(path: str) -> Base:
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not UTF-8 text") from None
     try:
-        return Base(path, read(text))
+        # Where a report lies on this machine is nothing to the readers of a comparison.
+        return Base(Path(path).name if Path(path).is_absolute() else path, read(text))
     except ReadError as error:
         raise UsageError(f"{path}: {error}") from None
 

@@ -107,7 +107,7 @@ def test_of_many_conditions_the_first_is_named(rich: Diagnosis) -> None:
         rich.findings[1], suggestion="Compute both sides; " + "; ".join(["and mind the dtypes"] * 10), fix=None
     )
     (action,) = first_actions(replace(rich, findings=(found,), dynamic=None))
-    assert action.title.endswith("Compute both sides, and more, which the finding says")
+    assert action.title.endswith("Compute both sides (the finding says what else)")
 
 
 def test_what_was_refuted_or_not_reached_or_mere_information_is_no_action(rich: Diagnosis) -> None:
@@ -128,9 +128,13 @@ def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
     line = f"{finding.location.path}:{finding.location.line}"
     sentence = f"{line} breaks the graph (GB0059) on rank 1 only; take the same path on every rank"
     found = replace(rich, summary=replace(rich.summary, uneven=sentence), verification=None)
-    first = first_actions(found)[0]
-    assert (first.title, first.place, first.finding) == (sentence, line, finding)
-    assert first.effect == "no run has tried it"
+    first, *others = first_actions(found)
+    assert (first.place, first.finding, first.effect) == (line, finding, "no run has tried it")
+    # The break may go, too, so no other action is for it.
+    assert first.title.startswith(f"{sentence}; or, on all ranks, apply the safe fix: ")
+    assert finding not in [action.finding for action in others]
+    of_library = replace(found, findings=())
+    assert first_actions(of_library)[0].title == sentence
 
 
 def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosis) -> None:
@@ -143,6 +147,9 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     # The break is an action then, and one is enough; where it is not listed, the recompile is all that there is to do.
     unverified = replace(found, verification=None)
     assert not [a for a in first_actions(unverified) if a.finding is None]
+    there = replace(left, line=found.findings[0].location.line)
+    at_the_break = replace(unverified, dynamic=(replace(run, recompiles=(there,)),))
+    assert first_actions(at_the_break)[0].effect.endswith("; 1 recompile cause goes with it")
     assert [a.place for a in first_actions(replace(unverified, findings=()))] == ["model.py:900"]
     of_library = replace(left, guard="args[2] is None", path="/env/lib/python3.11/site-packages/net/layers.py")
     broken = replace(rich, dynamic=(replace(run, recompiles=(of_library,)),), verification=None)

@@ -21,6 +21,19 @@ def test_the_title_counts_and_the_tone_is_good(rich: Diagnosis) -> None:
     )
 
 
+def test_outputs_say_nothing_of_what_did_not_run(rich: Diagnosis) -> None:
+    fix = rich.findings[0].fix
+    assert fix is not None
+    for doubts, ending in (
+        ("the test in line 18 was always false", "outputs equal, but not all of the changed code ran"),
+        ("line 19 did not run", "outputs equal, but not all of the changed code ran"),
+        ("its line still breaks", "outputs equal"),
+    ):
+        doubted = replace(rich.findings[0], fix=replace(fix, safety="unsafe", doubts=doubts))
+        found = proof(replace(rich, findings=(doubted, *rich.findings[1:])))
+        assert found is not None and found.title.endswith(f", {ending}")
+
+
 def test_fixes_that_change_nothing_are_not_to_be_applied(rich: Diagnosis) -> None:
     assert rich.verification is not None
     same = replace(rich.verification, breaks=rich.summary.breaks or 0, grade="none", fullgraph_passes=False)

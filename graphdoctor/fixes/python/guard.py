@@ -6,11 +6,15 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.outputs import more_than_output
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
+
+#: Letters of what is called, such as ``self.logger.info``, above which only its last name is said.
+_LONGEST = 40
 
 
 def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -32,12 +36,16 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     except Refuse as refusal:
         return Refusal(f"No guard is added: {refusal}.")
     call, event = hit.place, hit.event
-    if not isinstance(call, cst.Call) or not isinstance(event, Call):
-        return FixPlan(edits, "unsafe", "Under compile this call is left out.")
+    if not isinstance(call, cst.Call):
+        return FixPlan(edits, "unsafe", "Under compile this statement is left out.")
+    name = editor.code(call.func)
+    out = f"nder compile `{name if len(name) <= _LONGEST else called(call)}(...)` is left out"
+    if not isinstance(event, Call):
+        return FixPlan(edits, "unsafe", f"U{out}.")
     more = more_than_output(event.qualname, call, editor)
     if more:
-        return FixPlan(edits, "unsafe", f"Under compile this call is left out, and {more}.")
+        return FixPlan(edits, "unsafe", f"U{out}, and {more}.")
     lost = trace(call.args, (*event.args, *event.kwargs.values()), event.inner, editor)
     if lost:
-        return FixPlan(edits, "unsafe", f"Under compile this call is left out, and `{lost}` does not run either.")
-    return FixPlan(edits, "safe", "In eager nothing changes; under compile this call is left out.")
+        return FixPlan(edits, "unsafe", f"U{out}, and `{lost}` does not run either.")
+    return FixPlan(edits, "safe", f"In eager nothing changes; u{out}.")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import Break, DynamicRun
+from graphdoctor.report.html.source_changes import Change, changes
 
 #: Files, lines of one, and lines around those that have a state or a finding.
 _FILES, _LINES, _CONTEXT = 10, 600, 2
-
-_HUNK = re.compile(r"@@ -(\d+)")
 
 #: How the functions begin that graphdoctor calls itself.
 _HOOKS = "graphdoctor_"
@@ -25,16 +23,13 @@ State = Literal["compiled", "partly", "eager", "missed", ""]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here.
-
-    ``diffs`` are findings whose change is shown below this line, the last that it removes; each change once.
-    """
+    """A line of source; ``number`` is 0 where lines are left out. ``findings`` begin here, ``changes`` come below."""
 
     number: int
     text: str
     state: State
     findings: tuple[Finding, ...] = ()
-    diffs: tuple[Finding, ...] = ()
+    changes: tuple[Change, ...] = ()
     #: A change that is shown takes the line away.
     replaced: bool = False
 
@@ -54,13 +49,14 @@ def files(diagnosis: Diagnosis) -> tuple[File, ...]:
     shown = [finding for finding in diagnosis.findings if finding.status != "refuted"]
     tried = diagnosis.verification.fixes if diagnosis.verification is not None else ()
     # What overlaps the changes that were tried together is not written with them.
-    changes = {f.fingerprint for f in shown if changes_here(f) and (not tried or f.fingerprint in tried)}
-    found = (_file(path, text, runs, shown, changes) for path, text in diagnosis.texts.items())
+    fixed = [f for f in shown if is_offered(f, owner=None) and (not tried or f.fingerprint in tried)]
+    found = (_file(path, text, runs, shown, changes(fixed, path)) for path, text in diagnosis.texts.items())
     return tuple(file for file in found if file is not None)[:_FILES]
 
 
-def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding], changes: Set[str]) -> File | None:
-    """``changes`` are the fingerprints of the findings whose change is shown."""
+def _file(
+    path: str, text: str, runs: list[DynamicRun], findings: list[Finding], changed: Sequence[Change]
+) -> File | None:
     reached = frozenset[int]().union(*(run.executed.get(path, frozenset()) for run in runs))
     here = [finding for finding in findings if finding.location.path == path]
     if not reached or not here:
@@ -71,27 +67,23 @@ def _file(path: str, text: str, runs: list[DynamicRun], findings: list[Finding],
         return None
     states = _states(tree, path, reached, runs)
     by_line: dict[int, list[Finding]] = {}
-    first: dict[str, Finding] = {}
     for finding in here:
         by_line.setdefault(finding.location.line, []).append(finding)
-        if finding.fix is not None and finding.fingerprint in changes:
-            first.setdefault(finding.fix.diff, finding)
-    replaced = {id(finding): set(_replaced(finding)) for finding in first.values()}
-    gone = set().union(*replaced.values())
-    ends: dict[int, list[Finding]] = {}
-    for finding in first.values():
-        ends.setdefault(_last(finding.location.line, replaced[id(finding)]), []).append(finding)
+    gone = {line for change in changed for line in change.removed}
+    below: dict[int, list[Change]] = {}
+    for change in changed:
+        # What comes before the first line is shown below it.
+        below.setdefault(max(change.after, 1), []).append(change)
     lines = [
         Line(
             number,
             line,
             states.get(number, ""),
-            tuple(found),
-            tuple(ends.get(number, ())),
+            tuple(by_line.get(number, ())),
+            tuple(below.get(number, ())),
             number in gone,
         )
         for number, line in enumerate(text.splitlines(), 1)
-        for found in [by_line.get(number, ())]
     ]
     counts: dict[State, int] = {}
     for state in states.values():
@@ -129,35 +121,6 @@ def _is_inside_call(entry: Break) -> bool:
     return entry.owner != "own" and bool(entry.stack) and entry.stack[-1].path != entry.path
 
 
-def changes_here(finding: Finding) -> bool:
-    """Whether the fix of ``finding`` is offered and changes the lines that it marks, and not only others."""
-    place = finding.location
-    edits = finding.fix.edits if finding.fix is not None and is_offered(finding, owner=None) else ()
-    return any(e.path == place.path and e.start[0] <= place.end_line and place.line <= e.end[0] for e in edits)
-
-
-def _last(line: int, replaced: Set[int]) -> int:
-    """The last of the lines from ``line`` on that are replaced without a gap."""
-    while line + 1 in replaced:
-        line += 1
-    return line
-
-
-def _replaced(finding: Finding) -> Iterator[int]:
-    """The lines of its file that the change of ``finding`` takes away or writes anew, as its diff counts them."""
-    number, here = 0, False
-    for line in finding.fix.diff.splitlines() if finding.fix is not None else ():
-        hunk = _HUNK.match(line)
-        if line.startswith("--- "):
-            here = line.endswith(finding.location.path)
-        elif hunk is not None:
-            number = int(hunk[1])
-        elif here and line[:1] in (" ", "-"):
-            if line[0] == "-":
-                yield number
-            number += 1
-
-
 def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
     """The statements of a function without those of functions and classes in it, and without its docstring."""
     waiting: list[ast.stmt] = list(function.body)
@@ -176,8 +139,8 @@ def _statements(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[as
 
 
 def _near(lines: list[Line]) -> Iterator[Line]:
-    """The lines with a state or a finding and those around them; a line with the number 0 for each gap."""
-    marked = [place for place, line in enumerate(lines) if line.state or line.findings]
+    """The lines with a state, a finding or a change and those around them; one with the number 0 for each gap."""
+    marked = [place for place, line in enumerate(lines) if line.state or line.findings or line.changes]
     shown = {near for place in marked for near in range(place - _CONTEXT, place + _CONTEXT + 1)}
     shown -= {place for place in shown if _is_edge(place, lines, shown)}
     gap = False

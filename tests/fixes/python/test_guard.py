@@ -47,7 +47,7 @@ def test_safe_unless_an_argument_may_have_an_effect(fixed: Any) -> None:
     assert "if not torch.compiler.is_compiling():\n        print(x.mean()" in safe.text
     unsafe = fixed(TARGET.format(line="print(next(it))"))
     assert unsafe.findings[0].fix.safety == "unsafe"
-    reason = "Under compile this call is left out, and `next(it)` does not run either."
+    reason = "Under compile `print(...)` is left out, and `next(it)` does not run either."
     assert unsafe.findings[0].fix.reason == reason
 
 

@@ -194,11 +194,15 @@ def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> 
     page = Page(html.render(replace(compared, comparison=before)))
     tiles = [" ".join(text.split()) for text in page.texts["li"]]
     first = next(number for number, text in enumerate(tiles) if text.startswith("graph breaks"))
-    effects, tiles = tiles[:first], tiles[first:]
-    assert effects[0] == "The call only writes to stdout. model.py:18"
-    assert effects[-1] == "Outputs are compared with the eager outputs of the code as it is."
-    assert tiles[0] == "graph breaks 3 → with the fixes: 0 base: 9 2 in your code, 1 in libraries"
-    assert tiles[5].startswith("findings 6 base: 5 3 errors, 2 warnings, 1 note")
+    above, tiles = tiles[:first], tiles[first:]
+    # What is new comes first, also where verified fixes remove it.
+    assert above[:2] == [
+        "New: Dynamo skips a compiled extension (model.py:40)",
+        "The call only writes to stdout. model.py:18",
+    ]
+    assert above[-1] == "Outputs are compared with the eager outputs of the code as it is."
+    assert tiles[0] == "graph breaks base: 9, now: 3 → with the fixes: 0 2 in your code, 1 in libraries"
+    assert tiles[5].startswith("findings base: 5, now: 6 3 errors, 2 warnings, 1 note")
     assert (
         "Against main: 9 graph breaks before, 3 now; 1 recompile cause as before; 2 new findings (1 seen in the run, "
         "1 predicted), 1 fixed, 4 unchanged, 2 not compared: one side was not run or not read. Show the new ones What was "

@@ -85,13 +85,43 @@ def test_a_library_that_breaks_is_compiled_in_part(rich: Diagnosis) -> None:
     assert [line.number for line in file.lines if line.state == "partly"] == [7]
 
 
-def test_a_change_stands_at_the_lines_of_its_finding_only(rich: Diagnosis) -> None:
-    finding = rich.findings[0]
+def _with_diff(diagnosis: Diagnosis, diff: str) -> Diagnosis:
+    (finding,) = diagnosis.findings
     assert finding.fix is not None
-    assert source_view.changes_here(finding)
-    (edit,) = finding.fix.edits
-    elsewhere = replace(finding.fix, edits=(replace(edit, start=(1, 1), end=(1, 1)),))
-    assert not source_view.changes_here(replace(finding, fix=elsewhere))
+    return replace(diagnosis, findings=(replace(finding, fix=replace(finding.fix, diff=diff)),))
+
+
+def test_a_change_stands_where_it_is_written_with_the_line_that_it_is_for(rich: Diagnosis) -> None:
+    diff = """--- a/model.py
++++ b/model.py
+@@ -1,2 +1,4 @@
+ import torch
++import math
+ 
+@@ -3,0 +5,1 @@
++SCALE = math.sqrt(2)
+@@ -10,1 +11,1 @@
+-        return x * 2
++        return x * SCALE
+"""
+    (file,) = source_view.files(_with_diff(_diagnosis(rich), diff))
+    shown = {line.number: line.changes for line in file.lines if line.changes}
+    assert {number: [change.added for change in found] for number, found in shown.items()} == {
+        1: [("import math",)],
+        3: [("SCALE = math.sqrt(2)",)],
+        10: [("        return x * SCALE",)],
+    }
+    # The finding is in line 7.
+    assert {number: change.away for number, (change,) in shown.items()} == {1: True, 3: True, 10: False}
+    assert [line.number for line in file.lines if line.replaced] == [10]
+
+
+def test_what_several_fixes_import_is_shown_once(rich: Diagnosis) -> None:
+    diff = "--- a/model.py\n+++ b/model.py\n@@ -1,1 +1,2 @@\n import torch\n+import math\n"
+    diagnosis = _with_diff(_diagnosis(rich), diff)
+    (finding,) = diagnosis.findings
+    (file,) = source_view.files(replace(diagnosis, findings=(finding, finding)))
+    assert [len(line.changes) for line in file.lines if line.changes] == [1]
 
 
 def test_without_a_run_or_with_broken_source_there_is_none(rich: Diagnosis) -> None:
@@ -125,14 +155,13 @@ def test_lines_that_a_change_takes_away_are_marked(rich: Diagnosis) -> None:
 
 
 def test_a_change_that_was_not_tried_with_the_others_is_not_drawn(rich: Diagnosis) -> None:
-    diagnosis = _diagnosis(rich)
+    diagnosis = _with_diff(_diagnosis(rich), "--- model.py\n+++ model.py\n@@ -7,1 +7,0 @@\n-        print(x.shape)\n")
     (finding,) = diagnosis.findings
     assert finding.fix is not None and diagnosis.verification is not None
-    edit = replace(finding.fix.edits[0], path="model.py", start=(7, 9), end=(7, 23))
-    tried = replace(finding, fix=replace(finding.fix, edits=(edit,)))
-    inside = replace(tried, fingerprint="inside")
-    shown = source_view.files(replace(diagnosis, findings=(tried, inside)))
-    assert [found.fingerprint for line in shown[0].lines for found in line.diffs] == [finding.fingerprint]
+    other = "--- model.py\n+++ model.py\n@@ -10,1 +10,1 @@\n-        return x * 2\n+        return x\n"
+    untried = replace(finding, fingerprint="untried", fix=replace(finding.fix, diff=other))
+    (file,) = source_view.files(replace(diagnosis, findings=(finding, untried)))
+    assert [change.finding.fingerprint for line in file.lines for change in line.changes] == [finding.fingerprint]
 
 
 def test_a_change_of_several_lines_comes_after_the_last_of_them(rich: Diagnosis) -> None:
@@ -152,4 +181,4 @@ def test_a_change_of_several_lines_comes_after_the_last_of_them(rich: Diagnosis)
     changed = replace(finding, fix=replace(finding.fix, diff=diff, edits=(edit,)))
     (file,) = source_view.files(replace(diagnosis, findings=(changed,)))
     assert [line.number for line in file.lines if line.findings] == [7]
-    assert [line.number for line in file.lines if line.diffs] == [9]
+    assert [line.number for line in file.lines if line.changes] == [9]
