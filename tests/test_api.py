@@ -236,3 +236,14 @@ def test_a_file_given_alone_is_reported_with_the_helpers_it_calls(
     (tmp_path / "other.py").write_text("x = 1\n")
     assert api.scan(api.ScanOptions(("model.py", "other.py"), run=False)).findings == ()
     assert len(api.scan(api.ScanOptions((".",), run=False)).findings) == 1
+
+
+def test_only_the_verdict_and_the_fixes_are_proved_where_nothing_else_is_wanted(
+    model: Path, diagnosis: Diagnosis
+) -> None:
+    wanted = api.scan(api.ScanOptions((str(model),), mode="eval", behind_verdict=False))
+    assert diagnosis.dynamic is not None and wanted.dynamic is not None
+    assert diagnosis.dynamic[0].sweeps and not wanted.dynamic[0].sweeps
+    assert wanted.verification is not None and diagnosis.verification is not None
+    assert wanted.verification.fixes == diagnosis.verification.fixes
+    assert wanted.summary == diagnosis.summary

@@ -55,7 +55,9 @@ def measure(case: Path, work: Path, mode: str, timeout: float) -> Result:
     copy = work / case.name
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(case, copy)
-    options = ScanOptions(paths=(str(copy / SAMPLE),), run=True, mode=mode, timeout=timeout, device="cpu")
+    options = ScanOptions(
+        paths=(str(copy / SAMPLE),), run=True, mode=mode, timeout=timeout, device="cpu", behind_verdict=False
+    )
     rounds = tuple(scan_in_rounds(_writing(options)))
     first = rounds[0].dynamic or ()
     failed = [run for run in first if run.outcome != "ok" and not run.fails_compiled]

@@ -99,6 +99,8 @@ class ScanOptions(SettingOptions, TargetOptions, DepthOptions):
     #: What a run has shown, by file.
     facts: Mapping[Path, RunFacts] = field(default_factory=dict)
     verify: bool = True
+    #: Count recompiles, and check what else comes behind the verdict and the fixes.
+    behind_verdict: bool = True
     #: Verify also each fix alone, and look for the fixes that suffice for fullgraph=True.
     each_fix: bool = False
     fix: bool = False

@@ -23,7 +23,7 @@ class RunPlan:
     """What is run. Where ``request`` is None, nothing is run for the reason ``problem``.
 
     ``one_file``: the only input is one file on disk, so where it cannot be read, nothing is run. ``required``: a scan
-    that cannot run the code fails. ``quick``: nothing is done behind the verdict. ``advise``: further runs count where
+    that cannot run the code fails. ``only_verdict``: nothing is done behind the verdict. ``advise``: further runs count where
     to put ``torch.compile``.
     """
 
@@ -32,7 +32,7 @@ class RunPlan:
     mode: str
     one_file: bool = False
     required: bool = False
-    quick: bool = False
+    only_verdict: bool = False
     advise: bool = False
 
 
@@ -54,7 +54,7 @@ def run_plan(options: ScanOptions, settings: Config, inputs: Inputs) -> RunPlan:
             or options.sample
             or options.shrink
         ),
-        quick=options.quick,
+        only_verdict=options.quick or not options.behind_verdict,
         advise=options.advise,
     )
 

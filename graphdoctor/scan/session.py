@@ -73,5 +73,5 @@ def started(plan: Plan, callbacks: Callbacks, cleanup: ExitStack) -> Session:
         # Where it cannot be started, the run reports it.
         with suppress(OSError):
             server.start()
-    steps = StepProgress(callbacks.progress, plan.run.mode, plan.verify is not None, not plan.run.quick)
+    steps = StepProgress(callbacks.progress, plan.run.mode, plan.verify is not None, not plan.run.only_verdict)
     return Session(callbacks, steps, server, cleanup)

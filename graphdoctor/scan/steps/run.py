@@ -53,7 +53,7 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     if request is None:
         return Ran(environment=environment, notes=(reason,) if reason else ())
     early()
-    if plan.quick or fixable:
+    if plan.only_verdict or fixable:
         request = replace(request, part="verdict")
     started = time.monotonic()
     outputs = tempfile.TemporaryDirectory(prefix="graphdoctor-", ignore_cleanup_errors=True)
@@ -78,7 +78,7 @@ def complete(plan: RunPlan, ran: Ran, session: Session) -> Ran:
     """``ran`` with what comes behind the verdict; what fails there only leaves something out."""
     ran = replace(ran, notes=())
     request, runs = ran.request, ran.runs
-    if request is None or request.part != "verdict" or not runs or ran.seconds is None or plan.quick:
+    if request is None or request.part != "verdict" or not runs or ran.seconds is None or plan.only_verdict:
         return ran
     if not any(each.numerics for each in runs):
         return ran
