@@ -23,8 +23,8 @@ class RunPlan:
     """What is run. Where ``request`` is None, nothing is run for the reason ``problem``.
 
     ``one_file``: the only input is one file on disk, so where it cannot be read, nothing is run. ``required``: a scan
-    that cannot run the code fails. ``only_verdict``: nothing is done behind the verdict. ``advise``: further runs count where
-    to put ``torch.compile``.
+    that cannot run the code fails. ``only_verdict``: nothing is done behind the verdict. ``advise``: further runs count
+    where to put ``torch.compile``.
     """
 
     request: RunRequest | None

@@ -30,6 +30,8 @@ _MOST = 20_000
 #: Texts and tensors up to this size are kept, of larger ones a digest.
 _LONG_TEXT = 2_000
 _LARGE_TENSOR = 1 << 16
+#: Numbers of a tensor that are added up together.
+_ROW = 4096
 
 #: What ``nn.Module`` keeps of itself; parameters and buffers are compared as such.
 _OF_MODULES = frozenset(vars(nn.Module())) - {"training"}
@@ -210,10 +212,14 @@ def digest(tensor: torch.Tensor) -> torch.Tensor:
     found = tensor.detach()
     if found.is_complex():
         found = torch.view_as_real(found)
-    if not found.is_floating_point():
-        found = found.double()
-    numbers = (found.sum(dtype=torch.float64), torch.linalg.vector_norm(found, dtype=torch.float64))
-    return torch.stack(numbers).cpu()
+    found = (found if found.is_floating_point() else found.double()).reshape(-1)
+    # The numbers of a row are added up in 32 bits and only the sums of rows in 64, which costs a twentieth.
+    rows = found[: found.numel() // _ROW * _ROW].view(-1, _ROW)
+    rest = found[rows.numel() :].double()
+    wide = torch.promote_types(found.dtype, torch.float32)
+    sums = torch.cat([rows.sum(1, dtype=wide).double(), rest])
+    norms = torch.cat([torch.linalg.vector_norm(rows, dim=1, dtype=wide).double(), rest])
+    return torch.stack([sums.sum(), torch.linalg.vector_norm(norms)]).cpu()
 
 
 def _position(value: Any) -> Any:

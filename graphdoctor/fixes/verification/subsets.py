@@ -22,6 +22,18 @@ def working(items: Sequence[T], good: Callable[[Sequence[T]], bool], kept: Seque
     return [*first, *working(items[half:], good, [*kept, *first])]
 
 
+def failing(items: Sequence[T], problem: Callable[[Sequence[T]], str]) -> dict[T, str]:
+    """Those of ``items`` that have a ``problem`` alone, with it; none are looked at one by one that have none together.
+
+    For k of n about ``2 k log2(n)`` calls of ``problem``, one where there is none.
+    """
+    found = problem(items) if items else ""
+    if not found or len(items) == 1:
+        return dict.fromkeys(items, found) if found else {}
+    half = len(items) // 2
+    return failing(items[:half], problem) | failing(items[half:], problem)
+
+
 def needed(items: Sequence[T], good: Callable[[Sequence[T]], bool]) -> list[T]:
     """A subset of ``items`` (which are good) that is good and of which none can be left out: ``len(items)`` calls."""
     left = list(items)

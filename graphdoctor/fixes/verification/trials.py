@@ -94,6 +94,7 @@ class Trials:
         self._copies = copies
         self._until = time.monotonic() + seconds
         self._done: dict[tuple[object, ...], Trial] = {}
+        self._varied: dict[tuple[object, ...], tuple[str, str]] = {}
         self._before: Sequence[DynamicRun] = ()
         self.seen: Seen = {}
         #: The original on varied inputs, one for each mode.
@@ -150,6 +151,12 @@ class Trials:
 
     def varied(self, applied: Sequence[Finding]) -> tuple[str, str]:
         """What is wrong with these fixes on varied inputs, and what is done in another way: clauses, or empty."""
+        key = _key(applied, None)
+        if key not in self._varied:
+            self._varied[key] = self._vary(applied)
+        return self._varied[key]
+
+    def _vary(self, applied: Sequence[Finding]) -> tuple[str, str]:
         texts, expected = fixed_texts(self.texts, applied), known(applied)
         if expected and not self.varied_in_all_modes():
             return "the original was not run on varied inputs in each mode, so nothing shows what else differs", ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from graphdoctor.fixes.core.apply import select_fixes
 from graphdoctor.fixes.verification import grading
-from graphdoctor.fixes.verification.subsets import needed, working
+from graphdoctor.fixes.verification.subsets import failing, needed, working
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
 from graphdoctor.model.labels import label, sets_for_process
@@ -110,13 +110,10 @@ def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
     """
     if trial.problem or not trial.changes:
         return trial
-    wrong: dict[Finding, str] = {}
-    for found in trial.applied:
-        is_safe = found.fix is not None and found.fix.safety == "safe"
-        if is_safe or (known(trial.applied) and not known([found])):
-            problem = trials.varied([found])[0]
-            if problem or (is_safe and (problem := trials.changes([found]))):
-                wrong[found] = problem
+    safe = [f for f in trial.applied if f.fix is not None and f.fix.safety == "safe"]
+    quiet = [f for f in trial.applied if f not in safe and known(trial.applied) and not known([f])]
+    wrong = failing(safe, lambda fixes: trials.varied(fixes)[0] or trials.changes(fixes))
+    wrong |= failing(quiet, lambda fixes: trials.varied(fixes)[0])
     reasons.update(wrong)
     rest = [f for f in trial.applied if f not in wrong]
     if not wrong:

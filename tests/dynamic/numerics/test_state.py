@@ -171,3 +171,16 @@ def test_random_numbers_are_told_without_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "complex64", "int64", "bool"])
+@pytest.mark.parametrize("size", [0, 5, 4096, 9000])
+def test_a_digest_is_the_sum_and_the_norm_and_one_write_changes_it(dtype: str, size: int) -> None:
+    tensor = (torch.randn(size, generator=torch.Generator().manual_seed(0)) * 3).to(getattr(torch, dtype))
+    exact = (torch.view_as_real(tensor) if tensor.is_complex() else tensor).double()
+    found = state.digest(tensor)
+    torch.testing.assert_close(found, torch.stack([exact.sum(), exact.norm()]), rtol=1e-5, atol=1e-4)
+    assert torch.equal(found, state.digest(tensor.clone()))
+    if size:
+        tensor[size // 2] = tensor[size // 2] == 0 if dtype == "bool" else tensor[size // 2] + 1
+        assert not torch.equal(found, state.digest(tensor))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from graphdoctor.fixes.verification.subsets import needed, working
+from graphdoctor.fixes.verification.subsets import failing, needed, working
 
 
 class Good:
@@ -44,3 +44,16 @@ def test_needed_leaves_out_what_it_can_and_no_more() -> None:
 
     assert needed(["x", "a", "b", "c", "y"], good) == ["a", "c"]
     assert needed(["a", "b"], lambda items: True) == []
+
+
+@pytest.mark.parametrize(("bad", "most"), [(set(), 1), ({3}, 9), ({0, 7, 15}, 27)])
+def test_failing(bad: set[int], most: int) -> None:
+    calls = []
+
+    def problem(items: Sequence[int]) -> str:
+        calls.append(items)
+        return f"bad: {min(bad & set(items))}" if bad & set(items) else ""
+
+    assert failing(range(16), problem) == {n: f"bad: {n}" for n in bad}
+    assert len(calls) <= most
+    assert failing([], problem) == {}

@@ -243,6 +243,21 @@ def test_a_variation_that_the_fixed_code_does_not_survive_ends_the_fix() -> None
     assert "did not come to its end on varied inputs (eval mode)" in result.verification.detail
 
 
+def test_safe_fixes_are_not_run_one_by_one_for_what_an_unsafe_one_does() -> None:
+    runs: list[str] = []
+
+    class Counted(Copies):
+        def vary(self, texts: Mapping[str, str], known: Sequence[Known] = ()) -> Sequence[Varied]:
+            runs.append(texts["m.py"])
+            return super().vary(texts, known)
+
+    findings = [finding(1, "A"), finding(2, "B"), finding(3, "C"), finding(4, "D", "unsafe")]
+    result = verify(findings, {"m.py": TEXT}, BEFORE, Counted(other="D"), each=False, seconds=0)
+    assert result is not None and labels_of(result.findings) == ["safe", "safe", "safe", "unsafe"]
+    # All fixes together, once more without what differs between two runs of the original, and the safe ones.
+    assert len(runs) <= 3
+
+
 def test_what_is_verified_must_hold_without_the_unsafe_fixes() -> None:
     """The first is right only together with the second, whose line ran one way."""
     text = "a\nb if p else q\nc\nd\n"
