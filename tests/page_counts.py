@@ -62,7 +62,7 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
         page,
     )
     tiles = {text(label): (text(value).split(" → ")[0], text(detail)) for label, value, detail in rows}
-    after = {text(label): text(value).split("with the fixes: ")[1] for label, value, _ in rows if "→" in value}
+    after = {text(label): text(value).split("→ ")[1] for label, value, _ in rows if "→" in value}
     severities = Counter(finding["severity"] for finding in data["findings"])
     names = {"error": "error", "warning": "warning", "info": "note"}
     parts = [plural(severities[key], noun) for key, noun in names.items() if severities[key]]
@@ -93,7 +93,8 @@ def _tiles(page: str, data: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     frames = f"up to {plural(most, 'compilation')} of one function" if causes else none
     tried = {run["mode"] for run in runs if run["sweeps"] or run["recompiles"]}
     missing = sorted({run["mode"] for run in runs} - tried) if tried else []
-    frames += f"; {' and '.join(missing)} mode not tried" if missing else ""
+    if missing:
+        frames = f"in {' and '.join(sorted(tried))} mode, {frames}; {' and '.join(missing)} mode not tried"
     # A job that was watched made calls of its own, and has no sweeps.
     if tried or any(run["fullgraph"]["passes"] is None and run["fullgraph"]["error"] for run in runs):
         yield "recompile causes", tiles["recompile causes"], (str(len(causes)), frames)

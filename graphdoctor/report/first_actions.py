@@ -127,8 +127,9 @@ def _even(diagnosis: Diagnosis, repairs: Iterable[Action]) -> Action:
     finding = next(here, None)
     if finding is None:
         return Action(text, "", "no run has tried it")
-    other = next((f"; or, on all ranks, {action.title}" for action in repairs if action.finding is finding), "")
-    return Action(text + other, place(finding.location), "no run has tried it", finding)
+    removes = any(action.finding is finding for action in repairs)
+    how = f"apply its {label(finding.fix)} fix" if finding.fix and is_offered(finding) else "remove the graph break"
+    return Action(text + (f"; or {how}" if removes else ""), place(finding.location), "no run has tried it", finding)
 
 
 def _correct(failed: Failure) -> Action:

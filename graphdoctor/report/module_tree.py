@@ -1,4 +1,4 @@
-"""The rows of a model's tree of submodules: what is compiled as a whole is one row."""
+"""The rows of a model's tree of submodules: what is compiled as a whole, or not at all, is one row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Row:
 
 
 def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
-    """``nodes`` in their order, parents first. Not ``full``: what is compiled as a whole is not opened."""
+    """``nodes`` in their order, parents first. Not ``full``: what is compiled as a whole or not at all is one row."""
     found: list[Row] = []
     parents = {parent for node in nodes if node.compilations for parent in _parents(node.name)}
     # The numbers of the rows that the next one may lie below.
@@ -52,7 +52,9 @@ def rows(nodes: Sequence[ModuleNode], full: bool = False) -> tuple[Row, ...]:
 
 def _adds_nothing(node: ModuleNode, parent: ModuleNode) -> bool:
     """A container such as ModuleList is not called itself; what it holds may be, and in eager."""
-    return parent.state == "compiled" or {node.state, parent.state} <= {"no-operators", "not-called"}
+    nothing = {"no-operators", "not-called"}
+    in_eager = parent.state == "eager" and node.state in {"eager", *nothing} and not node.breaks
+    return parent.state == "compiled" or in_eager or {node.state, parent.state} <= nothing
 
 
 def _parents(name: str) -> list[str]:

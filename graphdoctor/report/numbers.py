@@ -85,7 +85,9 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
     detail = "only for sizes that the scan tried" if again else "nothing was compiled again"
     detail = f"up to {plural(most, 'compilation')} of one function" if causes else detail
     missing = untried_modes(runs)
-    detail += f"; {' and '.join(missing)} mode not tried" if missing else ""
+    if missing:
+        tried = sorted({run.mode for run in runs} - set(missing))
+        detail = f"in {' and '.join(tried)} mode, {detail}; {' and '.join(missing)} mode not tried"
     if stopped:
         # What was not tried to its end has shown nothing by showing no cause.
         cut = f"other inputs were not all tried: {stopped}"

@@ -126,9 +126,12 @@ def proof(diagnosis: Diagnosis) -> Proof | None:
 
 
 def _outputs(equal: bool | None, chosen: Iterable[Finding]) -> str:
-    """What the outputs showed of the fixes: nothing of the code that did not run."""
-    if equal and any(finding.fix is not None and ran_in_part(finding.fix) for finding in chosen):
+    """What the outputs showed of the fixes: nothing of the code that did not run, nor of other inputs."""
+    doubted = [finding.fix for finding in chosen if finding.fix is not None and finding.fix.doubts]
+    if equal and any(map(ran_in_part, doubted)):
         return "outputs equal, but not all of the changed code ran"
+    if equal and doubted:
+        return "outputs equal for the sample"
     return {True: "outputs equal", False: "outputs differ", None: "outputs not compared"}[equal]
 
 
@@ -240,8 +243,13 @@ def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:
 
 def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
     """What helps against a recompile, or that the fixes do."""
-    gone = goes_with_breaks(recompile, diagnosis)
-    return "none needed: it goes with the graph breaks that the fixes remove" if gone else wording.remedy(recompile)
+    if goes_with_breaks(recompile, diagnosis):
+        return "none needed: it goes with the graph breaks that the fixes remove"
+    broken = {wording.place(finding.location) for finding in diagnosis.findings if finding.events}
+    where = wording.recompile_place(recompile)
+    if is_left_by_break(recompile.guard) and where in broken and recompile.verified_compilations is None:
+        return f"it goes with the graph break at {where}"
+    return wording.remedy(recompile)
 
 
 def _causes_left(diagnosis: Diagnosis) -> int:

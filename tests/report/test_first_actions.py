@@ -131,7 +131,7 @@ def test_what_differs_between_ranks_comes_first(rich: Diagnosis) -> None:
     first, *others = first_actions(found)
     assert (first.place, first.finding, first.effect) == (line, finding, "no run has tried it")
     # The break may go, too, so no other action is for it.
-    assert first.title.startswith(f"{sentence}; or, on all ranks, apply the safe fix: ")
+    assert first.title == f"{sentence}; or apply its safe fix"
     assert finding not in [action.finding for action in others]
     of_library = replace(found, findings=())
     assert first_actions(of_library)[0].title == sentence
@@ -147,9 +147,10 @@ def test_a_recompile_for_what_a_break_left_is_gone_with_the_break(rich: Diagnosi
     # The break is an action then, and one is enough; where it is not listed, the recompile is all that there is to do.
     unverified = replace(found, verification=None)
     assert not [a for a in first_actions(unverified) if a.finding is None]
-    there = replace(left, line=found.findings[0].location.line)
+    there = replace(left, line=found.findings[0].location.line, verified_compilations=None)
     at_the_break = replace(unverified, dynamic=(replace(run, recompiles=(there,)),))
     assert first_actions(at_the_break)[0].effect.endswith("; 1 recompile cause goes with it")
+    assert against(there, at_the_break) == f"it goes with the graph break at model.py:{there.line}"
     assert [a.place for a in first_actions(replace(unverified, findings=()))] == ["model.py:900"]
     of_library = replace(left, guard="args[2] is None", path="/env/lib/python3.11/site-packages/net/layers.py")
     broken = replace(rich, dynamic=(replace(run, recompiles=(of_library,)),), verification=None)

@@ -74,3 +74,15 @@ def test_the_page_has_the_tree_with_shares(rich: Diagnosis) -> None:
         replace(rich, dynamic=(run,))
     )
     assert "modules-title" not in page.render(rich)
+
+
+def test_what_runs_in_eager_as_a_whole_is_one_row_but_for_what_breaks() -> None:
+    nodes = (
+        ModuleNode("", "Net", "partly", 10, 0.3, 1, 2),
+        ModuleNode("moe", "MoE", "eager", 7, 0.0, 1, 0),
+        ModuleNode("moe.experts", "ModuleList", "not-called", 0, None, 0, 0),
+        ModuleNode("moe.experts.0", "Linear", "eager", 3, 0.0, 0, 0),
+        ModuleNode("moe.experts.1", "Linear", "eager", 3, 0.0, 1, 0),
+    )
+    assert [(row.label, row.folded) for row in rows(nodes)] == [("the model", 0), ("moe", 2), ("experts.1", 0)]
+    assert len(rows(nodes, full=True)) == len(nodes)

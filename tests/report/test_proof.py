@@ -27,7 +27,8 @@ def test_outputs_say_nothing_of_what_did_not_run(rich: Diagnosis) -> None:
     for doubts, ending in (
         ("the test in line 18 was always false", "outputs equal, but not all of the changed code ran"),
         ("line 19 did not run", "outputs equal, but not all of the changed code ran"),
-        ("its line still breaks", "outputs equal"),
+        ("with zeros output differs", "outputs equal for the sample"),
+        ("", "outputs equal"),
     ):
         doubted = replace(rich.findings[0], fix=replace(fix, safety="unsafe", doubts=doubts))
         found = proof(replace(rich, findings=(doubted, *rich.findings[1:])))

@@ -38,7 +38,8 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         edits += [edit for edit in plan.edits if edit not in edits]
     lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
     if not lost:
-        return FixPlan(tuple(edits), "safe", "In eager nothing changes; no tensor depends on these lines.")
+        reason = "In eager nothing changes; under compile these lines are left out, and no tensor depends on them."
+        return FixPlan(tuple(edits), "safe", reason)
     return FixPlan(tuple(edits), "unsafe", f"In eager nothing changes; under compile `{lost}` is left out.")
 
 

@@ -209,7 +209,8 @@ def _details(
         yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
     else:
         yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
-    if held := next((f.fix.assumes for f in proved if f.fix is not None and f.fix.assumes), ""):
+    verified = (f.fix for f in proved if f.fix is not None and label(f.fix) == "verified")
+    if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
     for finding, reason in reasons.items():
         yield f"Dropped: {_place(finding)}: {reason}."

@@ -1,8 +1,8 @@
-"""Changes of which only one can be copied: as patches, the second no longer finds its lines."""
+"""Changes of the same lines: as patches the second no longer finds its lines, and together they may not be written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from graphdoctor.model.findings import Edit, Finding
 from graphdoctor.model.labels import is_offered
@@ -26,6 +26,27 @@ def overlaps(findings: Sequence[Finding]) -> dict[int, tuple[int, ...]]:
                 if edit != beside and _touch(edit, beside) and _diff(findings[number]) != _diff(findings[other]):
                     met.setdefault(number, {})[other] = None
     return {number: tuple(others) for number, others in met.items()}
+
+
+def covered(findings: Sequence[Finding], tried: Collection[str]) -> dict[int, int]:
+    """For findings whose own fix was not tried, by number: the one whose fix was and changes their line.
+
+    ``tried`` are fingerprints.
+    """
+    edits = [
+        (edit, number)
+        for number, finding in enumerate(findings)
+        if finding.fix is not None and finding.fingerprint in tried
+        for edit in finding.fix.edits
+        if edit.start != edit.end
+    ]
+    found: dict[int, int] = {}
+    for number, finding in enumerate(findings):
+        place = finding.location
+        over = (n for e, n in edits if e.path == place.path and e.start[0] <= place.line <= place.end_line <= e.end[0])
+        if finding.fingerprint not in tried and (first := next(over, None)) is not None:
+            found[number] = first
+    return found
 
 
 def _touch(first: Edit, second: Edit) -> bool:

@@ -27,7 +27,7 @@ from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
 from graphdoctor.report.html.diff import pieces
 from graphdoctor.report.html.filters import change, groups
-from graphdoctor.report.html.overlaps import overlaps
+from graphdoctor.report.html.overlaps import covered, overlaps
 from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
 from graphdoctor.report.html.pictures.strip import Strip, strip
@@ -59,11 +59,14 @@ def render(diagnosis: Diagnosis) -> str:
     order = _by_importance(shown)[:_FINDINGS]
     heads = roots(shown.findings)
     beside = overlaps(shown.findings)
+    over = covered(shown.findings, shown.verification.fixes if shown.verification is not None else ())
     # What is new comes first, and findings with one cause are shown together.
     new = {heads[number] for number in _new(shown)}
     place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}
     anchors = _anchors(shown)
-    cards = {number: _card(shown, number, heads, anchors, beside) for number in sorted(order, key=place.__getitem__)}
+    cards = {
+        number: _card(shown, number, heads, anchors, beside, over) for number in sorted(order, key=place.__getitem__)
+    }
     page = ""
     for rows in _ROWS:
         page = _page(shown, rows, {}, 0)
@@ -95,6 +98,7 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             numbers=numbers(shown),
             base=_base_values(shown),
             actions=first_actions(shown),
+            causes_seen=_causes_seen(shown),
             anchors={id(finding): mark for finding, mark in zip(shown.findings, _anchors(shown), strict=True)},
             proof=proof(shown) or safe_fixes(shown),
             mended=bool(mends(shown)),
@@ -127,6 +131,7 @@ def _card(
     heads: Mapping[int, int],
     anchors: Sequence[str],
     beside: Mapping[int, Sequence[int]],
+    over: Mapping[int, int],
 ) -> Card:
     macro: Any = environment().get_template("macros.html").module
     finding = shown.findings[number]
@@ -137,7 +142,8 @@ def _card(
     lines = {_line_of(shown.findings[other]): anchors[other] for other in reversed(beside.get(number, ()))}
     others = [(anchor, line) for line, anchor in reversed(lines.items())]
     args = (finding, anchors[number], change(finding, shown.comparison), others)
-    return Card(str(macro.finding(*args, True, under)), str(macro.finding(*args, False, under)))
+    cover = (anchors[over[number]], _line_of(shown.findings[over[number]])) if number in over else ()
+    return Card(str(macro.finding(*args, True, under, cover)), str(macro.finding(*args, False, under, cover)))
 
 
 def _line_of(finding: Finding) -> str:
@@ -159,6 +165,17 @@ def _by_importance(shown: Diagnosis) -> list[int]:
     """The findings come ranked; what is new against the base is what the reader of a comparison came for."""
     new = _new(shown)
     return sorted(range(len(shown.findings)), key=lambda number: number not in new)
+
+
+def _causes_seen(shown: Diagnosis) -> list[Finding]:
+    """The graph breaks that the verdict is for; of a comparison the new ones, where there are some.
+
+    First that by which ranks differ, for they wait for each other.
+    """
+    uneven, new = shown.summary.uneven, _new(shown)
+    met = [(n in new, f) for n, f in enumerate(shown.findings) if f.events and f.severity != "info"]
+    met.sort(key=lambda entry: not uneven.startswith(f"{wording.place(entry[1].location)} "))
+    return [finding for is_new, finding in met if is_new] or [finding for _, finding in met]
 
 
 def _new(shown: Diagnosis) -> frozenset[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from graphdoctor.model.findings import Edit, Finding, Fix, Location
-from graphdoctor.report.html.overlaps import overlaps
+from graphdoctor.report.html.overlaps import covered, overlaps
 
 IMPORT = Edit("m.py", (1, 1), (1, 1), "import torch\n")
 
@@ -31,3 +32,13 @@ def finding(line: int, path: str = "m.py", safety: Any = "safe", diff: str = "")
 )
 def test_changes_near_to_each_other(second: Finding, found: dict[int, tuple[int, ...]]) -> None:
     assert overlaps([finding(10), second]) == found
+
+
+def test_a_finding_in_the_lines_that_a_tried_fix_changes_is_covered() -> None:
+    tried, inside, beside = finding(10), finding(10, diff="another"), finding(11)
+    marked = [replace(f, fingerprint=name) for f, name in ((tried, "a"), (inside, "b"), (beside, "c"))]
+    assert covered(marked, ["a"]) == {1: 0}
+    # What was tried itself is not covered, and what is put before a line covers nothing.
+    assert covered(marked, ["a", "b"]) == {}
+    above = replace(tried, fingerprint="a", fix=Fix("safe", "reason", (IMPORT,), "diff"))
+    assert covered([above, replace(finding(1), fingerprint="b")], ["a"]) == {}

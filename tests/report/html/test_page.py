@@ -201,7 +201,7 @@ def test_a_comparison_shows_the_base_beside_each_number(compared: Diagnosis) -> 
         "The call only writes to stdout. model.py:18",
     ]
     assert above[-1] == "Outputs are compared with the eager outputs of the code as it is."
-    assert tiles[0] == "graph breaks base: 9, now: 3 → with the fixes: 0 2 in your code, 1 in libraries"
+    assert tiles[0] == "graph breaks base: 9, now: 3 → 0 with the fixes 2 in your code, 1 in libraries"
     assert tiles[5].startswith("findings base: 5, now: 6 3 errors, 2 warnings, 1 note")
     assert (
         "Against main: 9 graph breaks before, 3 now; 1 recompile cause as before; 2 new findings (1 seen in the run, "

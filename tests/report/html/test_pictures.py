@@ -34,7 +34,7 @@ def test_graphs_and_cuts_in_the_order_of_execution(rich: Diagnosis) -> None:
     ]  # fmt: skip
     for drawing in drawn.lanes[0].drawings:
         assert [(shape.kind, shape.text) for shape in drawing.shapes] == [
-            ("cut", "1"), ("eager", "Net.forward runs in eager; what it calls is compiled by itself"),
+            ("cut", "1"), ("eager", "Net.forward runs in eager; what it calls is traced by itself"),
             ("graph", "1"), ("cut", "2"), ("graph", "2"), ("graph", "3"),
         ]  # fmt: skip
         assert all(shape.x >= 0 and shape.x + shape.width <= drawing.width for shape in drawing.shapes)
@@ -59,8 +59,8 @@ def test_what_cuts_many_functions_on_the_way_to_it_is_drawn_once(rich: Diagnosis
     drawn = strip(replace(rich, dynamic=(run,)))
     assert drawn is not None
     assert [(shape.kind, shape.text) for shape in drawn.lanes[0].drawings[0].shapes] == [
-        ("cut", "1"), ("eager", "Model.forward runs in eager; what it calls is compiled by itself"),
-        ("cut", "2"), ("eager", "Net.forward runs in eager; what it calls is compiled by itself"),
+        ("cut", "1"), ("eager", "Model.forward runs in eager; what it calls is traced by itself"),
+        ("cut", "2"), ("eager", "Net.forward runs in eager; what it calls is traced by itself"),
         ("graph", "1"), ("cut", "1"),
     ]  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_a_timeline_marks_the_calls_that_compile(rich: Diagnosis) -> None:
     assert drawn.title == "Called with batch 4, 5 in eval and train mode"
     assert [call.compiles for call in drawn.calls] == [True, False, True]
     assert drawn.changes == (
-        "call 3 compiles 1 function; x: 4 -> 5 in dimension 0",
+        "call 3: 1 compilation; x: 4 -> 5 in dimension 0",
         "3 compilations in 3 calls, at most 2 of one function",
     )
     shared = replace(run, sweeps=(replace(run.sweeps[0], steps=steps[:2]),))

@@ -174,7 +174,7 @@ def _items(run: DynamicRun, numbers: dict[tuple[object, ...], int]) -> Iterator[
                 drawn.add(number)
             if piece.dropped and piece.dropped not in eager_ones:
                 eager_ones.add(piece.dropped)
-                calls = "; what it calls is compiled by itself" if graph < run.graphs else ""
+                calls = "; what it calls is traced by itself" if graph < run.graphs else ""
                 yield ("eager", f"{piece.dropped} runs in eager{calls}", 0)
         else:
             graph, shown = graph + 1, shown + 1

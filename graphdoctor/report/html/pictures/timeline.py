@@ -55,8 +55,8 @@ def _timeline(sweep: Sweep, modes: Sequence[str]) -> Timeline:
     known = [mode for mode in modes if mode != "unknown"]
     for number, step in enumerate(sweep.steps[:_MOST]):
         x, y = number % _IN_A_ROW * CELL, number // _IN_A_ROW * ROW
-        compiled = f"compiles {plural(step.compilations, 'function')}" if step.compilations else "compiles nothing"
-        title = f"call {number + 1} {compiled}" + (f"; {step.changed}" if step.changed else "")
+        compiled = plural(step.compilations, "compilation") if step.compilations else "nothing is compiled"
+        title = f"call {number + 1}: {compiled}" + (f"; {step.changed}" if step.changed else "")
         calls.append(Call(number + 1, x, y, step.compilations > 0, title))
     again = [c.title for c, step in zip(calls, sweep.steps, strict=False) if c.compiles and c.number > 1 and step]
     every = plural(sum(step.compilations for step in sweep.steps), "compilation")
