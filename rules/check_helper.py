@@ -120,6 +120,8 @@ def _message_has_closure(call: cst.CSTNode) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    if isinstance(hit.event, Call) and not any(may_be_tensor(condition) for condition in hit.event.args[:1]):
+    # What checks tensors takes nothing else, whatever is known of its argument.
+    event = hit.event
+    if isinstance(event, Call) and event.qualname not in TENSOR_CHECKS and not any(map(may_be_tensor, event.args[:1])):
         return first_fit(hit, editor, constant_check)
     return first_fit(hit, editor, check_in_graph)
