@@ -131,5 +131,5 @@ def test_the_cache_of_gpt2_makes_blocks_compile_one_by_one_until_the_limit() -> 
 def test_blocks_share_a_compilation_whatever_sizes_add() -> None:
     advice = advised("gpt2, no cache")
     blocks = next(placement for placement in advice.placements if placement.kind == "blocks")
-    assert (len(blocks.names), blocks.compilations, blocks.later) == (9, 2, 1)
-    assert "one compilation serves all 9 blocks (other sizes take 1 more)" in advice.reason
+    assert (len(blocks.names), blocks.compilations, blocks.later) == (4, 2, 1)
+    assert "one compilation serves all 4 blocks (other sizes take 1 more)" in advice.reason

@@ -1,4 +1,4 @@
-"""The model of ``gpt2_cache.py`` with the cache off, called with sentences of three lengths."""
+"""The model of ``gpt2_cache.py`` with the cache off and 4 blocks, called with sentences of three lengths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 def graphdoctor_target() -> tuple[nn.Module, tuple[()], dict[str, torch.Tensor]]:
     """The model and a batch of 2 sentences."""
-    return gpt2(False), (), {"input_ids": torch.randint(0, 50, (2, 8))}
+    return gpt2(False, 4), (), {"input_ids": torch.randint(0, 50, (2, 8))}
 
 
 def graphdoctor_variants() -> list[tuple[torch.Tensor]]:
