@@ -17,11 +17,14 @@ from functools import lru_cache
 
 import libcst as cst
 
+from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.moved_buffers import keep_in_local
 from graphdoctor.static.domain.events import SetAttr
 from graphdoctor.static.domain.torch_tables import dtype_of
 from graphdoctor.static.domain.value_functions import is_tensor, options
 from graphdoctor.static.domain.values import Function, Instance
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 from ._shared import certainty, code, consequence
@@ -129,6 +132,10 @@ def check_setattr(event: SetAttr) -> Hit | None:
         f"keep it in a local variable, or make it with `self.register_buffer({event.name!r}, ...)`",
         certainty(event),
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return first_fit(hit, editor, keep_in_local)
 
 
 def _names_buffers(receiver: Instance) -> bool:

@@ -16,6 +16,9 @@ HEAD = "import torch\nimport torch.nn as nn\n\n\n"
 F = "def f(x):\n"
 TAIL = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4, 8),)\n"
 
+BUFFER = ("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+          "        self.table = nn.Buffer(torch.ones(8))\n\n    def forward(self, x):\n")  # fmt: skip
+
 #: Programs whose breaks a rewrite removes, and a line that the fixed program must have.
 REWRITTEN = {
     "index": (HEAD + F + "    return x[:, x[0].argmax()] * 2\n", "x[:, x[0].argmax().long().reshape(1)].squeeze(1) * 2"),
@@ -459,6 +462,11 @@ MODULES = {
     "mean_of_all": ("        self.mean = 0.0\n        self.seen = []\n\n    def forward(self, x):\n        n = x.abs().max().item()\n"
                     "        self.mean = 0.9 * self.mean + 0.1 * n\n        self.seen.append(n)\n        return x / len(self.seen)\n",
                     "        self.seen.append(n.clone())\n"),
+    "moved_buffer": ("        self.table = nn.Buffer(torch.ones(8))\n\n    def forward(self, x):\n"
+                     "        self.table = self.table.to(x.device)\n        if x.ndim > 1:\n            x = x + self.table\n"
+                     "        return x * self.table\n",
+                     "        table_ = self.table.to(x.device)\n        if not torch.compiler.is_compiling():\n"
+                     "            self.table = table_\n        if x.ndim > 1:\n            x = x + table_\n        return x * table_\n"),
     "cached": ("\n    @functools.cached_property\n    def ones(self):\n        return torch.ones(8)\n\n"
                "    def forward(self, x):\n        return x + self.ones\n", "    @property\n    def ones"),
 }  # fmt: skip
@@ -572,6 +580,27 @@ REFUSED = {
               "Build it in `__init__`: the weights that are drawn in each call would be drawn once."),
     "one_hot": (HEAD + F + "    return nn.functional.one_hot(x.argmax(-1))\n",
                 "How many classes there are depends on data; give `num_classes`, which also fixes the shape."),
+    "buffer_of_another": (HEAD + BUFFER + "        return x\n\n\nclass Outer(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                          "        self.net = Net()\n\n    def forward(self, x):\n        self.net.table = self.net.table.to(x.device)\n"
+                          "        return x + self.net.table\n",
+                          "The buffer is one of another object, which other code may read."),
+    "buffer_in_a_loop": (HEAD + BUFFER + "        for _ in range(2):\n            x = x + self.table\n"
+                         "            self.table = self.table.contiguous()\n        return x\n",
+                         "The next round of the loop may read the buffer before it is converted."),
+    "buffer_in_a_branch": (HEAD + BUFFER + "        if x.ndim > 1:\n            self.table = self.table.contiguous()\n"
+                           "        return x + self.table\n",
+                           "Line 13 reads `self.table` where it may not have been converted."),
+    "buffer_stored_again": (HEAD + BUFFER + "        self.table = self.table.contiguous()\n        x = x + self.table\n"
+                            "        self.table = self.table * 2\n        return x\n",
+                            "Line 13 stores `self.table` again."),
+    "buffer_of_a_lambda": (HEAD + BUFFER + "        self.table = self.table.contiguous()\n        g = lambda: self.table\n"
+                           "        return x + g()\n",
+                           "Line 12 reads `self.table` when it is called."),
+    "buffer_of_two_methods": (HEAD + BUFFER + "        self.table = self.table.contiguous()\n        return self.g(x)\n\n"
+                              "    def g(self, x):\n        return x + self.table\n",
+                              "`g` reads `self.table`, too."),
+    "buffer_beside_a_name": (HEAD + BUFFER + "        table = self.table = self.table.contiguous()\n        return x + table\n",
+                             "The buffer is not stored by an assignment of its own."),
     "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",
                          "The code is part of adjacent strings."),
 }  # fmt: skip
