@@ -83,10 +83,13 @@ def tree(
 
 
 def _met(root: nn.Module, total: Share, breaks: Sequence[Break], show: Show) -> dict[str, set[int]]:
-    """The numbers of the breaks in or below each module. A container that is not called has those of what it holds."""
+    """The numbers of the breaks in or below each module. A container that is not called has those of what it holds.
+
+    What is not called at all has none: those in the code of its class are of other modules of that class.
+    """
     met: dict[str, set[int]] = {}
     for name, module in root.named_modules():
-        code = code_of(module)
+        code = code_of(module) if total.entered[name] else None
         met[name] = {number for number, found in enumerate(breaks) if not name or _holds(code, found, show)}
     for name in reversed(met):
         parent = name.rpartition(".")[0]

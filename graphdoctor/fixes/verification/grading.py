@@ -42,7 +42,7 @@ def finding(
     seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
     sentences = [*_alone(found, trials, before, len(trial.applied))]
     doubts = [*_doubts(found, trial, trials, before, grade), *gaps]
-    if BOTH in seen.values() and not gaps:
+    if BOTH in seen.values() and not gaps and not trial.changes:
         sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
     if minimal is not None and found.status == "confirmed" and found not in minimal:
         sentences.append("fullgraph=True does not need it.")

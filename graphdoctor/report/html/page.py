@@ -37,6 +37,7 @@ from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
 from graphdoctor.report.proof import again, against, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
+from graphdoctor.report.unchecked_in_brief import in_brief
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
 LIMIT = 1_000_000
@@ -113,7 +114,9 @@ def _page(shown: Diagnosis, rows: int, cards: Mapping[int, str], briefs: int) ->
             clean_next=_next(shown),
             compile_time=wording.compile_time(runs),
             unchecked=unchecked(shown),
+            gaps=in_brief(shown),
             settings=wording.settings(shown.findings),
+            set_for=_set_for(shown),
             libraries=bool(shown.summary.breaks) and not shown.summary.breaks_own,
             stacks=_stacks(shown),
             run_rows=wording.alike(runs, _counted),
@@ -306,6 +309,12 @@ def _of_modules(run: DynamicRun) -> tuple[object, ...]:
 def _parts(same: Sequence[DynamicRun]) -> list[str]:
     """What is known of the parts of a model from runs that the section on modules shows as one."""
     return list(dict.fromkeys(line for run in same for line in optional_checks.lines(run, first=False)))
+
+
+def _set_for(shown: Diagnosis) -> tuple[int, int]:
+    """For how many of the findings that broke in libraries a setting is suggested, and how many there are."""
+    broke = [finding for finding in shown.findings if finding.events and finding.owner != "own"]
+    return sum(map(wording.sets_dynamo, broke)), len(broke)
 
 
 def _number(drawn: Strip, finding: Finding | None) -> str:

@@ -72,6 +72,17 @@ def test_the_tree_says_what_is_compiled_and_where_it_breaks() -> None:
     assert nodes["blocks.0"].compilations == 0
 
 
+def test_a_module_that_is_not_called_has_no_breaks_of_others_of_its_class() -> None:
+    class Spare(Net):
+        def __init__(self) -> None:
+            super().__init__(1, True)
+            self.spare = Head()
+
+    made = Target("Spare", lambda: Sample(Spare(), (torch.ones(2, 4),)), torch.device("cpu"))
+    nodes = {node.name: node for node in run(made).modules}
+    assert (nodes["head"].breaks, nodes["spare"].breaks, nodes["spare"].state) == (1, 0, "not-called")
+
+
 def test_blocks_that_differ_in_a_number_reach_the_limit_when_each_is_compiled() -> None:
     limit = torch._dynamo.config.recompile_limit
     of = target(limit + 2, same=False)

@@ -81,6 +81,17 @@ def test_two_places_of_a_library_behind_one_line_are_two_cuts(rich: Diagnosis) -
     assert drawn is not None and [cut.finding for cut in drawn.cuts] == findings
 
 
+def test_a_cut_is_told_by_the_finding_in_the_library_before_that_of_the_line_that_leads_there(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    found = next(entry for entry in rich.dynamic[0].breaks if entry.owner != "own")
+    entry = replace(found, stack=(*found.stack, Frame("library.py", 7, "f")))
+    run = replace(rich.dynamic[0], breaks=(entry,), pieces=(), graphs=1)
+    leads = replace(rich.findings[0], location=Location(found.path, found.line, 1, found.line, 1), events=1)
+    inside = replace(leads, location=Location("library.py", 7, 5, 7, 9), message="in a library: `g(x)`")
+    drawn = strip(replace(rich, dynamic=(run,), findings=(leads, inside)))
+    assert drawn is not None and drawn.cuts[0].finding == inside
+
+
 def test_where_nothing_is_compiled_all_is_eager(rich: Diagnosis) -> None:
     assert rich.dynamic is not None
     drawn = strip(replace(rich, dynamic=(replace(rich.dynamic[0], graphs=0),), verification=None))

@@ -238,7 +238,8 @@ def _cut(number: int, entry: Break, findings: Sequence[Finding]) -> Cut:
 
 
 def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
-    places = [(entry.path, entry.line), *((f.path, f.line) for f in entry.stack[-1:] if entry.owner != "own")]
+    inner = [(f.path, f.line) for f in entry.stack[-1:] if entry.owner != "own"]
+    places = [(entry.path, entry.line), *inner]
     here = [
         f
         for f in findings
@@ -248,7 +249,7 @@ def _finding(entry: Break, findings: Sequence[Finding]) -> Finding | None:
     return min(
         here,
         key=lambda f: (
-            within not in f.message,
+            within not in f.message and (f.location.path, f.location.line) not in inner,
             f.location.column != entry.column,
             f.location.line != entry.line,
             entry.gb_id not in f.gb_ids,
