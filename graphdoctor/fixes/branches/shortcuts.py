@@ -36,8 +36,8 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"the code behind the branch does not read `{mask.value}`")
     if counted is None and not any(_is_index(use, editor) for use in behind):
         raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
-    case = f"`{mask.value}` is empty" if counted is not None else f"`{mask.value}` is the same everywhere"
-    reason = f"The code behind it has to give the same where {case}."
+    case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
+    reason = f"Where {case}, the code behind the early return runs, too: a mean of nothing, for one, is NaN."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
 
 

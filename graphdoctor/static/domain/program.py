@@ -74,6 +74,10 @@ class Scope:
         return scope
 
 
+#: Where a class or function begins, and where a statement adds to an attribute.
+_COUNTERS = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(class|def)[ \t]+(\w+)|self\.(\w+)[ \t]*[+-]=)", re.MULTILINE)
+
+
 @dataclass(eq=False)
 class ModuleInfo:
     """One module of the scanned code. ``name`` is its dotted name, ``package`` what relative imports start from."""
@@ -96,6 +100,22 @@ class ModuleInfo:
     def has_generators(self) -> bool:
         """False where no function of it can be one that makes a generator."""
         return "yield" in self.source.text
+
+    @cached_property
+    def counters(self) -> Mapping[str, frozenset[str]]:
+        """By the name of a class, the attributes that its methods add to, constructors left out."""
+        found: dict[str, set[str]] = {}
+        around: list[tuple[int, str, str]] = []
+        for indent, kind, name, counter in _COUNTERS.findall(self.source.text):
+            while around and around[-1][0] >= len(indent.expandtabs()):
+                around.pop()
+            if kind:
+                around.append((len(indent.expandtabs()), kind, name))
+                continue
+            owner = next((name for _, kind, name in reversed(around) if kind == "class"), "")
+            if around and around[-1][2] != "__init__":
+                found.setdefault(owner, set()).add(counter)
+        return {owner: frozenset(names) for owner, names in found.items()}
 
     @cached_property
     def root(self) -> Path:
@@ -214,6 +234,13 @@ class ClassInfo:
         found = tuple(re.findall(pattern, self.name))
         if self.lookups.log is not None:
             self.lookups.log.append((self, "found_in_name", (pattern,), found))
+        return found
+
+    def counts(self, name: str) -> bool:
+        """Whether a method behind the constructor adds to the attribute ``name``: each call may find another number."""
+        found = any(name in info.module.counters.get(info.name, ()) for info in self.mro)
+        if self.lookups.log is not None:
+            self.lookups.log.append((self, "counts", (name,), found))
         return found
 
     def methods_between(self, begin: str, end: str) -> tuple[str, ...]:

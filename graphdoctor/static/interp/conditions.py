@@ -55,7 +55,8 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         if left.verdict is (not is_and):
             return left
         before = interpreter.snapshot()
-        optional = left.verdict is None and not loops.is_met(interpreter.frame.loops, test.left)
+        met = loops.is_met(interpreter.frame.loops, test.left) or _is_of_a_count(interpreter, test.left)
+        optional = left.verdict is None and not met
         with interpreter.path(optional=optional):
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)
@@ -72,6 +73,15 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         sample_of(value) if verdict is None else verdict,
         is_tensor(value),
     )
+
+
+def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """Whether ``test`` compares what calls count in an attribute, ``self.seen > self.warmup``: some call meets it."""
+    counted = test.left if type(test) is cst.Comparison else None
+    if type(counted) is not cst.Attribute or type(counted.value) is not cst.Name:
+        return False
+    holders = options(expressions.evaluate(interpreter, counted.value))
+    return any(isinstance(holder, Instance) and holder.info.counts(counted.attr.value) for holder in holders)
 
 
 def _both(left: bool | None, right: bool | None, is_and: bool) -> bool | None:

@@ -171,6 +171,10 @@ def _device(args: tuple[Value, ...]) -> bool:
     )
 
 
+#: What Accelerate and Fabric give back as it was passed, on its device and perhaps in a wrapper that calls it.
+_PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module", "setup_dataloaders"})
+
+
 def _returned(
     interpreter: Interpreter,
     node: cst.CSTNode,
@@ -197,6 +201,8 @@ def _returned(
         return receiver
     if receiver.qualname == "contextlib.ExitStack" and name == "enter_context" and args:
         return args[0]
+    if name in _PREPARES and args and receiver.qualname.rpartition(".")[2] in ("Accelerator", "Fabric"):
+        return args[0] if len(args) == 1 else Seq("tuple", args)
     if name in ONLY_TENSORS:
         return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN
