@@ -11,6 +11,7 @@ import hashlib
 import operator
 import os
 import random
+import re
 import sys
 import types
 from collections import deque
@@ -30,6 +31,9 @@ _MOST = 20_000
 #: Texts and tensors up to this size are kept, of larger ones a digest.
 _LONG_TEXT = 2_000
 _LARGE_TENSOR = 1 << 16
+#: What ``uuid.uuid4()`` gives as a text, and the least that the address of an object may be.
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+_ADDRESS = 1 << 32
 #: Numbers of a tensor that are added up together.
 _ROW = 4096
 
@@ -270,10 +274,19 @@ def _slot(member: types.MemberDescriptorType, value: Any) -> Any:
 
 
 def _key(key: Any, number: int) -> str:
-    """How a key is called: by its text where it is a plain value, else by its place."""
+    """How a key is called: by its text where it is a plain value, else by its place.
+
+    The ``id`` of an object and a ``uuid`` are made anew in each run.
+    """
     parts = key if type(key) is tuple else (key,)
-    plain = all(isinstance(part, (str, int, float, type(None))) for part in parts)
+    plain = all(isinstance(part, (str, int, float, type(None))) and not _is_made_anew(part) for part in parts)
     return repr(key) if plain else f"key {number}"
+
+
+def _is_made_anew(part: Any) -> bool:
+    if isinstance(part, str):
+        return _UUID.fullmatch(part) is not None
+    return isinstance(part, int) and part > _ADDRESS
 
 
 def _digest(data: bytes) -> str:

@@ -6,6 +6,7 @@ import itertools
 import random
 import subprocess
 import sys
+import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -184,3 +185,17 @@ def test_a_digest_is_the_sum_and_the_norm_and_one_write_changes_it(dtype: str, s
     if size:
         tensor[size // 2] = tensor[size // 2] == 0 if dtype == "bool" else tensor[size // 2] + 1
         assert not torch.equal(found, state.digest(tensor))
+
+
+def test_keys_that_each_run_makes_anew_are_called_by_their_place() -> None:
+    def names(cache: dict[object, int]) -> list[str]:
+        module = nn.Module()
+        before = state.of(Sample(module, ()), ())
+        module.cache = cache  # type: ignore[assignment]
+        return sorted(state.written(before, state.of(Sample(module, ()), ())).leaves)
+
+    first, second = object(), object()
+    assert names({uuid.uuid4().hex: 1, id(first): 2}) == names({uuid.uuid4().hex: 1, id(second): 2})
+    assert names({str(uuid.uuid4()): 1}) == names({str(uuid.uuid4()): 1})
+    assert names({"a": 1}) != names({"b": 1})
+    assert names({3: 1}) != names({4: 1})
