@@ -27,6 +27,7 @@ from graphdoctor.report.first_actions import first_actions
 from graphdoctor.report.html import source_view
 from graphdoctor.report.html.diff import pieces
 from graphdoctor.report.html.filters import change, groups
+from graphdoctor.report.html.gaps import in_brief
 from graphdoctor.report.html.overlaps import covered, overlaps
 from graphdoctor.report.html.pictures.bars import of_advice
 from graphdoctor.report.html.pictures.icicle import icicles
@@ -37,7 +38,6 @@ from graphdoctor.report.measurements import advise
 from graphdoctor.report.numbers import Tone, numbers
 from graphdoctor.report.proof import again, against, mends, proof, safe_fixes
 from graphdoctor.report.unchecked import unchecked
-from graphdoctor.report.unchecked_in_brief import in_brief
 
 #: No page is larger, in bytes: what opens at once, and what a CI artifact or a mail takes.
 LIMIT = 1_000_000

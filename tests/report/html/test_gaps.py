@@ -7,7 +7,7 @@ from dataclasses import replace
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.model.runs import FullGraph, Sweep
 from graphdoctor.report.html import page
-from graphdoctor.report.unchecked_in_brief import in_brief
+from graphdoctor.report.html.gaps import in_brief
 
 
 def test_each_gap_is_named_once(rich: Diagnosis) -> None:
