@@ -599,6 +599,8 @@ REFUSED = {
     "buffer_of_two_methods": (HEAD + BUFFER + "        self.table = self.table.contiguous()\n        return self.g(x)\n\n"
                               "    def g(self, x):\n        return x + self.table\n",
                               "`g` reads `self.table`, too."),
+    "buffer_beside_a_statement": (HEAD + BUFFER + "        self.table = self.table.contiguous(); x = x + self.table\n        return x\n",
+                                  "The buffer is not stored by an assignment of its own."),
     "buffer_beside_a_name": (HEAD + BUFFER + "        table = self.table = self.table.contiguous()\n        return x + table\n",
                              "The buffer is not stored by an assignment of its own."),
     "adjacent_strings": (HEAD + F + "    s = f'{x.sum().item()}' 'b'\n    return x * len(s)\n",

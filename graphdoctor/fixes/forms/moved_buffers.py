@@ -14,18 +14,18 @@ def keep_in_local(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``table = self.table.to(x.device)``, stored in eager only. Raises Refuse where other code needs it stored."""
     statement = editor.statement_of(hit.place)
     target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
-    function = editor.function_of(hit.place)
-    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Attribute) or function is None:
+    function, line = editor.function_of(hit.place), editor.parent(statement)
+    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+    if not isinstance(statement, cst.Assign) or not isinstance(target, cst.Attribute) or function is None or not alone:
         return Refusal("The buffer is not stored by an assignment of its own.")
     if not isinstance(target.value, cst.Name):
         return Refusal("The buffer is one of another object, which other code may read.")
     if any(isinstance(n, (cst.For, cst.While)) for n in _around(statement, function, editor)):
         return Refusal("The next round of the loop may read the buffer before it is converted.")
     text = editor.code(target)
-    every = [n for n in walk(function) if isinstance(n, cst.Attribute) and editor.code(n) == text and n is not target]
-    own = {id(n) for n in walk(statement)}
     end = editor.location(statement).end_line
-    later = [n for n in every if id(n) not in own and editor.location(n).line > end]
+    reads = (n for n in walk(function) if isinstance(n, cst.Attribute) and editor.code(n) == text)
+    later = [n for n in reads if editor.location(n).line > end]
     _check(statement, target, later, function, editor)
     name = editor.fresh(target.attr.value)
     indent = editor.indent_of(statement)

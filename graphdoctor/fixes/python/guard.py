@@ -39,13 +39,13 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if not isinstance(call, cst.Call):
         return FixPlan(edits, "unsafe", "Under compile this statement is left out.")
     name = editor.code(call.func)
-    out = f"nder compile `{name if len(name) <= _LONGEST else called(call)}(...)` is left out"
+    shown = f"`{name if len(name) <= _LONGEST else called(call)}(...)`"
     if not isinstance(event, Call):
-        return FixPlan(edits, "unsafe", f"U{out}.")
+        return FixPlan(edits, "unsafe", f"Under compile {shown} is left out.")
     more = more_than_output(event.qualname, call, editor)
     if more:
-        return FixPlan(edits, "unsafe", f"U{out}, and {more}.")
+        return FixPlan(edits, "unsafe", f"Under compile {shown} is left out, and {more}.")
     lost = trace(call.args, (*event.args, *event.kwargs.values()), event.inner, editor)
     if lost:
-        return FixPlan(edits, "unsafe", f"U{out}, and `{lost}` does not run either.")
-    return FixPlan(edits, "safe", f"In eager nothing changes; u{out}.")
+        return FixPlan(edits, "unsafe", f"Under compile {shown} is left out, and `{lost}` does not run either.")
+    return FixPlan(edits, "safe", f"In eager nothing changes; under compile {shown} is left out.")
