@@ -134,7 +134,7 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
         return f"Not ready: nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
     start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
     if verdict == "not-ready" and other and not (own or causes or wrong or failed):
-        start = "Your code is ready, libraries are not"
+        start = "Not ready, though your code is"
     return f"{start}: " + ", ".join([*parts, *failed])
 
 

@@ -54,9 +54,7 @@ def test_breaks_in_libraries_alone_are_told_from_those_of_the_code(build: Any) -
     other = build.brk(9, path="/site-packages/x.py", owner="third-party")
     summary = summarise(FILES, [], [build.run(other)])
     assert summary.verdict == "not-ready"
-    assert summary.headline == (
-        "Your code is ready, libraries are not: 1 graph break in libraries, fullgraph=True fails"
-    )
+    assert summary.headline == ("Not ready, though your code is: 1 graph break in libraries, fullgraph=True fails")
     recompile = Recompile("size", "g", "x", 0, "m.py", 3, 2)
     assert summarise(FILES, [], [build.run(other, recompiles=(recompile,))]).headline.startswith("Not ready: ")
 
