@@ -177,7 +177,7 @@ def _of_rule(same: Sequence[Finding]) -> Action:
     return Action(f"{first.name}: {what}", place(first.location), "; ".join(parts), first)
 
 
-def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Sequence[int], ending: int = 0) -> Action:
+def _repair(finding: Finding, others: int, ran: bool, in_vain: bool, waiting: Sequence[int], ending: int) -> Action:
     """``others`` counts the findings that have the same cause, ``waiting`` has the lines of those to which compiling
     did not get because of this one, ``ending`` counts the recompile causes that come of the break; ``ran`` says whether
     there was a run.

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from graphdoctor.fixes.core.apply import select_fixes
+from graphdoctor.fixes.verification import coverage
 from graphdoctor.model.findings import Edit, Finding, Fix, Location, Summary
-from graphdoctor.model.labels import is_offered, label, may_be_written
+from graphdoctor.model.labels import is_offered, label, may_be_written, ran_in_part
 from graphdoctor.model.runs import Dropped, Verification
 from graphdoctor.report.ci import sarif
 from graphdoctor.report.json_format import writer
@@ -107,3 +108,14 @@ def test_where_every_fix_was_dropped_the_numbers_are_those_of_the_original(rich:
     found = json.loads(writer.render(shown))["verification"]
     assert (found["fixes"], found["graphs"], found["breaks"]) == ([], 4, 3)
     assert found["dropped"] == [{"fix": "f", "reason": "it is wrong"}]
+
+
+def test_the_gaps_that_verification_finds_are_known_as_code_that_ran_in_part() -> None:
+    fix = Fix("unsafe", "reason", (Edit("m.py", (2, 1), (2, 9), "y"),), "diff")
+    place = Location("m.py", 2, 1, 2, 9)
+    found = Finding("GD201", "n", "error", "certain", place, "f", "m", "w", "s", fix=fix)
+    text = "def f(x):\n    if x:\n        y = 1\n"
+    for seen in ({}, {("m.py", 2, 8): frozenset({True})}):
+        _, gaps = coverage.tests(found, text, seen)
+        assert gaps and ran_in_part(replace(fix, doubts="; ".join(["it may raise", *gaps])))
+    assert not ran_in_part(replace(fix, doubts="it may raise"))

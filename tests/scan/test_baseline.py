@@ -252,3 +252,9 @@ def test_allowed_findings_pass_until_their_day(repository: Path) -> None:
     assert "GD101 in src/*.py (demo) expired on 2001-01-31 and allows nothing any more" in " ".join(
         failing.output.split()
     )
+
+
+def test_a_report_elsewhere_on_the_machine_is_called_by_its_name(repository: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kept.json"
+    invoke("scan", "src", "--no-run", "--output-format", "json", "--output", str(file))
+    assert report("scan", "src", "--no-run", "--baseline", str(file))["comparison"]["base"] == "kept.json"

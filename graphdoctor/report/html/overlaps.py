@@ -28,15 +28,15 @@ def overlaps(findings: Sequence[Finding]) -> dict[int, tuple[int, ...]]:
     return {number: tuple(others) for number, others in met.items()}
 
 
-def covered(findings: Sequence[Finding], tried: Collection[str]) -> dict[int, int]:
-    """For findings whose own fix was not tried, by number: the one whose fix was and changes their line.
+def covered(findings: Sequence[Finding], kept: Collection[str], dropped: Collection[str]) -> dict[int, int]:
+    """For findings whose own fix was not tried, by number: the one whose fix was kept and changes their line.
 
-    ``tried`` are fingerprints.
+    ``kept`` and ``dropped`` are the fingerprints of the fixes that were tried.
     """
     edits = [
         (edit, number)
         for number, finding in enumerate(findings)
-        if finding.fix is not None and finding.fingerprint in tried
+        if finding.fix is not None and finding.fingerprint in kept
         for edit in finding.fix.edits
         if edit.start != edit.end
     ]
@@ -44,7 +44,7 @@ def covered(findings: Sequence[Finding], tried: Collection[str]) -> dict[int, in
     for number, finding in enumerate(findings):
         place = finding.location
         over = (n for e, n in edits if e.path == place.path and e.start[0] <= place.line <= place.end_line <= e.end[0])
-        if finding.fingerprint not in tried and (first := next(over, None)) is not None:
+        if finding.fingerprint not in (*kept, *dropped) and (first := next(over, None)) is not None:
             found[number] = first
     return found
 

@@ -60,7 +60,8 @@ def render(diagnosis: Diagnosis) -> str:
     order = _by_importance(shown)[:_FINDINGS]
     heads = roots(shown.findings)
     beside = overlaps(shown.findings)
-    over = covered(shown.findings, shown.verification.fixes if shown.verification is not None else ())
+    result = shown.verification
+    over = covered(shown.findings, result.fixes, [d.fix for d in result.dropped]) if result is not None else {}
     # What is new comes first, and findings with one cause are shown together.
     new = {heads[number] for number in _new(shown)}
     place = {number: (heads[number] not in new, min(heads[number], number), number) for number in order}

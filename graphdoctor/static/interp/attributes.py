@@ -144,9 +144,10 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     """An attribute of an object of scanned code: its own, then its class's, properties called."""
     found = receiver.attrs.get(name)
     if found is not None:
-        counts = interpreter.frame.compiled and _is_number(found) and receiver.info.counts(name)
-        # Every call finds another number.
-        return PythonValue(type(found.value).__name__) if counts and isinstance(found, Const) else found
+        if isinstance(found, Const) and type(found.value) in (int, float) and interpreter.frame.compiled:
+            # Where calls count, every call finds another number.
+            return PythonValue(type(found.value).__name__) if receiver.info.counts(name) else found
+        return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:
         results: list[Value] = []
@@ -177,10 +178,6 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     if receiver.info.externals:
         return Method(receiver, name)
     return UNKNOWN
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, Const) and type(value.value) in (int, float)
 
 
 #: Methods every nn.Module has.

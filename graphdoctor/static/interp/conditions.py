@@ -55,8 +55,9 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         if left.verdict is (not is_and):
             return left
         before = interpreter.snapshot()
-        met = loops.is_met(interpreter.frame.loops, test.left) or _is_of_a_count(interpreter, test.left)
-        optional = left.verdict is None and not met
+        optional = left.verdict is None and not (
+            loops.is_met(interpreter.frame.loops, test.left) or _is_of_a_count(interpreter, test.left)
+        )
         with interpreter.path(optional=optional):
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)

@@ -37,8 +37,10 @@ def test_changes_near_to_each_other(second: Finding, found: dict[int, tuple[int,
 def test_a_finding_in_the_lines_that_a_tried_fix_changes_is_covered() -> None:
     tried, inside, beside = finding(10), finding(10, diff="another"), finding(11)
     marked = [replace(f, fingerprint=name) for f, name in ((tried, "a"), (inside, "b"), (beside, "c"))]
-    assert covered(marked, ["a"]) == {1: 0}
+    assert covered(marked, ["a"], []) == {1: 0}
     # What was tried itself is not covered, and what is put before a line covers nothing.
-    assert covered(marked, ["a", "b"]) == {}
+    assert covered(marked, ["a", "b"], []) == {}
+    # What was tried and dropped says why.
+    assert covered(marked, ["a"], ["b"]) == {}
     above = replace(tried, fingerprint="a", fix=Fix("safe", "reason", (IMPORT,), "diff"))
-    assert covered([above, replace(finding(1), fingerprint="b")], ["a"]) == {}
+    assert covered([above, replace(finding(1), fingerprint="b")], ["a"], []) == {}
