@@ -18,8 +18,8 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import META_METHODS, TORCH_PYTHON
-from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import External, Tensor, Value
+from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.values import External, OneOf, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -282,7 +282,9 @@ def _grows(out: Value, operands: tuple[Value, ...]) -> bool:
 
 
 def _is_sparse(value: Value) -> bool:
-    return any(isinstance(o, Tensor) and o.sparse for o in options(value))
+    if type(value) is Tensor:
+        return value.sparse
+    return type(value) is OneOf and any(isinstance(o, Tensor) and o.sparse for o in value.options)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -12,7 +12,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,22 +82,36 @@ class Tree:
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
-        deadline = time.monotonic() + _REAP
-        # The descendants first: while the worker lives, it adopts their orphans, and none gets lost.
-        alive = [p for p in self.members() if not p.zombie]
-        for process in sorted(alive, key=lambda p: p.pid == self.pid):
-            _signal(process.pid)
+        alive = self._signalled(self.members())
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
+        self._wait(alive, self.members)
+        for pid in self._seen:
+            _reap(pid, self.pid)
+
+    def kill_descendants(self) -> None:
+        """Kill every process of the tree but the worker, which reaps them, and wait until they are gone."""
+        self._wait(self._signalled(self._descendants()), self._descendants)
+
+    def _descendants(self) -> list[Process]:
+        return [process for process in self.members() if process.pid != self.pid]
+
+    def _signalled(self, processes: list[Process]) -> list[Process]:
+        """Those of ``processes`` that were alive, and have the signal now."""
+        alive = [p for p in processes if not p.zombie]
+        # The descendants first: while the worker lives, it adopts their orphans, and none gets lost.
+        for process in sorted(alive, key=lambda p: p.pid == self.pid):
+            _signal(process.pid)
+        return alive
+
+    def _wait(self, alive: list[Process], members: Callable[[], list[Process]]) -> None:
+        """Wait until no process that ``members`` finds is alive; what is new gets the signal, too."""
+        deadline = time.monotonic() + _REAP
         while alive and time.monotonic() < deadline:
             for process in alive:
                 _reap(process.pid, self.pid)
-            alive = [p for p in self.members() if not p.zombie]
-            for process in alive:
-                _signal(process.pid)
+            alive = self._signalled(members())
             time.sleep(0.01)
-        for pid in self._seen:
-            _reap(pid, self.pid)
 
     def _claims(self, process: Process, everyone: dict[int, Process]) -> bool:
         if process.pid == os.getpid():

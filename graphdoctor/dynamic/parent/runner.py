@@ -81,7 +81,11 @@ def run(request: RunRequest, progress: Progress = lambda _text: None, server: Se
         finally:
             job.close()
             if not worker.gone:
-                server.stop()
+                # Before it has begun, there is no fork to end, and the request would still be run.
+                if worker.started:
+                    server.end()
+                else:
+                    server.stop()
         if not worker.started:
             raise NotStarted(f"the worker did not start: {worker.failure}", worker.result())
         return worker.result()

@@ -6,10 +6,12 @@ A scan takes a run of the code and one for each set of fixes, and on a small mod
 from __future__ import annotations
 
 import os
+import selectors
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +30,11 @@ sys.path[:] = [p for p in sys.path if p]
 sys.path.append(sys.argv[1])
 importlib.import_module("{module}").{entry}(sys.argv[2], int(sys.argv[3]))
 """
+
+
+#: Seconds in which a server says that a fork which was killed is gone, and bytes that are read from a pipe at once.
+_AT_ONCE = 2.0
+_CHUNK = 1 << 16
 
 
 class Process:
@@ -64,6 +71,22 @@ class Process:
         )
         os.close(to_parent)
         self.tree = Tree(self.popen.pid, marker)
+
+    def says_gone(self, seconds: float) -> bool:
+        """Whether a server says within ``seconds`` that its fork has ended. What that had printed is dropped."""
+        said, deadline = b"", time.monotonic() + seconds
+        assert self.popen.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            for stream in (self.results, self.popen.stdout.fileno()):
+                os.set_blocking(stream, False)
+                selector.register(stream, selectors.EVENT_READ)
+            while b"\n" not in said and (left := deadline - time.monotonic()) > 0:
+                for key, _ in selector.select(left):
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        return False
+                    said += data if key.fd == self.results else b""
+        return b"\n" in said
 
     def stop(self) -> None:
         """Kill the whole tree and close the pipes."""
@@ -149,6 +172,17 @@ class Server:
         finally:
             os.close(to_parent)
         return Job(process, results, process.results)
+
+    def end(self) -> None:
+        """End the fork that runs a request, with what it and those before it left behind.
+
+        The server stays, so that the next request does not import torch again; where it does not say at once that the
+        fork is gone, it ends as well.
+        """
+        if self._process is not None:
+            self._process.tree.kill_descendants()
+            if not self._process.says_gone(_AT_ONCE):
+                self.stop()
 
     def stop(self) -> None:
         """Leave no process behind."""

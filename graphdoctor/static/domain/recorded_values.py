@@ -15,24 +15,28 @@ from graphdoctor.static.domain.values import UNKNOWN, Value
 class Recorder:
     """Keeps for each expression, of ``module`` or of all, the values it had on all paths that were interpreted.
 
-    Fixes look at few of the expressions, so values are joined when one is looked up. Nodes are known by their
-    identity, because libcst's own hash is a call in Python; they are kept, each in front of its values, so that no
-    later node gets the same one.
+    Fixes look at few of the expressions, and most files have no fix, so what was noted is sorted by expression, and the
+    values are joined, when one is looked up. Nodes are known by their identity, because libcst's own hash is a call in
+    Python; they are kept, so that no later node gets the same one.
     """
 
     def __init__(self, module: ModuleInfo | None = None) -> None:
         self.module = module
-        self._values: dict[int, list[Any]] = {}
+        #: Expressions and their values, in turn; and how many of them are among the values by expression.
+        self._noted: list[Any] = []
+        self._sorted = 0
+        self._values: dict[int, list[Value]] = {}
 
     def note(self, node: cst.CSTNode, value: Value) -> None:
         """``node`` was evaluated to ``value``."""
-        known = self._values.get(id(node))
-        if known is None:
-            self._values[id(node)] = [node, value]
-        elif known[-1] is not value:
-            known.append(value)
+        self._noted += (node, value)
 
     def value(self, node: cst.CSTNode) -> Value:
         """What ``node`` was on every path; UNKNOWN where none evaluated it."""
-        known = self._values.get(id(node))
-        return UNKNOWN if known is None else reduce(join, known[1:])
+        noted, values = self._noted, self._values
+        for position in range(self._sorted, len(noted), 2):
+            known = values.setdefault(id(noted[position]), [])
+            if not known or known[-1] is not noted[position + 1]:
+                known.append(noted[position + 1])
+        self._sorted = len(noted)
+        return reduce(join, values.get(id(node), (UNKNOWN,)))
