@@ -114,6 +114,19 @@ def f(x):
     y[x.sum() > 0] = 0.0  # GB0033
     return y
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, padding: torch.Tensor):
+        return x[~padding] * 2  # GB0036
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4), torch.tensor([True, False, True, False]))
+""",
 )
 
 CLEAN = (

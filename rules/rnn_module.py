@@ -1,7 +1,7 @@
 """A recurrent layer of torch is called.
 
-What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN` (or of their `flatten_parameters`) in compiled code, or one of their
-settings that is read there (`self.rnn.num_layers`).
+What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a class made of one, or of their methods (`flatten_parameters`)
+in compiled code, or one of their settings that is read there (`self.rnn.num_layers`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a
@@ -14,11 +14,10 @@ torch 2.13); or loop over `nn.LSTMCell`, which is traced.
 
 from __future__ import annotations
 
-from functools import cache
-
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.capture import trace_recurrent
 from graphdoctor.static.domain.events import Call, GetAttr
+from graphdoctor.static.domain.torch_tables import is_recurrent_layer
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import TorchModule
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -30,8 +29,6 @@ NAME = "rnn-module"
 SEVERITY = "error"
 GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
-
-LAYERS = ("LSTM", "GRU", "RNN")
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
 _OF_ANY_LAYER = "?.flatten_parameters"
@@ -103,6 +100,29 @@ class Net(nn.Module):
     def forward(self, x):
         self.rnn.flatten_parameters()  # GB0014
         return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Recurrent(nn.LSTM):
+    def forward(self, x):
+        y, state = super().forward(x)  # GB0014
+        return y
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = Recurrent(8, 8)
+
+    def forward(self, x):
+        return self.rnn(x + 1) * 2  # GB0014
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
 """,
 )
 
@@ -182,6 +202,29 @@ class Net(nn.Module):
         self.flatten_parameters()
         return x * self.scale
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Cell(nn.LSTMCell):
+    def forward(self, x):
+        hidden, cell = super().forward(x)
+        return hidden
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = Cell(8, 8)
+
+    def forward(self, x):
+        return self.cell(x + 1) * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8),)
+""",
 )
 
 
@@ -191,7 +234,7 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     called = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)] if event.receiver else []
-    recurrent = _is_recurrent(event.qualname) or any(map(_is_recurrent, called))
+    recurrent = is_recurrent_layer(event.qualname) or any(map(is_recurrent_layer, called))
     if not recurrent and event.qualname != _OF_ANY_LAYER:
         return None
     return Hit(
@@ -204,7 +247,7 @@ def check_call(event: Call) -> Hit | None:
 
 def check_getattr(event: GetAttr) -> Hit | None:
     layers = [o.qualname for o in options(event.receiver) if isinstance(o, TorchModule)]
-    if event.name not in ATTRIBUTES or not any(map(_is_recurrent, layers)):
+    if event.name not in ATTRIBUTES or not any(map(is_recurrent_layer, layers)):
         return None
     return Hit(
         event,
@@ -222,8 +265,3 @@ def _cost(event: Call | GetAttr) -> str:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return trace_recurrent(hit, editor)
-
-
-@cache
-def _is_recurrent(name: str) -> bool:
-    return name.startswith("torch.nn.") and not set(name.split(".")).isdisjoint(LAYERS)

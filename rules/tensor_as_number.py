@@ -195,6 +195,41 @@ def f(x):
     order = torch.cat([torch.tensor([1, 0]), torch.arange(2, x.ndim)])
     return x.permute(*order)  # GB0033
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, batch: dict[str, torch.Tensor]):
+        longest = batch["lengths"].max()
+        return torch.arange(longest)  # GB0033
+
+
+def graphdoctor_target():
+    return Net(), ({"lengths": torch.tensor([2, 3])},)
+""",
+    """\
+import torch
+
+
+def f(x):
+    rows = x[0].argmax()
+    return x[slice(None, rows)]  # GB0124
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 4),)
+""",
+    """\
+import torch
+
+
+def f(x):
+    steps = torch.linspace(0, 1, 8)
+    place = torch.bucketize(x.sum(), steps).clamp(0, 7)
+    return x * steps[place]  # GB0033
+""",
 )
 
 CLEAN = (
@@ -365,6 +400,33 @@ def f(x, first=0, second=1):
     order = [1, *range(2, x.ndim), 0]
     return x.permute(*order) + x.permute(order).transpose(first, second).T
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, batch: dict[str, torch.Tensor], length: int):
+        return batch["values"] + torch.arange(length)
+
+
+def graphdoctor_target():
+    return Net(), ({"values": torch.rand(4)}, 4)
+""",
+    """\
+def f(x):
+    rows = slice(None, x.shape[0] // 2)
+    return x[rows] * 2
+""",
+    """\
+import torch
+
+
+def f(x):
+    steps = torch.linspace(0, 1, 8)
+    places = torch.bucketize(x, steps).clamp(0, 7)
+    return x * steps[places]
+""",
 )
 
 
@@ -373,8 +435,9 @@ def check_convert(event: Convert) -> Hit | None:
     known = event.to in ("size", "repeat")
     if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and known):
         return None
-    if known and not tensor.is_known:
-        # Made from arguments of which nothing is known: what gives a size is a number as a rule.
+    if known and not tensor.is_known and tensor.ndim != 0:
+        # Made from arguments of which nothing is known: what gives a size is a number as a rule, unless it is what
+        # ``max`` or the like found in one of them.
         return None
     if known and _symbolic(tensor) and event.how.rpartition(".")[2] not in FLOAT_ARGUMENTS:
         return None

@@ -601,6 +601,19 @@ def f(x, limit=None, rounds=5):
             x = x + 1
     return x
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def forward(self, x, rest):
+        return {name: part * 2 for name, part in x.items() if name not in rest}
+
+
+def graphdoctor_target():
+    return Net(), ({"a": torch.rand(4)}, {"b": torch.rand(4)})
+""",
 )
 
 

@@ -2,18 +2,25 @@
 
 What: Locks, `with torch.device(...)`, `detect_anomaly`, `saved_tensors_hooks`, `save_on_cpu`, `fork_rng`,
 `torch.backends.cudnn.flags`, `sdp_kernel`, `redirect_stdout`, `np.errstate`, `mock.patch`; a lock's
-`acquire`; `ExitStack.enter_context`.
+`acquire`; `ExitStack.enter_context` of such a context; and an object with `__enter__` that was made before the call
+(`with self.timer:`), `torch.no_grad()` included.
 
 Why: A graph cannot be split inside a context that Dynamo does not know how to leave and enter again. It gives
 up on the function: nothing of it is compiled. `no_grad`, `enable_grad`, `autocast`, `inference_mode`,
-`record_function`, `sdpa_kernel`, `nullcontext` and `suppress` are traced.
+`record_function`, `sdpa_kernel`, `nullcontext` and `suppress` are traced, and so are contexts of your own, where Dynamo
+sees them being made.
 
-Fix: Enter the context in the code that calls the compiled function. Pass `device=` to the factory functions
+Fix: Enter the context in the code that calls the compiled function, or make it in the `with` statement
+(`with Timer():`). Pass `device=` to the factory functions
 in place of `with torch.device(...)`, and use `torch.nn.attention.sdpa_kernel` in place of
 `torch.backends.cuda.sdp_kernel`.
 """
 
 from __future__ import annotations
+
+import sys
+
+import libcst as cst
 
 from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
@@ -23,10 +30,10 @@ from graphdoctor.fixes.python.exit_stacks import plain_with
 from graphdoctor.fixes.python.layers import plain_property
 from graphdoctor.static.domain.events import Call, Enter, GetAttr
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import ExternalObject
+from graphdoctor.static.domain.values import ExternalObject, Instance, Unknown, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import code, within
+from ._shared import certainty, code, within
 
 CODE = "GD407"
 NAME = "unsupported-context"
@@ -50,6 +57,22 @@ BY_HAND = frozenset((
     "threading.Lock.acquire", "threading.Lock.release", "threading.RLock.acquire", "threading.RLock.release",
     "contextlib.ExitStack.enter_context", "torch.autograd.set_detect_anomaly",
 ))  # fmt: skip
+
+#: Contexts of torch that are traced where they are made in the compiled function.
+GRAD_MODES = frozenset(map(ExternalObject, (
+    "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled",
+)))  # fmt: skip
+
+#: Bases from other packages that change nothing about how an object is entered.
+PLAIN_BASES = frozenset(
+    {
+        "builtins.object",
+        "abc.ABC",
+        "torch.nn.Module",
+        "contextlib.AbstractContextManager",
+        "contextlib.ContextDecorator",
+    }
+)
 
 BREAKS = (
     """\
@@ -153,6 +176,40 @@ def f(x):
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())  # GB0007 GB0066
         return x * 2
+""",
+    """\
+class Timer:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+timer = Timer()
+
+
+def f(x):
+    with timer:  # GB0142
+        return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mode = torch.no_grad()
+
+    def forward(self, x):
+        with self.mode:  # GB0142
+            return x * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(8),)
 """,
 )
 
@@ -285,6 +342,63 @@ def f(x):
     with doubled() as factor:
         return x * factor
 """,
+    """\
+class Timer:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+def f(x):
+    timer = Timer()
+    with timer:
+        return x * 2
+""",
+    """\
+# torch >=2.13
+import contextlib
+
+
+class Timer:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+@contextlib.contextmanager
+def doubled():
+    yield 2.0
+
+
+def f(x):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(Timer())
+        return x * stack.enter_context(doubled())
+""",
+    """\
+import contextlib
+
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mode = contextlib.nullcontext()
+
+    def forward(self, x):
+        with self.mode:
+            return x * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(8),)
+""",
 )
 
 
@@ -292,7 +406,7 @@ def check_enter(event: Enter) -> Hit | None:
     names = [event.qualname] if event.qualname is not None else []
     names += [option.qualname for option in options(event.value) if isinstance(option, ExternalObject)]
     if not any(within(name, CONTEXTS) for name in names):
-        return None
+        return _made_before(event)
     return Hit(
         event,
         f"{code(event)} is a context that Dynamo does not trace: `{event.site.function}` runs uncompiled as a whole",
@@ -302,16 +416,49 @@ def check_enter(event: Enter) -> Hit | None:
     )
 
 
+def _made_before(event: Enter) -> Hit | None:
+    """Where the object that is entered was made before the function was called: Dynamo knows it by its class alone."""
+    stored = isinstance(event.node, cst.Attribute) and any(o in GRAD_MODES for o in options(event.value))
+    if not stored and not any(map(_is_made_before, options(event.value))):
+        return None
+    return Hit(
+        event,
+        f"{code(event)} was made before the call, and Dynamo enters only contexts that it saw being made: "
+        f"`{event.site.function}` runs uncompiled as a whole",
+        "make it in the `with` statement, or enter it in the code that calls the compiled function",
+        certainty(event, event.value),
+    )
+
+
+def _is_made_before(value: Value) -> bool:
+    if not isinstance(value, Instance) or value.inside or not {*value.info.externals} <= PLAIN_BASES:
+        return False
+    return value.info.lookup("__exit__") is not None
+
+
 def watches(name: str) -> bool:
     return name in BY_HAND
 
 
 def check_call(event: Call) -> Hit | None:
+    if event.qualname.endswith(".enter_context") and event.args and all(map(_may_be_traced, options(event.args[0]))):
+        return None
     return Hit(
         event,
         f"{code(event)} enters or leaves a context that Dynamo does not trace, and splits the graph",
         "do it in the code that calls the compiled function",
     )
+
+
+def _may_be_traced(value: Value) -> bool:
+    """Whether Dynamo may trace that a stack enters ``value``, as an object of Python code that was made here."""
+    if isinstance(value, Instance):
+        return not _is_made_before(value)
+    if not isinstance(value, ExternalObject):
+        return isinstance(value, Unknown)
+    package = value.qualname.partition(".")[0]
+    known = package == "torch" or package in sys.stdlib_module_names
+    return not known or value.qualname == "contextlib.contextmanager"
 
 
 def check_getattr(event: GetAttr) -> Hit | None:

@@ -17,16 +17,14 @@ from graphdoctor.config.project_files import ConfigError, Table
 from graphdoctor.config.suggestions import hint
 from graphdoctor.source.path_patterns import PathPattern
 from graphdoctor.target_torch import specifiers
+from graphdoctor.target_torch.tested import OLDEST_TORCH
 
 if TYPE_CHECKING:
     from graphdoctor.config.allow_list import Allowance
 
-__all__ = ["COMMAND_LINE", "MODES", "OLDEST_TORCH", "Config", "ConfigError", "load", "merged"]
+__all__ = ["COMMAND_LINE", "MODES", "Config", "ConfigError", "load", "merged"]
 
 MODES = ("eval", "train", "both")
-
-#: The oldest torch that the rules know.
-OLDEST_TORCH = "2.6"
 
 #: The source of settings that are given as options; it is not named in messages.
 COMMAND_LINE = ""

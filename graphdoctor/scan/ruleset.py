@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphdoctor.config.permission import refusal
-from graphdoctor.config.project import OLDEST_TORCH
 from graphdoctor.config.suggestions import hint
 from graphdoctor.diagnosis import exports, unused
 from graphdoctor.scan.options import UsageError
 from graphdoctor.source.suppressions import matches
 from graphdoctor.target_torch import specifiers
 from graphdoctor.target_torch.installed import torch_available
+from graphdoctor.target_torch.tested import OLDEST_TORCH
 
 if TYPE_CHECKING:
     from graphdoctor.config.project import Config

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+#: The oldest torch that the rules know.
+OLDEST_TORCH = "2.6"
+
 #: Major and minor version; ``benchmarks/results/rule_versions.json`` has the result.
 TESTED = (2, 15)
 

@@ -14,7 +14,7 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect
-from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
+from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
 from graphdoctor.syntax import parse_check
@@ -287,6 +287,11 @@ class ClassInfo:
             if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
                 return True
         return False
+
+    @cached_property
+    def recurrent_layer(self) -> str | None:
+        """The recurrent layer of torch that it is made of: Dynamo traces no call of its objects."""
+        return next((name for name in self.externals if is_recurrent_layer(name)), None)
 
     def derives(self, *qualnames: str) -> bool:
         """True when one of its bases outside the scanned code is named so."""

@@ -121,7 +121,7 @@ SAME_SHAPE_OPS = words(
     log1p sqrt rsqrt square reciprocal sin cos tanh sigmoid relu gelu silu softmax log_softmax softplus erf sign floor
     ceil round trunc isnan isinf isfinite logical_not clamp clip cumsum cumprod argsort roll flip tril triu masked_fill
     masked_fill_ nan_to_num dropout layer_norm normalize zeros_like ones_like empty_like full_like rand_like randn_like
-    randint_like
+    randint_like bucketize
     """
 )
 
@@ -287,3 +287,12 @@ HOST_PACKAGES = words(
     cv2 librosa matplotlib nltk PIL scipy skimage
     """
 )
+
+#: Recurrent layers, which Dynamo does not trace.
+RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+
+
+@cache
+def is_recurrent_layer(name: str) -> bool:
+    """Whether a dotted name is one of ``RECURRENT`` or of its methods: ``torch.nn.LSTM.forward``."""
+    return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))

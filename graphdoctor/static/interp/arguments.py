@@ -113,13 +113,18 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             continue
         if isinstance(names[name], Unknown):
             names[name] = annotated_value(interpreter, info, param.annotation.annotation)
-        elif may_be_tensor(names[name]) and not is_sure_tensor(names[name]):
+        elif may_be_tensor(names[name]) and not (is_sure_tensor(names[name]) or _is_reduced(names[name])):
             declared = annotated_value(interpreter, info, param.annotation.annotation)
             if _rather_declared(names[name], declared):
                 names[name] = declared
             elif _asks_for_number(declared):
                 names[name] = _without_tensors(names[name], declared)
     return names
+
+
+def _is_reduced(value: Value) -> bool:
+    """Whether ``value`` is what ``max`` or the like gave: a tensor, whatever the callee asks for."""
+    return isinstance(value, Tensor) and value.ndim == 0
 
 
 def _without_tensors(value: Value, declared: Value) -> Value:

@@ -146,6 +146,9 @@ def call_instance(
     interpreter: Interpreter, node: cst.CSTNode, callee: Instance, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
     """Call an object: ``forward`` of a module, else ``__call__``."""
+    layer = callee.info.recurrent_layer
+    if layer is not None:
+        interpreter.emit(Call, node, qualname=f"{layer}.forward", args=args, kwargs=kwargs, receiver=callee)
     named = ("__call__", "forward") if callee.info.lookup("__call__") else ("forward",)
     if any(name.startswith("torch.distributions.") for name in callee.info.externals):
         named = (*named, "_call")
@@ -158,6 +161,8 @@ def call_instance(
         return torch_functions.call_module(
             interpreter, node, TorchModule("torch.nn.Sequential", callee.attrs[CHILDREN]), args, kwargs
         )
+    if layer is not None:
+        return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
     return UNKNOWN
 
 
@@ -237,6 +242,9 @@ def call_function(
 ) -> Value:
     """Follow a call into a function of the scanned code."""
     info = function.info
+    layer = function.bound.info.recurrent_layer if isinstance(function.bound, Instance) else None
+    if layer is not None and info.name not in ("forward", *CONSTRUCTORS):
+        interpreter.emit(Call, node, qualname=f"{layer}.{info.name}", args=args, kwargs=kwargs, receiver=function.bound)
     if function.bound is not None:
         args = (function.bound, *args)
     if "disable" in info.markers and interpreter.frame.compiled:

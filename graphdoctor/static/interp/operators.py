@@ -8,10 +8,12 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_versions
 from graphdoctor.static.domain.events import Convert, Decide, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
+    is_sure_tensor,
     is_text,
     join,
     may_be_tensor,
@@ -244,8 +246,9 @@ def negate(node: cst.UnaryOperation, value: Value) -> Value:
     results: list[Value] = []
     for option in options(value):
         if isinstance(option, Tensor):
-            dtype = option.dtype
-            results.append(Tensor(dtype, option.ndim, numpy=option.numpy, is_known=option.is_known))
+            # Who inverts a tensor of which nothing is known inverts a mask: of numbers it is next to never done.
+            inverted = option.dtype or "bool" if isinstance(node.operator, cst.BitInvert) else option.dtype
+            results.append(Tensor(inverted, option.ndim, numpy=option.numpy, is_known=option.is_known))
         elif isinstance(option, Const) and isinstance(option.value, (int, float)):
             minus = isinstance(node.operator, cst.Minus)
             results.append(Const(-option.value) if minus else option if not minus else UNKNOWN)
@@ -286,6 +289,9 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return _rich(interpreter, node, name, a, b)
     if isinstance(a, Const) and isinstance(b, Const) and name in COMPARISONS:
         return _ordered(name, a.value, b.value)
+    newer = torch_versions.compared(name, a, b)
+    if newer is not None:
+        return Const(newer)
     if isinstance(a, Seq) and isinstance(b, Seq):
         tensor = _first_compared(name, a, b)
         if tensor is not None:
@@ -369,8 +375,10 @@ def _holds_number(sequence: Seq) -> bool:
 
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
-        # A text is looked for in a mapping: that it is a tensor was only assumed.
-        if not is_text(left):
+        # A text is looked for in a mapping, and what is no tensor itself mostly in one, too, or in a list: that it is a
+        # tensor was only assumed.
+        compared = may_be_tensor(left) or isinstance(left, (Const, PythonValue))
+        if not is_text(left) and (compared or is_sure_tensor(right)):
             interpreter.emit(Truth, node, value=right, context="in", branch=None)
         return PythonValue("bool")
     for option in options(right):

@@ -28,6 +28,7 @@ from graphdoctor.static.domain.values import (
     Compiled,
     Const,
     External,
+    ExternalObject,
     Function,
     Instance,
     LazyText,
@@ -79,6 +80,13 @@ def call_builtin(
     if name.endswith(("Error", "Exception", "Warning")):
         return UNKNOWN
     return _RESULTS.get(name, UNKNOWN)
+
+
+def _slice(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+    for bound in args:
+        if may_be_tensor(bound):
+            interpreter.emit(Convert, node, value=bound, to="index", how="slice")
+    return ExternalObject("builtins.slice")
 
 
 #: Functions that need the text or number itself.
@@ -348,5 +356,5 @@ _HANDLERS = {
     "isinstance": _isinstance, "callable": _callable, "len": _len, "range": _range, "min": _extreme, "max": _extreme,
     "sum": _sum, "any": _any_all, "all": _any_all, "abs": _abs, "pow": _arithmetic, "round": _arithmetic, "divmod":
     _arithmetic, "enumerate": _enumerate, "zip": _zip, "map": _map, "next": _next, "getattr": _getattr, "hasattr":
-    _hasattr, "setattr": _setattr, "type": _type, "dict": _dict,
+    _hasattr, "setattr": _setattr, "type": _type, "dict": _dict, "slice": _slice,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain import torch_tables, torch_versions
 from graphdoctor.static.domain.events import Call, Compile, Convert
 from graphdoctor.static.domain.value_functions import holds_tensor, join, may_be_tensor, options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -46,6 +46,9 @@ def call_external(
     if qualname in torch_tables.COMPILE_TIME:
         value = torch_tables.COMPILE_TIME[qualname]
         return Const(value) if interpreter.frame.compiled or value is not True else PythonValue("bool")
+    version = torch_versions.read(qualname, args)
+    if version is not None:
+        return version
     top = qualname.partition(".")[0]
     if top == "builtins":
         return builtin_functions.call_builtin(interpreter, node, qualname[len("builtins.") :], args, kwargs)

@@ -258,6 +258,9 @@ def _object(
         return _autograd_function(interpreter, node, receiver, args)
     if isinstance(receiver, (Instance, TorchModule, Super)):
         base = receiver.qualname if isinstance(receiver, TorchModule) else "torch.nn.Module"
+        layer = target.info.recurrent_layer if isinstance(target, Instance) else None
+        if layer is not None and name in ("forward", "flatten_parameters"):
+            base = layer
         is_module = not isinstance(target, Instance) or target.info.is_module
         if is_module:
             interpreter.emit(
@@ -265,6 +268,8 @@ def _object(
             )
             if name in MODULE_CHAIN:
                 return target
+            if layer is not None and name == "forward":
+                return torch_functions.call_module(interpreter, node, TorchModule(layer), args, kwargs)
             if f"{base}.{name}" in torch_tables.CAUSAL_MASKS:
                 return Tensor("float", 2)
             if name in ("parameters", "buffers"):

@@ -232,6 +232,9 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         ndim = 2
     elif name == "einsum":
         ndim = _ndim_of_equation(args)
+    elif name == "searchsorted" and len(args) > 1:
+        found = tensor_of(args[1])
+        ndim = 0 if found is None else found.ndim
     if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
     elif operand is not None and name in torch_tables.SAME_SHAPE_OPS:
