@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.static.domain.events import Convert, Decide
+from tests.static.conftest import places
 
 
 def decided(events, body: str, before: str = "") -> list[str]:
@@ -93,3 +94,18 @@ BOUND = """
 def test_numpy_of_a_number_that_a_trace_knows_is_a_number(events, number, array):
     found = events(BOUND.format(number=number))
     assert any(isinstance(e, Convert) and e.how == "uniform_" for e in found) is array
+
+
+@pytest.mark.parametrize(("passed", "found"), [('batch["lengths"].max()', [5]), ('batch["length"]', [])])
+def test_what_max_gave_is_a_tensor_whatever_the_callee_asks_for(events, passed: str, found: list[int]) -> None:
+    source = f"""
+        import torch
+
+        def rows(size: int, lengths):
+            return torch.arange(size) < lengths[:, None]
+
+        class Net(torch.nn.Module):
+            def forward(self, batch: dict[str, torch.Tensor]):
+                return rows({passed}, batch["lengths"])
+        """
+    assert places(events(source), Convert) == found
