@@ -273,6 +273,7 @@ def call_function(
     if known is not None:
         if key in interpreter.ends_graph:
             interpreter.start_new_graph()
+            interpreter.continue_in_new_graph()
         if built is not None:
             built.attrs.update(interpreter.stored.get(key, {}))
         return known
@@ -295,6 +296,9 @@ def call_function(
             interpreter.stored[key] = dict(built.attrs)
         if interpreter.graph_ends != graph_ends:
             interpreter.ends_graph.add(key)
+    if interpreter.graph_ends != graph_ends:
+        # The rest of the statement is in the next graph, too: ``masked(n).expand(n, -1)``.
+        interpreter.continue_in_new_graph()
     return result
 
 

@@ -80,14 +80,17 @@ def _children(info: ClassInfo, instance: Instance, args: tuple[Value, ...]) -> N
 #: Functions that call each other until one makes a module.
 _DEEPEST = 3
 _CALL = re.compile(r"(?:\b(\w+)\.)?\b(\w+)\(")
+#: A class that a function stores or gives back: ``cell = LSTM``.
+_CHOICE = re.compile(r"(?:=|\breturn)[ \t]*([A-Z]\w*)[ \t]*$", re.M)
 
 
 def builds_module(interpreter: Interpreter, info: FunctionInfo, depth: int = 0) -> bool:
-    """Whether the text of ``info`` makes an ``nn.Module``, or calls a function of its file that does."""
+    """Whether the text of ``info`` makes an ``nn.Module``, chooses the class of one, or calls a function that does."""
     if info.builds_module is None:
         # What calls itself makes nothing by that.
         info.builds_module = False
-        called = set(_CALL.findall(info.module.source.code(info.node)))
+        text = info.module.source.code(info.node)
+        called = {*_CALL.findall(text), *(("", name) for name in _CHOICE.findall(text))}
         info.builds_module = any(_makes_module(interpreter, info, owner, name, depth) for owner, name in called)
     return info.builds_module
 

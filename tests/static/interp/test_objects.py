@@ -234,6 +234,14 @@ def small():
     return make(depth=1)
 
 
+def chosen(kind):
+    if kind == "net":
+        net = Net
+    else:
+        raise ValueError(kind)
+    return net
+
+
 def described(net):
     return str(net)
 """
@@ -244,7 +252,7 @@ SCRIPT = "import torch\nimport nets\nfrom nets import *\n\nnet = torch.compile({
 
 
 @pytest.mark.parametrize("program", [SAMPLE, SCRIPT])
-@pytest.mark.parametrize("built", ["Net()", "make()", "small()", "nets.small()"])
+@pytest.mark.parametrize("built", ["Net()", "make()", "small()", "nets.small()", 'chosen("net")()'])
 def test_the_model_that_a_function_of_another_file_builds(tmp_path: Path, program: str, built: str) -> None:
     (tmp_path / "nets.py").write_text(NETS)
     file = tmp_path / "main.py"
