@@ -14,6 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -32,9 +33,11 @@ importlib.import_module("{module}").{entry}(sys.argv[2], int(sys.argv[3]))
 """
 
 
-#: Seconds in which a server says that a fork which was killed is gone, and bytes that are read from a pipe at once.
+#: Seconds in which a server says that a fork which was killed is gone.
 _AT_ONCE = 2.0
+#: Bytes that are read from a pipe at once, and how often for what the fork had printed.
 _CHUNK = 1 << 16
+_LEFT = 64
 
 
 class Process:
@@ -86,6 +89,9 @@ class Process:
                     if not data:
                         return False
                     said += data if key.fd == self.results else b""
+        with suppress(BlockingIOError):
+            for _ in range(_LEFT):
+                os.read(self.popen.stdout.fileno(), _CHUNK)
         return b"\n" in said
 
     def stop(self) -> None:
