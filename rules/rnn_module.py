@@ -102,6 +102,7 @@ class Net(nn.Module):
         return x * 2
 """,
     """\
+# torch <2.15
 import torch
 import torch.nn as nn
 

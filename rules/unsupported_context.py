@@ -178,6 +178,7 @@ def f(x):
         return x * 2
 """,
     """\
+# torch <2.15
 class Timer:
     def __enter__(self):
         return self
@@ -427,6 +428,7 @@ def _made_before(event: Enter) -> Hit | None:
         f"`{event.site.function}` runs uncompiled as a whole",
         "make it in the `with` statement, or enter it in the code that calls the compiled function",
         certainty(event, event.value),
+        torch="" if stored else "<2.15",
     )
 
 
