@@ -1,7 +1,7 @@
 """A recurrent layer of torch is called.
 
-What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a class made of one, or of their methods (`flatten_parameters`)
-in compiled code, or one of their settings that is read there (`self.rnn.num_layers`).
+What: A call of `nn.LSTM`, `nn.GRU` or `nn.RNN`, of a subclass of one, or of their methods (`flatten_parameters`) in
+compiled code, or one of their settings that is read there (`self.rnn.num_layers`).
 
 Why: Dynamo refuses to trace these layers (`torch._dynamo.config.allow_rnn` is off, because unrolling them
 makes compilation slow). What the calling function did before is compiled, and the rest of it runs uncompiled; in a

@@ -290,7 +290,7 @@ class ClassInfo:
 
     @cached_property
     def recurrent_layer(self) -> str | None:
-        """The recurrent layer of torch that it is made of: Dynamo traces no call of its objects."""
+        """The recurrent layer of torch that it derives from: Dynamo traces no call of its objects."""
         return next((name for name in self.externals if is_recurrent_layer(name)), None)
 
     def derives(self, *qualnames: str) -> bool:
