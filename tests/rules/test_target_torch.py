@@ -22,7 +22,7 @@ WHOLE = {
     "2.13.0": set[str](),
     "2.15.0": {
         "device_query_breaks_2", "introspection_breaks_5", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
-        "untraceable_call_breaks_10", "untraceable_call_breaks_22",
+        "unsupported_context_breaks_10", "untraceable_call_breaks_10", "untraceable_call_breaks_22",
     },
 }  # fmt: skip
 
