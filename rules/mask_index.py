@@ -13,6 +13,8 @@ Fix: Keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or sums weig
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
@@ -211,15 +213,26 @@ def check_subscript(event: Subscript) -> Hit | None:
     if event.mode not in ("load", "augment"):
         return _written_where_flagged(event) if event.mode == "store" else None
     mask = next((index for index in event.index if _is_mask(index)), None)
-    if mask is None:
+    inverted = _inverted(event) if mask is None else None
+    if mask is None and inverted is None:
         return None
     reads = "reads what the mask selects before it writes" if event.mode == "augment" else "selects by a mask"
     return Hit(
         event,
         f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
-        certainty(event, mask if not isinstance(mask, Seq) else None),
+        "likely" if inverted is not None else certainty(event, mask if not isinstance(mask, Seq) else None),
     )
+
+
+def _inverted(event: Subscript) -> Tensor | None:
+    """``x[~mask]`` of a tensor of which nothing else is known: who inverts an index inverts a mask, not numbers."""
+    elements = event.node.slice if isinstance(event.node, cst.Subscript) else ()
+    for element, index in zip(elements, event.index, strict=False):
+        written = element.slice.value if isinstance(element.slice, cst.Index) else None
+        if isinstance(written, cst.UnaryOperation) and isinstance(written.operator, cst.BitInvert):
+            return index if isinstance(index, Tensor) and index.dtype is None else None
+    return None
 
 
 def _written_where_flagged(event: Subscript) -> Hit | None:

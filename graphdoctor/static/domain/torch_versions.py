@@ -5,9 +5,8 @@ Libraries ask for it to choose between an old and a new function of torch, and t
 
 from __future__ import annotations
 
-import re
-
 from graphdoctor.static.domain.values import Const, External, Value
+from graphdoctor.target_torch import specifiers
 from graphdoctor.target_torch.tested import OLDEST_TORCH
 
 #: The version, also once it was read by one of ``_READERS``.
@@ -44,17 +43,13 @@ def compared(name: str, left: Value, right: Value) -> bool | None:
     if right == VERSION:
         name, left, right = _MIRRORED.get(name, name), right, left
     other = _numbers(right) if left == VERSION else ()
-    oldest = tuple(map(int, OLDEST_TORCH.split(".")))
-    if not other or other > oldest or name not in _ANSWERS:
+    oldest = specifiers.parse(OLDEST_TORCH)
+    if not other or oldest is None or other > oldest or name not in _ANSWERS:
         return None
     return _ANSWERS[name][other == oldest]
 
 
 def _numbers(value: Value) -> tuple[int, ...]:
-    """The numbers a text begins with, without zeros at the end: (2, 3) of "2.3.0"; empty for what is no version."""
+    """The numbers of a text that is a version; empty for what is none."""
     text = value.value if isinstance(value, Const) else None
-    found = re.match(r"\d+(\.\d+)*", text) if isinstance(text, str) else None
-    numbers = [int(number) for number in found.group().split(".")] if found is not None else []
-    while len(numbers) > 1 and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
+    return (specifiers.parse(text) or ()) if isinstance(text, str) else ()

@@ -246,9 +246,8 @@ def negate(node: cst.UnaryOperation, value: Value) -> Value:
     results: list[Value] = []
     for option in options(value):
         if isinstance(option, Tensor):
-            # Who inverts a tensor of which nothing is known inverts a mask: of numbers it is next to never done.
-            inverted = option.dtype or "bool" if isinstance(node.operator, cst.BitInvert) else option.dtype
-            results.append(Tensor(inverted, option.ndim, numpy=option.numpy, is_known=option.is_known))
+            dtype = option.dtype
+            results.append(Tensor(dtype, option.ndim, numpy=option.numpy, is_known=option.is_known))
         elif isinstance(option, Const) and isinstance(option.value, (int, float)):
             minus = isinstance(node.operator, cst.Minus)
             results.append(Const(-option.value) if minus else option if not minus else UNKNOWN)
