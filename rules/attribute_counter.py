@@ -1,6 +1,7 @@
 """A Python counter changes in compiled code.
 
-What: `self.step += 1` on an int or float attribute of a module or class, or on a global, in compiled code.
+What: `self.step += 1` on an int or float attribute of a module or class, or on a global, in compiled code; the same
+on an item of a list or dictionary that they hold: `self.stats["steps"] += 1`.
 
 Why: Dynamo guards on the value, so each call finds a changed value and compiles again; after
 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not
@@ -18,7 +19,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.counters import count_in_buffer
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.static.domain.events import SetAttr
+from graphdoctor.static.domain.events import SetAttr, SetItem
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Const, ExternalObject, Instance, PythonValue, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -93,6 +94,27 @@ CALLS = 0
 def f(x):
     global CALLS
     CALLS += 1  # flagged
+    return x * 2
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stats = {"calls": 0}
+
+    def forward(self, x):
+        self.stats["calls"] += 1  # flagged
+        return x * 2
+""",
+    """\
+SEEN = [0]
+
+
+def f(x):
+    SEEN[0] = SEEN[0] + x.shape[0]  # flagged
     return x * 2
 """,
 )
@@ -231,11 +253,67 @@ def f(x):
         calls += 1
     return x * calls
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stats = {"rows": 0}
+
+    def forward(self, x):
+        self.stats = {"rows": 0}
+        self.stats["rows"] += x.shape[0]
+        return x * self.stats["rows"]
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = 0
+
+    def forward(self, x):
+        self.rows = 0
+        self.rows += x.shape[0]
+        return x * self.rows
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sums = {"mean": torch.zeros(())}
+
+    def forward(self, x):
+        self.sums["mean"] += 1
+        return x * self.sums["mean"]
+""",
+    """\
+def f(x):
+    calls = {"rows": 0}
+    calls["rows"] += x.shape[0]
+    return x * calls["rows"]
+""",
 )
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not _outlives(event.receiver) or not _is_number(event.value) or not _counts(event) or stays_eager(event):
+    return _check(event) if _outlives(event.receiver) else None
+
+
+def check_setitem(event: SetItem) -> Hit | None:
+    return _check(event)
+
+
+def _check(event: SetAttr | SetItem) -> Hit | None:
+    if not _is_number(event.value) or not _counts(event) or stays_eager(event):
         return None
     if _grows_until_enough(event) or _goes_round(event) or _settles(event):
         return None
@@ -253,14 +331,14 @@ def check_setattr(event: SetAttr) -> Hit | None:
     )
 
 
-def _settles(event: SetAttr) -> bool:
+def _settles(event: SetAttr | SetItem) -> bool:
     """`self.exported |= flag` gives the same in the next call."""
     statement = event.site.statement
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
     return isinstance(small, cst.AugAssign) and isinstance(small.operator, (cst.BitOrAssign, cst.BitAndAssign))
 
 
-def _is_symbol(event: SetAttr) -> bool:
+def _is_symbol(event: SetAttr | SetItem) -> bool:
     """Whether the number becomes a symbol of the graph: a float does, while ints of objects are constants."""
     return all(
         isinstance(o.value if isinstance(o, Const) else o, float) or (isinstance(o, PythonValue) and o.kind == "float")
@@ -273,12 +351,12 @@ def _outlives(receiver: Value) -> bool:
     return isinstance(receiver, (Class, Instance)) or receiver == ExternalObject("builtins.globals")
 
 
-def _counts(event: SetAttr) -> bool:
+def _counts(event: SetAttr | SetItem) -> bool:
     """True where the new value is made from the old one: `self.n += 1`, `self.n = self.n + 1`."""
     statement = event.site.statement
-    if event.augmented or not isinstance(statement, cst.SimpleStatementLine):
+    if not isinstance(statement, cst.SimpleStatementLine):
         return event.augmented
-    return _depends(statement, event.node) and not _begins_anew(event)
+    return (event.augmented or _depends(statement, event.node)) and not _begins_anew(event)
 
 
 def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
@@ -287,7 +365,7 @@ def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
     return any(node.deep_equals(target) for value in assigned for node in walk(value))
 
 
-def _grows_until_enough(event: SetAttr) -> bool:
+def _grows_until_enough(event: SetAttr | SetItem) -> bool:
     """Whether a loop goes on until the number suffices: it does for most calls."""
     function = function_named(event)
     loops = find(function.body, cst.While) if function is not None else []
@@ -298,7 +376,7 @@ def _grows_until_enough(event: SetAttr) -> bool:
     )
 
 
-def _goes_round(event: SetAttr) -> bool:
+def _goes_round(event: SetAttr | SetItem) -> bool:
     """Whether the value is a remainder, and so one of few: ``self.turn = (self.turn + 1) % len(self.layers)``."""
     statement = event.site.statement
     body = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
@@ -311,7 +389,7 @@ def _goes_round(event: SetAttr) -> bool:
     )
 
 
-def _begins_anew(event: SetAttr) -> bool:
+def _begins_anew(event: SetAttr | SetItem) -> bool:
     """Whether each call gives the attribute another value before, so that nothing depends on the last call."""
     function = function_named(event)
     for statement in function.body.body if function is not None else ():

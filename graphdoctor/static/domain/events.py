@@ -224,6 +224,14 @@ class Iterate(Event):
 
 
 @frozen
+class SetItem(Event):
+    """An item of a list or dictionary that outlives the call is written; ``augmented`` for ``self.n["seen"] += 1``."""
+
+    value: Value
+    augmented: bool
+
+
+@frozen
 class Grow(Event):
     """A list that outlives the call gets another element; ``container`` is the expression that names it."""
 

@@ -74,8 +74,10 @@ class Scope:
         return scope
 
 
-#: Where a class or function begins, and where a statement adds to an attribute.
-_COUNTERS = re.compile(r"^([ \t]*)(?:(?:async[ \t]+)?(class|def)[ \t]+(\w+)|self\.(\w+)[ \t]*[+-]=)", re.MULTILINE)
+#: Where a class or function begins, and where a statement adds to an attribute or to an item of one.
+_COUNTERS = re.compile(
+    r"^([ \t]*)(?:(?:async[ \t]+)?(class|def)[ \t]+(\w+)|self\.(\w+)(?:\[[^]\n]*\])?[ \t]*[+-]=)", re.MULTILINE
+)
 
 
 @dataclass(eq=False)
@@ -103,7 +105,7 @@ class ModuleInfo:
 
     @cached_property
     def counters(self) -> Mapping[str, frozenset[str]]:
-        """By the name of a class, the attributes that its methods add to, constructors left out."""
+        """By the name of a class, the attributes that methods other than its constructor add to, or to items of."""
         found: dict[str, set[str]] = {}
         around: list[tuple[int, str, str]] = []
         for indent, kind, name, counter in _COUNTERS.findall(self.source.text):

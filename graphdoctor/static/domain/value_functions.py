@@ -137,6 +137,15 @@ def widen_numbers(value: Value) -> Value:
     return join(*map(_without_number, value.options)) if type(value) is OneOf else _without_number(value)
 
 
+def widen_numbers_within(value: Value) -> Value:
+    """``value``, but for it, and for the items of a list or a dictionary, just that numbers are some."""
+    if type(value) is Mapping:
+        return Mapping(tuple((key, widen_numbers(item)) for key, item in value.items), value.rest)
+    if type(value) is Seq and value.items is not None:
+        return replace(value, items=tuple(map(widen_numbers, value.items)))
+    return widen_numbers(value)
+
+
 def _without_number(value: Value) -> Value:
     if type(value) is Const and type(value.value) in (int, float, bool):
         return PythonValue(type(value.value).__name__)

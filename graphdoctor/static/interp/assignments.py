@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain.events import SetAttr, Subscript
-from graphdoctor.static.domain.value_functions import join, may_be_tensor, options
+from graphdoctor.static.domain.events import SetAttr, SetItem, Subscript
+from graphdoctor.static.domain.value_functions import join, may_be_tensor, options, widen_numbers
 from graphdoctor.static.domain.values import (
     UNKNOWN,
+    Class,
     Const,
     External,
     ExternalObject,
@@ -48,12 +49,41 @@ def assign(interpreter: Interpreter, target: cst.BaseExpression, value: Value, a
         assign(interpreter, target.value, Seq("list", None, UNKNOWN))
 
 
+def outlives_call(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
+    """Whether the next call finds the same list or dictionary: of an object that stays, or bound at module level.
+
+    An object that is known only by an annotation may be another one in each call.
+    """
+    if isinstance(node, cst.Attribute):
+        holders = options(expressions.evaluate(interpreter, node.value))
+        kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
+        renewed = any((o, node.attr.value) in interpreter.renewed for o in kept)
+        return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
+    scope = interpreter.frame.scope
+    return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
+
+
 def _store_item(interpreter: Interpreter, target: cst.Subscript, value: Value) -> None:
     receiver = expressions.evaluate(interpreter, target.value)
     index = expressions.index_values(interpreter, target)
     if may_be_tensor(receiver):
         interpreter.emit(Subscript, target, receiver=receiver, index=index, mode="store")
-        return
+    else:
+        store_item(interpreter, target, receiver, index, value, augmented=False)
+
+
+def store_item(
+    interpreter: Interpreter,
+    target: cst.Subscript,
+    receiver: Value,
+    index: tuple[Value, ...],
+    value: Value,
+    augmented: bool,
+) -> None:
+    """Put ``value`` into ``receiver``, which is no tensor and what ``target`` is an item of."""
+    if any(isinstance(o, (Mapping, Seq)) for o in options(receiver)) and outlives_call(interpreter, target.value):
+        interpreter.emit(SetItem, target, value=value, augmented=augmented)
+        value = widen_numbers(value) if augmented else value
     updated: list[Value] = []
     for option in options(receiver):
         if isinstance(option, Mapping):

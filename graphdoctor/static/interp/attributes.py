@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
 from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
-from graphdoctor.static.domain.value_functions import join, kinds, options
+from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
@@ -144,9 +144,9 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     """An attribute of an object of scanned code: its own, then its class's, properties called."""
     found = receiver.attrs.get(name)
     if found is not None:
-        if isinstance(found, Const) and type(found.value) in (int, float) and interpreter.frame.compiled:
+        if type(found) in (Const, Mapping, Seq) and interpreter.frame.compiled and receiver.info.counts(name):
             # Where calls count, every call finds another number.
-            return PythonValue(type(found.value).__name__) if receiver.info.counts(name) else found
+            return widen_numbers_within(found)
         return found
     found = receiver.info.lookup_in_subclasses(name) if receiver.may_be_subclass else receiver.info.lookup(name)
     if found is not None:

@@ -9,8 +9,8 @@ import libcst as cst
 
 from graphdoctor.static.domain.events import Assert, Import, Subscript
 from graphdoctor.static.domain.frames import Frame
-from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import UNKNOWN, Const
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq
 from graphdoctor.static.interp import (
     assignments,
     attributes,
@@ -20,6 +20,7 @@ from graphdoctor.static.interp import (
     expressions,
     imports,
     operators,
+    subscripts,
 )
 from graphdoctor.static.interp.interpreter import Interpreter
 
@@ -96,6 +97,10 @@ def _augmented(interpreter: Interpreter, node: cst.AugAssign) -> bool:
         value = expressions.evaluate(interpreter, node.value)
         if may_be_tensor(receiver):
             interpreter.emit(Subscript, node.target, receiver=receiver, index=index, mode="augment")
+        elif any(isinstance(option, (Mapping, Seq)) for option in options(receiver)):
+            before = subscripts.read_item(interpreter, node.target, receiver, index)
+            after = operators.binary(interpreter, node, operator, before, value)
+            assignments.store_item(interpreter, node.target, receiver, index, after, augmented=True)
         return True
     before = expressions.evaluate(interpreter, node.target)
     value = expressions.evaluate(interpreter, node.value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.domain.events import Grow, Truth
-from graphdoctor.static.domain.value_functions import join, may_be_tensor, options
-from graphdoctor.static.domain.values import NONE, UNKNOWN, Class, Const, Instance, Mapping, PythonValue, Seq, Value
-from graphdoctor.static.interp import assignments, expressions, iteration
+from graphdoctor.static.domain.value_functions import join, may_be_tensor
+from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Mapping, PythonValue, Seq, Value
+from graphdoctor.static.interp import assignments, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
 
 Kwargs = dict[str, Value]
@@ -25,8 +25,9 @@ def sequence(
     """Call a method of a list, a tuple, a set or another sequence."""
     if name in ("append", "extend", "insert", "add", "appendleft"):
         func = node.func if isinstance(node, cst.Call) else None
-        if isinstance(func, cst.Attribute) and receiver.kind == "list" and _outlives(interpreter, func.value):
-            interpreter.emit(Grow, node, container=func.value)
+        container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
+        if container is not None and assignments.outlives_call(interpreter, container):
+            interpreter.emit(Grow, node, container=container)
         _grow(interpreter, node, receiver, name, args)
         return NONE
     if name in ("pop", "popleft"):
@@ -41,20 +42,6 @@ def sequence(
     if name == "copy":
         return receiver
     return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
-
-
-def _outlives(interpreter: Interpreter, node: cst.BaseExpression) -> bool:
-    """Whether the next call finds the same list: an attribute of an object that stays, or bound at module level.
-
-    An object that is known only by an annotation may be another one in each call.
-    """
-    if isinstance(node, cst.Attribute):
-        holders = options(expressions.evaluate(interpreter, node.value))
-        kept = [o for o in holders if isinstance(o, Instance) and not o.inside and not o.may_be_subclass]
-        renewed = any((o, node.attr.value) in interpreter.renewed for o in kept)
-        return not renewed and len(kept) + sum(isinstance(o, Class) for o in holders) == len(holders)
-    scope = interpreter.frame.scope
-    return isinstance(node, cst.Name) and node.value not in scope.names and node.value in scope.module.names
 
 
 def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Numbers that calls count in attributes: no call but the first finds what the constructor set."""
+"""Numbers that calls count in attributes and in what they hold: no call but the first finds what the constructor set."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Net(nn.Module):
         self.size = 0
         self.size += 4
         self.warmup = warmup
+        self.held = {"calls": 0}
 
     def forward(self, x):
         BODY
@@ -26,6 +27,7 @@ class Net(nn.Module):
 
     def count(self):
         self.seen += 1
+        self.held["calls"] += 1
 
 
 class Other(nn.Module):
@@ -56,6 +58,8 @@ def decided(events, body: str) -> list[bool]:
         # What is only added up in the constructor is known.
         ("if self.size > 9 and x.sum() > 0:\n    x = x + 1", []),
         ("if self.size > 9:\n    if x.sum() > 0:\n        x = x + 1", []),
+        ('if self.held["calls"] > 3:\n    if x.sum() > 0:\n        x = x + 1', [False]),
+        ('self.held["calls"] += 1\nif self.held["calls"] > 3:\n    if x.sum() > 0:\n        x = x + 1', [False]),
         # Whether a setting is on is not for calls to decide.
         ("if self.warmup and x.sum() > 0:\n    x = x + 1", [True]),
     ],
