@@ -27,7 +27,7 @@ from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.masks import reduce_masked, write_masked
 from graphdoctor.static.domain.events import Subscript
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Unknown, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -129,6 +129,25 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4), torch.tensor([True, False, True, False]))
 """,
+    """\
+import torch
+
+
+def without_loops(edges, weights=None):
+    kept = edges[0].ne(edges[1])
+    edges = edges * 1.0
+    if weights is None:
+        return edges
+    return edges.sum() + weights[kept].sum()  # GB0036
+
+
+def f(x):
+    return without_loops(x, EDGES["weights"])
+
+
+EDGES = {}
+EDGES.update(zip(["weights"], [torch.ones(8)]))
+""",
 )
 
 CLEAN = (
@@ -221,7 +240,9 @@ def check_subscript(event: Subscript) -> Hit | None:
         event,
         f"{code(event)} {reads}, and how much that is depends on the data: {consequence(event)}",
         "keep the full shape: `torch.where(mask, a, b)`, `masked_fill`, or a sum weighted by the mask",
-        "likely" if inverted is not None else certainty(event, mask if not isinstance(mask, Seq) else None),
+        "likely"
+        if inverted is not None or isinstance(event.receiver, Unknown)
+        else certainty(event, mask if not isinstance(mask, Seq) else None),
     )
 
 

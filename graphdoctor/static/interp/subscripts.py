@@ -25,6 +25,7 @@ from graphdoctor.static.domain.values import (
     SkippedDefault,
     Tensor,
     TorchModule,
+    Unknown,
     Value,
 )
 from graphdoctor.static.interp import calls, compound_statements, definitions, operators
@@ -45,9 +46,12 @@ def _item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index:
 
 
 def _other_item(
-    _interpreter: Interpreter, _node: cst.Subscript, receiver: Value, _first: Value, _index: tuple[Value, ...]
+    interpreter: Interpreter, node: cst.Subscript, receiver: Value, _first: Value, index: tuple[Value, ...]
 ) -> Value:
-    """An item of an unknown value; numbers that were read from data stay such numbers."""
+    """An item of an unknown value, of which a mask selects; numbers that were read from data stay such numbers."""
+    if isinstance(receiver, Unknown) and any(isinstance(i, Tensor) and i.dtype == "bool" for i in index):
+        # Whatever takes a mask: a tensor, an array, or an object that hands it on to one.
+        interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return receiver if is_read(receiver) else UNKNOWN
 
 
