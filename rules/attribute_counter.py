@@ -390,13 +390,18 @@ def _goes_round(event: SetAttr | SetItem) -> bool:
 
 
 def _begins_anew(event: SetAttr | SetItem) -> bool:
-    """Whether each call gives the attribute another value before, so that nothing depends on the last call."""
+    """Whether each call gives the attribute or item another value before, so that nothing depends on the last call."""
     function = function_named(event)
     for statement in function.body.body if function is not None else ():
         if statement is event.site.statement:
             break
-        if isinstance(statement, cst.SimpleStatementLine) and _assigns(statement, event.node):
-            return not _depends(statement, event.node)
+        if isinstance(statement, cst.SimpleStatementLine):
+            target = event.node
+            while not _assigns(statement, target) and isinstance(target, cst.Subscript):
+                # `self.stats = {"rows": 0}` sets the items too.
+                target = target.value
+            if _assigns(statement, target):
+                return not _depends(statement, target)
     return False
 
 
