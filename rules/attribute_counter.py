@@ -395,13 +395,8 @@ def _begins_anew(event: SetAttr | SetItem) -> bool:
     for statement in function.body.body if function is not None else ():
         if statement is event.site.statement:
             break
-        if isinstance(statement, cst.SimpleStatementLine):
-            target = event.node
-            while not _assigns(statement, target) and isinstance(target, cst.Subscript):
-                # `self.stats = {"rows": 0}` sets the items too.
-                target = target.value
-            if _assigns(statement, target):
-                return not _depends(statement, target)
+        if isinstance(statement, cst.SimpleStatementLine) and _assigns(statement, event.node):
+            return not _depends(statement, event.node)
     return False
 
 

@@ -135,7 +135,6 @@ import torch
 
 def without_loops(edges, weights=None):
     kept = edges[0].ne(edges[1])
-    edges = edges * 1.0
     if weights is None:
         return edges
     return edges.sum() + weights[kept].sum()  # GB0036

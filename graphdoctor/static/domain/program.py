@@ -105,7 +105,10 @@ class ModuleInfo:
 
     @cached_property
     def counters(self) -> Mapping[str, frozenset[str]]:
-        """By the name of a class, the attributes that methods other than its constructor add to, or to items of."""
+        """By the name of a class, the attributes that its methods add to, constructors left out.
+
+        ``self.n += 1`` and ``self.n["seen"] += 1`` both add to ``n``.
+        """
         found: dict[str, set[str]] = {}
         around: list[tuple[int, str, str]] = []
         for indent, kind, name, counter in _COUNTERS.findall(self.source.text):

@@ -138,7 +138,7 @@ def widen_numbers(value: Value) -> Value:
 
 
 def widen_numbers_within(value: Value) -> Value:
-    """``value``, but for it, and for the items of a list or a dictionary, just that numbers are some."""
+    """``widen_numbers`` of ``value``, or of the items where it is a list or a dictionary."""
     if type(value) is Mapping:
         return Mapping(tuple((key, widen_numbers(item)) for key, item in value.items), value.rest)
     if type(value) is Seq and value.items is not None:

@@ -80,7 +80,7 @@ def store_item(
     value: Value,
     augmented: bool,
 ) -> None:
-    """Put ``value`` into ``receiver``, which is no tensor and what ``target`` is an item of."""
+    """Store ``value`` as the item ``target`` of ``receiver``, which is no tensor. Emits ``SetItem``."""
     if any(isinstance(o, (Mapping, Seq)) for o in options(receiver)) and outlives_call(interpreter, target.value):
         interpreter.emit(SetItem, target, value=value, augmented=augmented)
         value = widen_numbers(value) if augmented else value

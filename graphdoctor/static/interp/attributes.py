@@ -271,7 +271,7 @@ def write_attribute(
             if option.shared and interpreter.main is not None:
                 continue
             before = option.attrs.get(name)
-            if interpreter.frame.compiled and isinstance(value, Seq):
+            if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):
                 interpreter.renewed.add((option, name))
             # A compiled call runs many times, a branch may not run: what an attribute held before is still possible.
             keeps = interpreter.frame.compiled or interpreter.frame.conditional

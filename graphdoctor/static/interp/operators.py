@@ -246,8 +246,7 @@ def negate(node: cst.UnaryOperation, value: Value) -> Value:
     results: list[Value] = []
     for option in options(value):
         if isinstance(option, Tensor):
-            dtype = option.dtype
-            results.append(Tensor(dtype, option.ndim, numpy=option.numpy, is_known=option.is_known))
+            results.append(Tensor(option.dtype, option.ndim, numpy=option.numpy, is_known=option.is_known))
         elif isinstance(option, Const) and isinstance(option.value, (int, float)):
             minus = isinstance(node.operator, cst.Minus)
             results.append(Const(-option.value) if minus else option if not minus else UNKNOWN)

@@ -48,9 +48,12 @@ def _item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index:
 def _other_item(
     interpreter: Interpreter, node: cst.Subscript, receiver: Value, _first: Value, index: tuple[Value, ...]
 ) -> Value:
-    """An item of an unknown value, of which a mask selects; numbers that were read from data stay such numbers."""
+    """An item of an unknown value; numbers that were read from data stay such numbers.
+
+    Emits ``Subscript`` where the index is a mask.
+    """
     if isinstance(receiver, Unknown) and any(isinstance(i, Tensor) and i.dtype == "bool" for i in index):
-        # Whatever takes a mask: a tensor, an array, or an object that hands it on to one.
+        # What takes a mask is a tensor, an array, or an object that passes it on to one.
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return receiver if is_read(receiver) else UNKNOWN
 
