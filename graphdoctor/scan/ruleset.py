@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _CODE = re.compile(r'^CODE = "(\w+)"', re.MULTILINE)
 _NAME = re.compile(r'^NAME = "([\w-]+)"', re.MULTILINE)
 _TORCH = re.compile(r'^TORCH = "([^"]+)"', re.MULTILINE)
+#: The first characters of a code, which stand for all rules that begin with them.
+_GROUP = re.compile(r"GD\d{1,2}")
 _NO_IDS = re.compile(r"^GB_IDS = \(\)$", re.MULTILINE)
 
 #: Codes without a rule: (code, name). What a run shows and no rule expects, a break or a failing export; a comment that
@@ -151,6 +153,13 @@ def _patterns(settings: Config) -> dict[str, tuple[str, ...]]:
     return patterns
 
 
+def _advice(wanted: str, known: list[tuple[str, str]]) -> str:
+    """What may have been meant by a code that no rule has. Of a group such as GD9, no single rule is near."""
+    if _GROUP.fullmatch(wanted.upper()):
+        return f"the groups are {', '.join(sorted({code[:3] for code, _ in known if _GROUP.match(code)}))}"
+    return hint(wanted, (word for rule in known for word in rule), "`graphdoctor rules` lists them")
+
+
 def _check_codes(settings: Config, names: list[tuple[str, str]], lenient: bool) -> None:
     """``lenient``: codes that are not graphdoctor's may be those of a rule file that was not loaded."""
     known = [*RULELESS, *names]
@@ -159,5 +168,5 @@ def _check_codes(settings: Config, names: list[tuple[str, str]], lenient: bool) 
             if any(matches(*rule, code) for rule in known) or (lenient and not code.upper().startswith("GD")):
                 continue
             origin = f"{settings.origin[key]}: " if settings.origin.get(key) else ""
-            advice = hint(code, (word for rule in known for word in rule), "`graphdoctor rules` lists them")
+            advice = _advice(code, known)
             raise UsageError(f"{origin}{code!r} matches no rule; {advice}")

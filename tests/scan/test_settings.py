@@ -95,6 +95,7 @@ def test_target_torch_leaves_out_rules_that_do_not_hold(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["a.py", "--select", "GD9"], "'GD9' matches no rule; the groups are GD0, GD1, GD2,"),
         (["a.py", "--select", "GD1011"], "'GD1011' matches no rule; did you mean 'GD101'?"),
         (["a.py", "--per-file-ignores", "a.py:print-in-grph"], "'print-in-grph' matches no rule; did you mean"),
         (["a.py", "--per-file-ignores", "a.py"], "--per-file-ignores must be PATTERN:CODES"),
