@@ -50,7 +50,7 @@ def verify(
     trial = _right(chosen, trials, reasons, before)
     trial = _as_proved(trial, trials, reasons)
     trial = _effective(trial, trials, reasons)
-    trial = _local(trial, trials, reasons)
+    trial = _local(trial, trials, reasons, before)
     if not trial.applied:
         # Nothing is left to show but the original.
         trial = Trial((), tuple(before), "")
@@ -150,18 +150,27 @@ def _effective(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
     return trials.attempt(rest) if rest else replace(trial, applied=())
 
 
-def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
-    """``trial`` without the settings for the whole process, where the other fixes do as much without them."""
+def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str], before: Sequence[DynamicRun]) -> Trial:
+    """``trial`` without the settings for the whole process, where as much is reached without them.
+
+    A setting alone often moves a break to the line that uses the number.
+    """
     settings = [f for f in trial.applied if f.fix is not None and sets_for_process(f.fix)]
     rest = [f for f in trial.applied if f not in settings]
-    if trial.problem or not settings or not rest or not trials.has_time():
+    if trial.problem or not settings or (rest and not trials.has_time()):
         return trial
-    without = trials.attempt(rest)
-    if without.problem or len(without.breaks) > len(trial.breaks) or without.fullgraph is not trial.fullgraph:
+    without = trials.attempt(rest) if rest else Trial((), tuple(before), _raised(before))
+    gains = len(without.breaks) > len(trial.breaks) or (trial.fullgraph is True and without.fullgraph is not True)
+    if without.problem or gains:
         return trial
     less = "the other fixes suffice without it" if without.fullgraph else "it removes no graph break"
     reasons.update(dict.fromkeys(settings, f"{less}, and the setting would hold for the whole process"))
     return without
+
+
+def _raised(runs: Sequence[DynamicRun]) -> str:
+    """How a run ended that did not end well; empty where all did."""
+    return next((run.outcome for run in runs if run.outcome != "ok"), "")
 
 
 def _minimal(trial: Trial, trials: Trials) -> list[Finding] | None:
