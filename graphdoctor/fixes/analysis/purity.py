@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import is_tensor, options
 from graphdoctor.static.domain.values import Class, Compiled, Function, Instance, Partial, TorchModule
 from graphdoctor.syntax.walk import walk
 
@@ -36,19 +36,21 @@ POINTWISE = ELEMENTWISE - words("""
 REDUCTIONS = words("amax amin mean nanmean")
 #: Other operators without side effects, whatever the shape of their result.
 OTHER = words("""
-    all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16
-    binary_cross_entropy_with_logits bmm bool broadcast_to cat chunk concat conj cosine_similarity count_nonzero
-    cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double einsum element_size empty_like
-    eq expand expand_as eye finfo flatten float full full_like gather ge gt half huber_loss hypot iinfo
-    index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
+    addcdiv addcmul addmm all aminmax any arange argmax argmin argsort as_tensor atan2 baddbmm bfloat16
+    binary_cross_entropy_with_logits bmm bool broadcast_to bucketize cat cdist chunk concat conj cosine_similarity
+    count_nonzero cpu cross cross_entropy cuda cummax cummin diag diagonal diff dim dot double einsum element_size
+    empty_like eq expand expand_as eye finfo flatten float full full_like gather ge gt half huber_loss hypot iinfo
+    index_add index_select int is_complex is_contiguous is_floating_point isclose isfinite isin isinf isnan isneginf
     isposinf isreal kron l1_loss layer_norm le lerp linear linspace logaddexp logical_and logical_not logical_or
     logical_xor logsumexp long lt matmul max maximum median min minimum mm movedim mse_loss mv nanmedian nansum
-    narrow ne new_full new_ones new_zeros nll_loss norm numel one_hot ones ones_like outer pad permute prod
-    quantile rad2deg ravel real repeat reshape scalar_tensor select size smooth_l1_loss soft_margin_loss split
-    squeeze stack std stride sum swapaxes t take tensor tile to topk trace transpose type_as unbind unflatten
-    unfold unsqueeze var vector_norm view view_as where zeros zeros_like
+    narrow ne new_full new_ones new_zeros nll_loss norm numel one_hot ones ones_like outer pad permute prod quantile
+    rad2deg ravel real repeat reshape scalar_tensor scatter scatter_add scatter_reduce searchsorted select size
+    smooth_l1_loss soft_margin_loss split squeeze stack std stride sum swapaxes t take tensor tile to topk trace
+    transpose type_as unbind unflatten unfold unsqueeze var vector_norm view view_as where zeros zeros_like
 """)
 PURE = ELEMENTWISE | REDUCTIONS | OTHER
+#: Those that lists have too, where they change the list.
+ALSO_OF_LISTS = words("sort")
 #: What runs code that these tables do not describe.
 _CODE = (Class, Compiled, Function, Instance, Partial, TorchModule)
 
@@ -103,6 +105,9 @@ def is_pure(call: cst.Call, editor: Editor, python: bool = False) -> bool:
     name = called(call)
     if any(isinstance(callee, _CODE) for callee in options(editor.value(call.func))):
         return False
+    if name in ALSO_OF_LISTS:
+        is_method = isinstance(call.func, cst.Attribute) and is_tensor(editor.value(call.func.value))
+        return is_method or is_torch_function(call, editor)
     if isinstance(call.func, cst.Name):
         if is_torch_function(call, editor):
             return name in PURE

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import HAZARDS, RANDOM, called, calls, is_pure, root
-from graphdoctor.fixes.analysis.types import COMPARERS, is_other
+from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import External
 from graphdoctor.syntax.walk import walk
 
+#: Builtins that compute a number of numbers.
+_BUILTINS = frozenset(f"builtins.{name}" for name in ("abs", "float", "int", "max", "min", "round"))
 _PYTHON_ONLY = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
@@ -130,6 +134,7 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
             isinstance(node, cst.Call)
             and not is_pure(node, editor)
             and not _is_random(node)
+            and not _computes_number(node, editor)
             and called(node) not in COMPARERS
             and root(node.func) != "self"
         ):
@@ -173,6 +178,14 @@ def does(statement: cst.CSTNode) -> str:
         cst.If: "branches again",
     }
     return verbs.get(type(statement), "does something")
+
+
+def _computes_number(call: cst.Call, editor: Editor) -> bool:
+    """``min(a, b)`` and ``math.sqrt(2)`` of Python numbers."""
+    numbers = all(not a.star and is_number(a.value, editor) for a in call.args)
+    callees = options(editor.value(call.func))
+    names = {c.qualname if isinstance(c, External) else "" for c in callees}
+    return numbers and all(n in _BUILTINS or n.startswith("math.") for n in names)
 
 
 def _is_random(call: cst.Call) -> bool:

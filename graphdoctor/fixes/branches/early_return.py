@@ -1,7 +1,8 @@
 """An early return by tensor data: what it gives is computed too, and chosen where the function ends.
 
 ``if t: return a`` and a last ``return b`` become ``condition = t``, ``early = a`` and
-``return torch.where(condition, early, b)``. The lines between them now always run.
+``return torch.where(condition, early, b)``. The lines between them now always run. Of ``if limit is not None and t``
+the condition is None where the tensor is not asked, and ``b`` is returned then.
 
 ``if self.initted: return`` and ``self.embed.copy_(x)`` become ``condition = self.initted.clone()`` and
 ``self.embed.copy_(torch.where(condition, self.embed, x))``.
@@ -17,9 +18,10 @@ import libcst as cst
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.flatten import Flat, Under
-from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 
@@ -42,14 +44,32 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
         flat.risks.append("the lines up to the last return always run")
     pairs = _pairs(last.value, end, editor)
     chosen = [_chosen(one, other, between, flat, under) for one, other in pairs]
-    text = f"({', '.join(chosen)})" if isinstance(end, cst.Tuple) else chosen[0]
-    if branch.orelse is not None:
-        flat.add(f"return {text}")
-        edits = (*editor.torch_import(branch), flat.edit())
+    indent = flat.indent + editor.indent if under.depth else flat.indent
+    if isinstance(end, cst.Tuple):
+        returned = f"return ({', '.join(chosen)})"
+        if len(indent + returned) > LINE_LENGTH:
+            returned = editor.lines(indent, "return (", *(f"\t{one}," for one in chosen), ")")
     else:
-        edits = (*editor.torch_import(branch), flat.edit(), editor.replace_whole(end, text))
+        returned = editor.statement(indent, "return ", chosen[0])
+    edits = (*editor.torch_import(branch), *_ends(flat, under, branch, end, returned))
     reason = f"Both results are computed: {'; '.join(dict.fromkeys(flat.risks))}."
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)
+
+
+def _ends(flat: Flat, under: Under, branch: cst.If, end: cst.BaseExpression, returned: str) -> Sequence[Edit]:
+    """The edits that put ``returned`` in place of the last return, or before it, where the tensor may not be asked."""
+    editor = flat.editor
+    lines = [returned]
+    if under.depth:
+        lines = [f"if {under.name} is not None:", f"\t{returned}", f"return {editor.code(end)}"]
+    if branch.orelse is not None:
+        for line in lines:
+            flat.add(line)
+        return (flat.edit(),)
+    if not under.depth:
+        return flat.edit(), editor.replace_whole(end, returned.removeprefix("return "))
+    last = editor.statement_of(end)
+    return flat.edit(), editor.replace(last, editor.lines(editor.indent_of(last), *lines))
 
 
 def _pairs(
@@ -75,16 +95,19 @@ def _chosen(
     """The choice between two values; the lines ``between`` may rebind names that the first reads."""
     editor = flat.editor
     early = editor.code(one)
-    is_constant = names(one) <= {"None", "True", "False"}
-    if early == editor.code(other) and (is_constant or not between):
+    if early == editor.code(other) and (not between or (isinstance(one, cst.Name) and not _is_bound(one, between))):
         return early
     if is_number(one, editor) and is_number(other, editor):
         flat.risks.append("Python numbers become tensors of torch's default dtype")
     if between:
         name = flat.fresh("early")
-        flat.bind(0, name, early)
+        flat.bind(under.depth, name, early)
         early = name
     return under.choose(early, editor.code(other))
+
+
+def _is_bound(name: cst.Name, between: Sequence[cst.Assign]) -> bool:
+    return any(name.value in names(target.target) for statement in between for target in statement.targets)
 
 
 def _returned(orelse: cst.Else | cst.If) -> cst.BaseExpression:
@@ -136,7 +159,10 @@ def write_by_choice(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> Fix
     if not rest:
         raise Refuse("nothing stands behind the return")
     flat = Flat(hit, editor, branch)
-    flat.statements(rest, function.body, replace(flat.condition(branch), holds=False))
+    under = flat.condition(branch)
+    if under.depth:
+        raise Refuse("Python decides whether the tensor is asked")
+    flat.statements(rest, function.body, replace(under, holds=False))
     reason = f"The lines behind the return always run: {'; '.join(dict.fromkeys(flat.risks))}."
     edits = (*editor.torch_import(branch), flat.edit(*lines))
     return FixPlan(edits, "unsafe", reason, known=("zero_gradients",), guards_output=not flat.is_lossy)

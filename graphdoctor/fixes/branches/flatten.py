@@ -126,13 +126,16 @@ class Flat:
         self._else(node.orelse, other)
 
     def condition(self, node: cst.If) -> Under:
-        """The test of ``node`` as a name for what follows. Refuses where Python decides a part of it."""
+        """The test of ``node`` as a name for what follows; None where Python decides that the tensor is not asked."""
         condition = self.conditions.split(node.test)
-        if condition.python:
-            raise Refuse("Python decides whether the tensor is asked")
         name = self._name()
-        self.bind(0, name, self._lasting(condition))
-        return Under(name, True, 0)
+        depth = 0
+        if condition.python:
+            self._add(0, f"{name} = None")
+            self._add(0, f"if {condition.python}:")
+            depth = 1
+        self.bind(depth, name, self._lasting(condition))
+        return Under(name, True, depth)
 
     def _lasting(self, condition: Condition) -> str:
         """The code of a test as one bool, copied where it is a tensor that the function may write in place."""
@@ -182,7 +185,8 @@ class Flat:
         """Lines for the statements ``small`` of ``block``."""
         for statement in small:
             if isinstance(statement, cst.If):
-                self.branch_off(statement, under, under.depth)
+                if not self._stays_eager(statement, under):
+                    self.branch_off(statement, under, under.depth)
             elif statement in self._ends:
                 self._choose_end(self._ends[statement], under)
             elif isinstance(statement, cst.Expr):
@@ -190,6 +194,16 @@ class Flat:
                     self._effect(statement, under)
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
                 self._assign(*_assignment(statement), block, under)
+
+    def _stays_eager(self, statement: cst.If, under: Under) -> bool:
+        """Calls under ``if not torch.compiler.is_compiling():`` stay as they are, under the condition too."""
+        lines = list(branch_arms.statements(statement.body))
+        is_eager = self.editor.code(statement.test) == EAGER_ONLY and statement.orelse is None
+        if not is_eager or not all(isinstance(line, cst.Expr) for line in lines):
+            return False
+        for line in lines:
+            self._guarded(self.editor.code(line), under)
+        return True
 
     def _choose_end(self, value: cst.BaseExpression, under: Under) -> None:
         """The value that a side ends with, chosen between those of the sides before."""
@@ -325,7 +339,7 @@ class Flat:
 
     def fresh(self, name: str) -> str:
         """A name that is used neither in the file nor by this rewrite."""
-        number = sum(line.startswith(name) for line in self._lines)
+        number = sum(line.lstrip("\t").startswith(name) for line in self._lines)
         return self.editor.fresh(f"{name}{number + 1}" if number else name)
 
     def add(self, line: str) -> None:

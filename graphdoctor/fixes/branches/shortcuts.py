@@ -10,12 +10,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
+
+#: What needs one element at least.
+_OF_SOME = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
+_COUNTS = words("len numel size sum")
 
 
 def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -36,9 +40,28 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"the code behind the branch does not read `{mask.value}`")
     if counted is None and not any(_is_index(use, editor) for use in behind):
         raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
+    last = next((n for n in _behind(function, end, editor) if _is_of_nothing(n)), None)
+    if last is not None:
+        raise Refuse(f"`{editor.code(last)}` behind the branch is NaN or an error for an empty selection")
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
-    reason = f"Where {case}, the code behind the early return runs, too: a mean of nothing, for one, is NaN."
+    reason = f"Where {case}, the code behind the early return runs, too."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
+
+
+def _behind(function: cst.CSTNode | None, line: int, editor: Editor) -> Iterator[cst.BinaryOperation | cst.Call]:
+    """The operations and calls behind ``line`` of ``function``."""
+    for node in walk(function) if function is not None else ():
+        if isinstance(node, (cst.BinaryOperation, cst.Call)) and editor.location(node).line > line:
+            yield node
+
+
+def _is_of_nothing(node: cst.BinaryOperation | cst.Call) -> bool:
+    """A mean, an extreme, a loss that is a mean by default, or a division by a number of elements or a sum."""
+    if isinstance(node, cst.Call):
+        is_reduction = called(node) in _OF_SOME and isinstance(node.func, cst.Attribute)
+        return is_reduction or called(node).endswith("_loss")
+    divides = isinstance(node.operator, (cst.Divide, cst.FloorDivide))
+    return divides and any(isinstance(n, cst.Call) and called(n) in _COUNTS for n in walk(node.right))
 
 
 def _counted(test: cst.BaseExpression) -> cst.Name | None:

@@ -321,7 +321,7 @@ class Flow:
             self._ends.append(None)
             self._replace(node, text)
         elif isinstance(call.func, cst.Name) and not is_torch_function(call, self.editor):
-            self.follow(call, functions.of_builtin(call, text, kind, self.editor))
+            self.follow(call, functions.of_builtin(call, user, text, kind, self._names, self.editor))
         elif root(call.func) == "math" and name in functions.MATH and alone:
             self.editor.torch_import(call)
             self.math(call, name, text)

@@ -13,7 +13,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.fixes.tensors.number_parts import ARGUMENT
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import is_read, options
 from graphdoctor.static.domain.values import Function
 from graphdoctor.syntax.walk import find
 
@@ -38,10 +38,12 @@ _WRITERS = words("add_ div_ fill_ mul_ sub_")
 _BOUNDS = words("clamp clamp_max clamp_min clip")
 
 
-def of_builtin(call: cst.Call, text: str, kind: Kind, editor: Editor) -> str:
+def of_builtin(
+    call: cst.Call, argument: cst.Arg, text: str, kind: Kind, tensors: Collection[str], editor: Editor
+) -> str:
     """``float(n)``, ``int(n)``, ``round(n, 2)``, ``abs(n)``, ``max(n, 1)`` with the 0-d tensor ``text`` in place of n.
 
-    Raises Refuse where it does not fit.
+    ``argument`` holds n; ``tensors`` are the names that hold 0-d tensors now. Raises Refuse where it does not fit.
     """
     name, alone = called(call), len(call.args) == 1
     if name == "float" and alone:
@@ -56,10 +58,17 @@ def of_builtin(call: cst.Call, text: str, kind: Kind, editor: Editor) -> str:
     if name == "abs":
         return f"{tight(text)}.abs()"
     if name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
-        literal = [a.value for a in call.args if isinstance(a.value, (cst.Integer, cst.Float))]
-        if len(literal) == 1:
-            return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(literal[0])})"
+        bound = next(a.value for a in call.args if a is not argument)
+        if _is_plain(bound, tensors, editor):
+            return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(bound)})"
     raise Refuse(ARGUMENT)
+
+
+def _is_plain(node: cst.BaseExpression, tensors: Collection[str], editor: Editor) -> bool:
+    """A literal, or a Python number that was not read from a tensor."""
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return True
+    return not names(node) & set(tensors) and is_number(node, editor) and not is_read(editor.value(node))
 
 
 def one_of_two(whole: cst.IfExp, tensors: Collection[str], wide: bool, conditions: Conditions, editor: Editor) -> str:
@@ -93,10 +102,7 @@ def of_numbers(node: cst.BaseExpression, tensors: Collection[str], wide: bool, e
         return f"torch.{MATH[called(node)]}({tight(inner)}{double})" if inner and is_tensor else ""
     if isinstance(node, cst.Name) and node.value in tensors:
         return node.value
-    is_plain = isinstance(node, (cst.Integer, cst.Float)) or (
-        not names(node) & set(tensors) and is_number(node, editor)
-    )
-    return editor.code(node) if is_plain else ""
+    return editor.code(node) if _is_plain(node, tensors, editor) else ""
 
 
 def counted(text: str) -> str:

@@ -19,6 +19,15 @@ REWRITTEN = {
     "its name is bound anew": "if x.sum() > 0:\n    return x\nx = x * 3\nreturn x",
     "a value before it": "y = x\nif x.sum() > 0:\n    y = x * 2\n    return y + 1\nz, w = y, x\nreturn z - w",
     "several results": "if x.sum() > 0:\n    return x * 2, x.sum(), None\nx = x - 1\nreturn (x, x.mean(), None)",
+    "Python asks the tensor": "if flag and x.sum() > 0:\n    print('positive')\n    return x * 2\ny = x + 1\nreturn y",
+    "Python does not ask the tensor": "if not flag and x.sum() > 0:\n    return x * 2, x\ny = x + 1\nreturn y, x",
+    "Python asks, and there is an else": "if flag and x.sum() > 0:\n    return x * 2\nelse:\n    return x + 1",
+    "a value of its own before it": "if flag and x.sum() > 0:\n    x = x * 2\n    return x.abs(), x\ny = x + 1\nreturn (y, x)",
+    "several values, bound early": "if x.sum() > 0:\n    return x * 2, x\nx = x - 1\ny = x * 2\nreturn y, x",
+    "output that is left out already": (
+        "if x.sum() > 0:\n    if not torch.compiler.is_compiling():\n        print('positive')\n    return x * 2\n"
+        "y = x + 1\nreturn y"
+    ),
     "several results of two sides": (
         "if x.sum() > 0:\n    print('positive')\n    return x * 2, x\nelse:\n    return x - 1, x"
     ),
@@ -51,7 +60,6 @@ REFUSED = {
     "an attribute behind it": "if x.sum() > 0:\n    return x * 2\nf.calls = 1\nreturn x",
     "a loop around it": "for _ in range(2):\n    if x.sum() > 0:\n        return x * 2\n    x = x + 1\nreturn x",
     "no return at the end": "if x.sum() > 0:\n    return x * 2\ny = x",
-    "a part that Python decides": "if flag and x.sum() > 0:\n    return x * 2\ny = x + 1\nreturn y",
     "results of other lengths": "if x.sum() > 0:\n    return x, x, x\nreturn x, x",
     "a text": "if x.sum() > 0:\n    return 'a'\ny = x + 1\nreturn y",
 }

@@ -53,6 +53,10 @@ TABLE: list[Row] = [
      "The branch does more than return a value."),
     (drop_shortcut, "if len(x) == 0:\n    return x\nreturn y", CALL, UNKNOWN,
      "The code behind the branch does not read `x`."),
+    (drop_shortcut, "if not x.any():\n    return y\nreturn y[x].mean()", CALL, UNKNOWN,
+     "`y[x].mean()` behind the branch is NaN or an error for an empty selection."),
+    (drop_shortcut, "if not x.any():\n    return y\nz = y[x]\nreturn z.sum() / len(z)", CALL, UNKNOWN,
+     "`z.sum() / len(z)` behind the branch is NaN or an error for an empty selection."),
     (drop_shortcut, "if x.all():\n    return y\nreturn y * x", CALL, UNKNOWN,
      "The code behind the branch does not select by `x`."),
     # Loops that end or skip by data.
@@ -160,7 +164,9 @@ TABLE: list[Row] = [
      "The function does not end in the return of a value."),
     (choose_result, "if x.sum() > 0:\n    return x, x\nreturn x, x, x", IF, BOOL,
      "The two results have not as many values."),
-    (choose_result, "if n and x.sum() > 0:\n    return x\nreturn 2 * x", IF, UNKNOWN,
+    (choose_result, "if n and x.sum() > 0:\n    return x\ny = 1; return 2 * x", IF, UNKNOWN,
+     "The statement shares its line with other code."),
+    (write_rest, "if n and x.sum() > 0:\n    return\nx.zero_()", IF, UNKNOWN,
      "Python decides whether the tensor is asked."),
     # Sides that do several things, or only write output.
     (rewrite_sides, "y = 1 if x.sum() > 0 else 2", TERNARY, BOOL, "This is no branch of its own."),
