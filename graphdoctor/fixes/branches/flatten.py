@@ -10,7 +10,7 @@ The test gets a name, and each statement of a side becomes one under it, in orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -25,7 +25,7 @@ from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, 
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import behind
-from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -193,7 +193,8 @@ class Flat:
                 if not self._in_place(statement, under):
                     self._effect(statement, under)
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
-                self._assign(*_assignment(statement), block, under)
+                for target, value in _assignments(statement, self.editor):
+                    self._assign(target, value, block, under)
 
     def _stays_eager(self, statement: cst.If, under: Under) -> bool:
         """Calls under ``if not torch.compiler.is_compiling():`` stay as they are, under the condition too."""
@@ -239,13 +240,11 @@ class Flat:
             self._write(target, value, under, f"{target} = {chosen}" if is_part else f"{target}.copy_({chosen})")
             return True
         pairs = swapped_names(statement, self.editor)
-        if not pairs:
+        if not pairs or any(self._is_new(name) for name, _ in pairs):
             return False
-        for name, side in pairs:
+        for _, side in pairs:
             branch_arms.check(side, self.editor)
             self.risks.extend(branch_arms.risks(side, self.editor))
-            if name not in self._bound and not self._is_bound_before(name):
-                raise Refuse(f"`{name}` is not assigned before the branch")
         names = ", ".join(name for name, _ in pairs)
         chosen = ", ".join(under.choose(self.editor.code(side), name) for name, side in pairs)
         self._add(under.depth, f"{names} = {chosen}")
@@ -298,7 +297,7 @@ class Flat:
         elif "." in name:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.editor.module.code(value)
-        is_first = name not in self._bound and not self._is_bound_before(name)
+        is_first = self._is_new(name)
         if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or branch_arms.is_helper(name, block, self.editor)
@@ -313,6 +312,9 @@ class Flat:
         earlier = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
         if earlier and isinstance(earlier[-1], cst.Assign) and isinstance(earlier[-1].targets[0].target, cst.Name):
             branch_arms.check_tensor(earlier[-1].value, self.editor)
+
+    def _is_new(self, name: str) -> bool:
+        return name not in self._bound and not self._is_bound_before(name)
 
     def _is_bound_before(self, name: str) -> bool:
         if "." in name:
@@ -330,8 +332,9 @@ class Flat:
 
     def _assigned(self, block: cst.BaseSuite) -> Iterator[str]:
         for statement in branch_arms.statements(block):
-            if isinstance(statement, cst.Assign):
-                yield from (self.editor.code(target.target) for target in statement.targets)
+            for target in statement.targets if isinstance(statement, cst.Assign) else ():
+                several = target.target.elements if isinstance(target.target, cst.Tuple) else [target.target]
+                yield from map(self.editor.code, several)
 
     def _name(self) -> str:
         self._names += 1
@@ -354,6 +357,15 @@ class Flat:
 
     def _add(self, depth: int, line: str) -> None:
         self._lines.append("\t" * depth + line)
+
+
+def _assignments(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The targets and values of a statement, of ``a, b = x, y`` each for itself. Refuses any other."""
+    pairs = swapped_names(statement, editor)
+    targets = {name for name, _ in pairs}
+    if not pairs or any(names(value) & targets for _, value in pairs):
+        return [_assignment(statement)]
+    return [(cst.Name(name), value) for name, value in pairs]
 
 
 def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:

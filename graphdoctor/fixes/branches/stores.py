@@ -89,7 +89,7 @@ def swapped_names(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[str,
     names = [e.value for e in target.elements]
     if len(names) != len(value.elements) or not all(isinstance(name, cst.Name) for name in names):
         return ()
-    if any(isinstance(e, cst.StarredElement) for e in value.elements):
+    if any(isinstance(e, cst.StarredElement) for e in (*target.elements, *value.elements)):
         return ()
     return [(editor.code(name), e.value) for name, e in zip(names, value.elements, strict=True)]
 

@@ -48,6 +48,15 @@ REWRITTEN = {
         "else:\n    out.append(-x)\nreturn torch.stack(out)"
     ),
     "an entry that each side sets": "out = {}\nif x.sum() > 0:\n    out['a'] = x\nelse:\n    out['a'] = x * 2\nreturn out['a'] + 1",
+    "sides that bind several names in a line": (
+        "if x.sum() > 5:\n    s = x.abs() + 1\n    a, b = s * 2, x / s\nelif x.sum() > 0:\n    s = x.exp()\n    a = 3 * s\n    b = x - s\n"
+        "else:\n    s = x + 1\n    b, a = s * 2, -s\nreturn a - b"
+    ),
+    "output that is left out already": (
+        "y = x\nif x.sum() > 0:\n    if not torch.compiler.is_compiling():\n        print('a')\n        log.info('b')\n"
+        "    y = x * 2\nreturn y"
+    ),
+    "numbers that are computed": "import math\ny = 1.0\nif x.sum() > 0:\n    y = min(math.sqrt(4), 1 / 2)\n    print('a')\nreturn x * y",
     "several statements in a line": "y = x\nif x.sum() > 0: y = x * 2; print('b')\nreturn y",
 }
 
@@ -82,6 +91,8 @@ REFUSED = {
     "an entry whose key is computed": "a = {}\nif x.sum() > 0:\n    a[str(x.ndim)] = x\nelse:\n    a[str(x.ndim)] = -x\nreturn a",
     "a list of texts": "a = []\nif x.sum() > 0:\n    a.append('b')\nelse:\n    a.append('c')\nreturn x, a",
     "a name that is new": "if x.sum() > 0:\n    y = x * 2\n    print('a')\nreturn y",
+    "a part of a tuple": "a, b = x, [x]\nif x.sum() > 0:\n    a, *b = x * 2, x\nreturn a, b",
+    "names that are swapped and new": "if x.sum() > 0:\n    a, b = x, a\nelse:\n    b, a = x, x\nreturn a + b",
     "a return": "if x.sum() > 0:\n    print('a')\n    return x\nreturn x * 2",
     "a text": "s = 'a'\nif x.sum() > 0:\n    print('a')\n    s = 'b'\nreturn x, s",
 }
