@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import libcst as cst
 
+from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.syntax.walk import find
+
+#: What no check of data raises.
+_OTHER = words("GeneratorExit ImportError KeyboardInterrupt ModuleNotFoundError SystemExit")
 
 
 def unhandled(place: cst.CSTNode, editor: Editor) -> None:
-    """Refuse a ``place`` that stands in the body of a ``try`` with handlers, in its own function."""
+    """Refuse a ``place`` in the body of a ``try`` with handlers: in its function, or where the file calls that one."""
     inner = place
     for outer in editor.ancestors(place):
-        if isinstance(outer, (cst.Try, cst.TryStar)) and outer.body is inner and outer.handlers:
+        if isinstance(outer, (cst.Try, cst.TryStar)) and outer.body is inner and _handles(outer):
             raise Refuse("it stands in a try, whose handlers do not see what fails inside the graph")
+        if isinstance(outer, cst.FunctionDef):
+            _not_called_in_try(outer.name.value, editor)
         if isinstance(outer, (cst.FunctionDef, cst.Lambda)):
             return
         inner = outer
+
+
+def _not_called_in_try(name: str, editor: Editor) -> None:
+    """Refuse a function that the body of a ``try`` with handlers calls."""
+    for block in (*editor.every(cst.Try), *editor.every(cst.TryStar)):
+        if _handles(block) and any(called(call) == name for call in calls(block.body)):
+            raise Refuse(f"`{name}` is called in a try, whose handlers do not see what fails inside the graph")
+
+
+def _handles(block: cst.Try | cst.TryStar) -> bool:
+    """Whether a handler of ``block`` may see what a check of data raises."""
+    return any(h.type is None or not {n.value for n in find(h.type, cst.Name)} <= _OTHER for h in block.handlers)

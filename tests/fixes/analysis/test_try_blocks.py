@@ -19,10 +19,10 @@ HANDLED = "    try:\n        {}\n    except (ValueError, AssertionError, Runtime
 CLEANED_UP = "    try:\n        {}\n    finally:\n        n = 0\n"
 
 
-def fixes(folder: Path, body: str) -> list[tuple[str, str]]:
+def fixes(folder: Path, body: str, behind: str = "") -> list[tuple[str, str]]:
     file = folder / "model.py"
     sample = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(3),)\n"
-    file.write_text(f"import torch\n\n\ndef f(x, n=0):\n{body}    return x * n\n{sample}")
+    file.write_text(f"import torch\n\n\ndef f(x, n=0):\n{body}    return x * n\n{behind}{sample}")
     found = engine.analyse([(file, file.name)]).findings
     return [(f.fix.safety, f.fix.reason) for f in found if f.fix is not None]
 
@@ -37,3 +37,22 @@ def test_a_check_with_a_handler_is_left_as_it_is(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_try_without_handlers_does_not_matter(tmp_path: Path, name: str) -> None:
     assert "unsafe" in [safety for safety, _ in fixes(tmp_path, CLEANED_UP.format(CHECKS[name]))]
+
+
+CALLER = """
+
+def g(x):
+    try:
+        return f(x)
+    except {}:
+        return x.abs()
+"""
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_whose_function_is_called_with_a_handler_is_left_as_it_is(tmp_path: Path, name: str) -> None:
+    body = f"    {CHECKS[name]}\n"
+    found = fixes(tmp_path, body, CALLER.format("ValueError"))
+    assert found and all(safety == "manual" for safety, _ in found)
+    assert any("`f` is called in a try, whose handlers" in reason for _, reason in found)
+    assert "unsafe" in [safety for safety, _ in fixes(tmp_path, body, CALLER.format("KeyboardInterrupt"))]
