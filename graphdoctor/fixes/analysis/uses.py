@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import parameters
+from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.syntax.walk import find, walk
 
 
@@ -21,12 +21,27 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
         raise Refuse("the value is stored where other code may read it")
     bound = editor.assignments(function, target.value)
     read = [n for n in editor.mentions(function, target.value) if n is not target and not editor.is_label(n)]
-    if bound == [assign] and target.value not in parameters(function):
-        return read
+    if target.value not in parameters(function):
+        if bound == [assign]:
+            return read
+        bounded = _bounded_by(assign, target.value, editor)
+        if bounded is not None and set(bound) == {assign, bounded}:
+            return [node for node in read if node not in set(walk(bounded))]
     if not _is_last(assign, bound, read, function, editor):
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")
     return [node for node in read if editor.location(node) > editor.location(assign.value)]
+
+
+def _bounded_by(assign: cst.Assign, name: str, editor: Editor) -> cst.Assign | None:
+    """The assignment of ``if n < 1: n = 1`` right behind ``assign`` of ``n``."""
+    line = editor.parent(assign)
+    branch = editor.following(line) if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not isinstance(branch, cst.If) or branch.orelse is not None or name not in names(branch.test):
+        return None
+    small = branch.body.body[0] if len(branch.body.body) == 1 else None
+    inner = small.body[0] if isinstance(small, cst.SimpleStatementLine) and len(small.body) == 1 else small
+    return inner if isinstance(inner, cst.Assign) else None
 
 
 def _is_last(
