@@ -28,7 +28,8 @@ def unhandled(place: cst.CSTNode, editor: Editor) -> None:
 
 def _not_called_in_try(name: str, editor: Editor) -> None:
     """Refuse a function that the body of a ``try`` with handlers calls."""
-    for block in (*editor.every(cst.Try), *editor.every(cst.TryStar)):
+    blocks: list[cst.Try | cst.TryStar] = [*editor.every(cst.Try), *editor.every(cst.TryStar)]
+    for block in blocks:
         if _handles(block) and any(called(call) == name for call in calls(block.body)):
             raise Refuse(f"`{name}` is called in a try, whose handlers do not see what fails inside the graph")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import HAZARDS, RANDOM, called, calls, is_pure, root
 from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
+from graphdoctor.fixes.branches.guarded_values import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -141,10 +142,15 @@ def check_calls(value: cst.BaseExpression, editor: Editor) -> None:
             raise Refuse(f"`{editor.code(node)}` may have side effects, and both sides would run")
 
 
-def risks(value: cst.BaseExpression, editor: Editor) -> Iterator[str]:
-    """What may change when ``value`` is computed although it is not taken: one clause each."""
+def risks(value: cst.BaseExpression, editor: Editor, without: Collection[cst.CSTNode] = ()) -> Iterator[str]:
+    """What may change when ``value`` is computed although it is not taken: one clause each.
+
+    ``without`` are operations in it that are written so that their gradients stay finite.
+    """
     for call in calls(value):
         name = called(call)
+        if call in without:
+            continue
         if name in HAZARDS:
             yield f"`{name}` of the side not taken can make gradients NaN"
         elif _is_random(call):
@@ -152,7 +158,7 @@ def risks(value: cst.BaseExpression, editor: Editor) -> Iterator[str]:
         elif not is_pure(call, editor):
             yield f"`{editor.code(call.func)}` now always runs"
     for node in walk(value):
-        if isinstance(node, cst.BinaryOperation) and _divides(node):
+        if isinstance(node, cst.BinaryOperation) and divides(node) and node not in without:
             yield "the division on the side not taken can make gradients NaN"
         elif isinstance(node, cst.Subscript) and not _is_plain_index(node):
             yield f"`{editor.code(node)}` is read even when it is not taken"
@@ -190,14 +196,6 @@ def _computes_number(call: cst.Call, editor: Editor) -> bool:
 
 def _is_random(call: cst.Call) -> bool:
     return called(call) in RANDOM and isinstance(call.func, cst.Attribute)
-
-
-def _divides(node: cst.BinaryOperation) -> bool:
-    """A division by something that may be zero, or a power that is not a plain positive one."""
-    if isinstance(node.operator, cst.Power):
-        return not isinstance(node.right, cst.Integer)
-    is_division = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo))
-    return is_division and not isinstance(node.right, (cst.Integer, cst.Float))
 
 
 def _is_plain_index(node: cst.Subscript) -> bool:

@@ -36,10 +36,11 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     flat = Flat(hit, editor, branch)
     under = flat.condition(branch)
     flat.statements(body, branch.body, under)
-    values = [last.value, end, *(statement.value for statement in between)]
-    for value in values:
+    for value in (last.value, end):
         branch_arms.check_calls(value, editor)
-        flat.risks.extend(branch_arms.risks(value, editor))
+    for statement in between:
+        branch_arms.check_calls(statement.value, editor)
+        flat.risks.extend(branch_arms.risks(statement.value, editor))
     if between:
         flat.risks.append("the lines up to the last return always run")
     pairs = _pairs(last.value, end, editor)
@@ -99,11 +100,12 @@ def _chosen(
         return early
     if is_number(one, editor) and is_number(other, editor):
         flat.risks.append("Python numbers become tensors of torch's default dtype")
+    early = flat.computed(one, under)
     if between:
         name = flat.fresh("early")
         flat.bind(under.depth, name, early)
         early = name
-    return under.choose(early, editor.code(other))
+    return under.choose(early, flat.computed(other, replace(under, holds=False)))
 
 
 def _is_bound(name: cst.Name, between: Sequence[cst.Assign]) -> bool:

@@ -18,6 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.analysis.purity import called, calls, root
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.guarded_values import guarded, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
 from graphdoctor.fixes.branches.same_end import same_end, sides
@@ -209,8 +210,7 @@ class Flat:
     def _choose_end(self, value: cst.BaseExpression, under: Under) -> None:
         """The value that a side ends with, chosen between those of the sides before."""
         branch_arms.check(value, self.editor)
-        self.risks.extend(branch_arms.risks(value, self.editor))
-        code = self.editor.code(value)
+        code = self.computed(value, under)
         self.bind(under.depth, self._end, under.choose(code, self._end) if self._end in self._bound else code)
         self._bound.add(self._end)
 
@@ -239,16 +239,21 @@ class Flat:
             chosen = under.choose(value, target)
             self._write(target, value, under, f"{target} = {chosen}" if is_part else f"{target}.copy_({chosen})")
             return True
+        return self._swapped(statement, under)
+
+    def _swapped(self, statement: cst.CSTNode, under: Under) -> bool:
+        """Names that are bound in one statement, because their values read each other: ``a, b = b, a + b``."""
         pairs = swapped_names(statement, self.editor)
-        if not pairs or any(self._is_new(name) for name, _ in pairs):
+        bound = {name for name, _ in pairs}
+        if not any(names(side) & bound for _, side in pairs):
             return False
-        for _, side in pairs:
+        for name, side in pairs:
             branch_arms.check(side, self.editor)
-            self.risks.extend(branch_arms.risks(side, self.editor))
-        names = ", ".join(name for name, _ in pairs)
-        chosen = ", ".join(under.choose(self.editor.code(side), name) for name, side in pairs)
-        self._add(under.depth, f"{names} = {chosen}")
-        self._bound.update(name for name, _ in pairs)
+            if self._is_new(name):
+                raise Refuse(f"`{name}` is not assigned before the branch")
+        chosen = ", ".join(under.choose(self.computed(side, under), name) for name, side in pairs)
+        self._add(under.depth, f"{', '.join(name for name, _ in pairs)} = {chosen}")
+        self._bound |= bound
         return True
 
     def _write(self, target: str, value: str, under: Under, line: str) -> None:
@@ -291,12 +296,11 @@ class Flat:
     ) -> None:
         name = self.editor.code(target)
         branch_arms.check(value, self.editor)
-        self.risks.extend(branch_arms.risks(value, self.editor))
         if isinstance(self.editor.parent(target), cst.AugAssign):
             self.risks.append(f"`{name}` is no longer changed in place")
         elif "." in name:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
-        code = self.editor.module.code(value)
+        code = self.computed(value, under)
         is_first = self._is_new(name)
         if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
@@ -305,6 +309,11 @@ class Flat:
             self._check_before(name)
         self.bind(under.depth, name, code if plain else under.choose(code, name))
         self._bound.add(name)
+
+    def computed(self, value: cst.BaseExpression, under: Under) -> str:
+        """The code of a value that is computed in each call, and taken ``under`` a condition."""
+        self.risks.extend(branch_arms.risks(value, self.editor, operands(value, self.editor)))
+        return guarded(value, under.as_tensor, self.editor)
 
     def _check_before(self, name: str) -> None:
         """Refuse a name that holds None or another object before the branch."""
@@ -362,10 +371,7 @@ class Flat:
 def _assignments(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """The targets and values of a statement, of ``a, b = x, y`` each for itself. Refuses any other."""
     pairs = swapped_names(statement, editor)
-    targets = {name for name, _ in pairs}
-    if not pairs or any(names(value) & targets for _, value in pairs):
-        return [_assignment(statement)]
-    return [(cst.Name(name), value) for name, value in pairs]
+    return [(cst.Name(name), value) for name, value in pairs] if pairs else [_assignment(statement)]
 
 
 def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:

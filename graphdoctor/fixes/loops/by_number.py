@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.fixes.branches.choice import choose
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.loop_steps import numbers
@@ -21,7 +22,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 def choice(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The branch as a choice, left out under compile where it only writes output, or in single statements."""
-    chosen = choose_with_where(branch, hit, editor)
+    chosen = choose(branch, hit, editor)
     if isinstance(chosen, FixPlan):
         return chosen
     with contextlib.suppress(Refuse):
