@@ -348,38 +348,6 @@ def test_overlapping_fixes_are_named() -> None:
     assert grades(result.findings) == ["general", "not-verified"]
 
 
-class Moving(Copies):
-    """One line breaks, whatever is fixed: the first, or the one behind it."""
-
-    def run(
-        self, texts: Mapping[str, str], mode: str | None = None, known: Sequence[Known] = ()
-    ) -> Sequence[DynamicRun]:
-        (run,) = super().run(texts, mode, known)
-        line = 1 if texts["m.py"].startswith("a") else 2
-        return (replace(run, breaks=(Break("m.py", line, 1, "f", "GB0059", "x", "y"),), fullgraph=FullGraph(False)),)
-
-
-def test_a_setting_for_the_whole_process_that_only_moves_a_break_is_dropped() -> None:
-    setting = finding(1, "torch._dynamo.config.capture = True", "unsafe")
-    result = verify([setting], {"m.py": "a\n"}, Moving().run({"m.py": "a\n"}), Moving())
-    assert result is not None and result.verification.fixes == ()
-    (dropped,) = result.verification.dropped
-    assert dropped.reason == "it removes no graph break, and the setting would hold for the whole process"
-
-
-def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_never_called_general() -> None:
-    setting = finding(4, "torch._dynamo.config.capture = True  # D", "unsafe")
-    result = verify([finding(1, "A"), finding(2, "B"), finding(3, "C"), setting], {"m.py": TEXT}, BEFORE, Copies())
-    assert result is not None and result.verification.grade == "general"
-    (dropped,) = result.verification.dropped
-    assert dropped.reason == "the other fixes suffice without it, and the setting would hold for the whole process"
-    needed = finding(1, "torch._dynamo.config.capture = True", "unsafe")
-    result = verify([needed, finding(2, "B"), finding(3, "C")], {"m.py": TEXT}, BEFORE, Copies())
-    assert result is not None and result.verification.grade == "setup-required"
-    assert grades(result.findings) == ["setup-required", "general", "general"]
-    assert labels_of(result.findings) == ["unsafe", "safe", "safe"]
-
-
 class Failing(Copies):
     """The compiled code raises until no small letter is left."""
 

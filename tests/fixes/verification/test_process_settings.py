@@ -1,0 +1,40 @@
+"""Settings for the whole process are offered only where nothing else does as much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphdoctor.fixes.verification.verify import verify
+from graphdoctor.model.runs import Break, DynamicRun, FullGraph
+from tests.fixes.verification.test_verify import BEFORE, TEXT, Copies, finding, grades, labels_of
+
+WHOLE_PROCESS = "the setting would hold for the whole process"
+
+
+class Moving(Copies):
+    """A line breaks, whatever is fixed: the first, or the one behind it."""
+
+    def run(self, texts: Mapping[str, str], *_: Any, **__: Any) -> Sequence[DynamicRun]:
+        brk = Break("m.py", 1 if texts["m.py"].startswith("a") else 2, 1, "f", "GB0059", "x", "y")
+        return [replace(run, breaks=(brk,), fullgraph=FullGraph(False)) for run in super().run(texts)]
+
+
+def test_a_setting_for_the_whole_process_that_only_moves_a_break_is_dropped() -> None:
+    setting, text = finding(1, "torch._dynamo.config.capture = True", "unsafe"), {"m.py": "a\n"}
+    result = verify([setting], text, Moving().run(text), Moving())
+    assert result is not None
+    assert result.verification.dropped[0].reason == f"it removes no graph break, and {WHOLE_PROCESS}"
+
+
+def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_never_called_general() -> None:
+    setting = finding(4, "torch._dynamo.config.capture = True  # D", "unsafe")
+    result = verify([finding(1, "A"), finding(2, "B"), finding(3, "C"), setting], {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and result.verification.grade == "general"
+    assert result.verification.dropped[0].reason == f"the other fixes suffice without it, and {WHOLE_PROCESS}"
+    needed = finding(1, "torch._dynamo.config.capture = True", "unsafe")
+    result = verify([needed, finding(2, "B"), finding(3, "C")], {"m.py": TEXT}, BEFORE, Copies())
+    assert result is not None and result.verification.grade == "setup-required"
+    assert grades(result.findings) == ["setup-required", "general", "general"]
+    assert labels_of(result.findings) == ["unsafe", "safe", "safe"]
