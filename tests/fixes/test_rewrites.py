@@ -22,6 +22,14 @@ BUFFER = ("class Net(nn.Module):\n    def __init__(self):\n        super().__ini
 #: Programs whose breaks a rewrite removes, and a line that the fixed program must have.
 REWRITTEN = {
     "index": (HEAD + F + "    return x[:, x[0].argmax()] * 2\n", "x[:, x[0].argmax().long().reshape(1)].squeeze(1) * 2"),
+    "index_beside_numbers": (HEAD + F + "    i = x[0].argmax() % 4\n    return x[2, i] + x[None, :2, i].sum()\n",
+                             "x[2, i.long().reshape(1)].squeeze(0) + x[None, :2, i.long().reshape(1)].squeeze(2).sum()"),
+    "index_of_two": (HEAD + F + "    i = x[0].argmax() % 4\n    return x[i, i + 1] * 2\n",
+                     "x[i.long().reshape(1), (i + 1).long().reshape(1)].squeeze(0) * 2"),
+    "index_to_store": (HEAD + F + "    y = x * 1\n    y[1, x[0].argmax() % 4] = x[0, 0]\n    return y\n",
+                       "y[1, (x[0].argmax() % 4).long().reshape(1)] = x[0, 0]"),
+    "index_to_add": (HEAD + F + "    y = x * 1\n    y[:, x[0].argmax() % 4] += 2\n    return y\n",
+                     "y[:, (x[0].argmax() % 4).long().reshape(1)] += 2"),
     "index_of_mask": (HEAD + F + "    i = torch.nonzero_static(x > -9, size=1)[0, 1]\n    row = x[1:, i - 1]\n    return row.sum()\n", "row = x[1:, (i - 1).long().reshape(1)].squeeze(1)"),
     "clock": ("import time\n" + HEAD + F + "    t0 = time.time()\n    y = x * 2\n    dt = time.time() - t0\n"
               "    print(dt)\n    return y\n", "dt = time.time() - t0"),
@@ -546,6 +554,9 @@ REFUSED = {
                       "The number decides a branch, which breaks even when the draw is traced."),
     "list_index": (HEAD + F + "    return x[[x[0].argmax() % 4, x[1].argmax() % 4]]\n",
                    "An index that is computed in the graph breaks even when numbers are recorded."),
+    "index_apart": (HEAD + F + "    i = x[0].argmax() % 4\n    return x[i, None, i]\n", "A slice stands between tensors that are indices."),
+    "index_beside_anything": (HEAD + F + "    return x[len(str(x.mean())) % 4 > 1, x[0].argmax() % 4]\n",
+                              "An index that is computed in the graph breaks even when numbers are recorded."),
     "number_in_both": (HEAD + F + "    n = int((x == 1).sum())\n    if n == 0:\n        return x * 2\n    return x * torch.tensor(3 / n)\n",
                        "Two parts of the rewrite would change the same code."),
     "index_in_place": (HEAD + F + "    row = x[x[:, 0].argmax()]\n    row += 1\n    return x\n",

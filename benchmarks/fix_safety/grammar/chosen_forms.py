@@ -1,5 +1,5 @@
 """Forms that choose values: early returns behind a test of Python, numbers with a bound, sides that bind several names,
-what has no finite gradient on the side not taken, and checks whose function is called in a try."""
+what has no finite gradient on the side not taken, indices that are computed, checks whose function is called in a try."""
 
 from __future__ import annotations
 
@@ -60,6 +60,12 @@ _SIDES = (
         "y = x",
     ],
 )
+_INDEXED = (
+    ["h = x.reshape(1, -1) * 1", "i = h.argmax()", "h[0, i] = {n}", "y = h"],
+    ["h = x.reshape(1, -1)", "i = h.argmax()", "y = h[0, i]", "y.add_(1)", "y = (h, y)"],
+    ["h = x.reshape(1, -1)", "i = (h > {k}).sum() - 1", "y = (h[0, i], h[0, None, i], h[:, i])"],
+    ["h = x.reshape(-1, 1) * 1", "i = h.argmax()", "h[i, 0] += 2", "y = (h, h[i, i * 0])"],
+)
 _CHECKED = (
     [
         "def g(v):",
@@ -73,7 +79,7 @@ _CHECKED = (
     ],
     ["def g(v):", "    assert (v < {k}).all(), 'large'", "    return v", "y = g(x)"],
 )
-_ALL = (*_RETURNS, *_BOUNDED, *_SIDES, *_CHECKED)
+_ALL = (*_RETURNS, *_BOUNDED, *_SIDES, *_INDEXED, *_CHECKED)
 
 
 def chosen_form(draft: Draft) -> tuple[list[str], str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
@@ -9,7 +11,8 @@ from graphdoctor.fixes.analysis.purity import called, is_torch_function
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.events import Subscript
-from graphdoctor.static.domain.values import Tensor
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Const, PythonValue, Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
@@ -45,31 +48,55 @@ def multiplied(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``x[:, i]`` becomes ``x[:, i.long().reshape(1)].squeeze(1)`` where ``i`` is a number that was computed.
+    """``x[2, :, i]`` becomes ``x[2, :, i.long().reshape(1)].squeeze(1)`` where ``i`` is a number that was computed.
 
+    Where that is stored to, the one element of the index stays: ``x[i.long().reshape(1)] = y``.
     Raises Refuse where it does not fit.
     """
     node, event = hit.place, hit.event
     refused = Refusal("An index that is computed in the graph breaks even when numbers are recorded.")
-    if not isinstance(node, cst.Subscript) or not isinstance(event, Subscript) or event.mode != "load":
+    if not isinstance(node, cst.Subscript) or not isinstance(event, Subscript) or event.mode == "delete":
         return refused
-    parts = [element.slice for element in node.slice]
-    numbers = [n for n, part in enumerate(parts) if isinstance(part, cst.Index)]
-    if len(numbers) != 1 or not isinstance(event.receiver, Tensor) or event.receiver.ndim == 0:
+    if not isinstance(event.receiver, Tensor) or event.receiver.ndim == 0:
         return refused
-    (at,) = numbers
-    index = parts[at]
-    known = editor.value(index.value) if isinstance(index, cst.Index) and index.star is None else None
-    if not isinstance(index, cst.Index) or not isinstance(known, Tensor) or known.dtype != "int":
+    texts, kinds = [], []
+    for element in node.slice:
+        kind = _kind(element.slice, editor)
+        text = editor.module.code(element.slice).rstrip()
+        # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
+        texts.append(f"{tight(text)}.long().reshape(1)" if kind == "tensor" else text)
+        # The dimension of a plain number is gone before tensors select.
+        kinds += [] if kind == "number" else [kind]
+    if "tensor" not in kinds or "other" in kinds:
         return refused
-    if known.ndim not in (0, None):
-        return refused
+    at = kinds.index("tensor")
+    if "slice" in kinds[at:][: kinds[at:].count("tensor")]:
+        raise Refuse("a slice stands between tensors that are indices")
+    text = f"{editor.code(node.value)}[{', '.join(texts)}]"
+    if event.mode != "load":
+        return FixPlan((editor.replace(node, text),), "unsafe", "The index is a tensor of one element.")
     check_unchanged_view(node, editor)
-    # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
-    code = f"{tight(editor.code(index.value))}.long().reshape(1)"
-    texts = [code if n == at else editor.module.code(part).rstrip() for n, part in enumerate(parts)]
-    text = f"{editor.code(node.value)}[{', '.join(texts)}].squeeze({at})"
-    return FixPlan((editor.replace(node, text),), "unsafe", "What is read is a copy, no view of the tensor.")
+    copied = "What is read is a copy, no view of the tensor."
+    return FixPlan((editor.replace(node, f"{text}.squeeze({at})"),), "unsafe", copied)
+
+
+def _kind(part: cst.BaseSlice, editor: Editor) -> Literal["number", "other", "slice", "tensor"]:
+    """What a part of an index is; a tensor is a number that was computed."""
+    if not isinstance(part, cst.Index):
+        return "slice"
+    if part.star is not None:
+        return "other"
+    values = options(editor.value(part.value))
+    if all(isinstance(v, Tensor) and v.dtype == "int" and v.ndim in (0, None) for v in values):
+        return "tensor"
+    if isinstance(part.value, cst.Name) and part.value.value == "None":
+        return "slice"
+    is_plain = all(
+        (isinstance(v, Const) and type(v.value) is int)
+        or (isinstance(v, PythonValue) and v.kind in ("int", "size") and not v.data_dependent)
+        for v in values
+    )
+    return "number" if is_plain else "other"
 
 
 def check_unchanged_view(node: cst.Subscript, editor: Editor) -> None:
