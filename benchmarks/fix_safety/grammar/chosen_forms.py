@@ -1,5 +1,5 @@
 """Forms that choose values: early returns behind a test of Python, numbers with a bound, sides that bind several names,
-what has no finite gradient on the side not taken, indices that are computed, checks whose function is called in a try."""
+what has no finite gradient on the side not taken, computed indices, and checks whose function is called in a try."""
 
 from __future__ import annotations
 
