@@ -28,6 +28,9 @@ REWRITTEN = {
         "t = x.sum()\nif t > 0:\n    s = torch.sqrt(t)\n    a, b = x / s, s\nelif t < -1:\n    s = torch.sqrt(-t - 1)\n    a, b = s, x / s\n"
         "else:\n    s = x\n    a, b = s, s\nreturn a * b"
     ),
+    "an expression": "s = x.sum()\nreturn x / s if s > 0 else x * 2",
+    "an expression in a call": "s = x.sum()\ny = torch.sin(x if s <= 0 else x * s.log()) + 1\nreturn y",
+    "an expression whose test has dimensions": "s = x.sum().reshape(1)\nreturn x * (s.sqrt() if s > 0 else s)",
     "results of several sides": "s = x.sum()\nif s > 0:\n    print('a')\n    return x / s, s.rsqrt()\nreturn x, s",
 }
 
@@ -58,7 +61,8 @@ def test_gradients_are_those_of_the_branch(make: Any, tmp_path: Path, name: str)
 
     source = HEAD + "".join(f"    {line}\n" for line in REWRITTEN[name].split("\n"))
     before = load(tmp_path, "before", source)
-    after = load(tmp_path, "after", make(source, cst.If, value=Tensor("bool", 0)).after(choose))
+    kind = cst.IfExp if name.startswith("an expression") else cst.If
+    after = load(tmp_path, "after", make(source, kind, value=Tensor("bool", 0)).after(choose))
     for x in (torch.tensor([1.0, -1.0]), torch.zeros(2), torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0])):
         expected, found = outcome(before, x), outcome(after, x)
         torch.testing.assert_close(found, expected)
@@ -73,3 +77,17 @@ def test_what_cannot_be_zero_stays_as_it_is(make: Any, body: str) -> None:
     after = make(source, cst.If, value=Tensor("bool", 0)).after(choose)
     assert body.removeprefix("y = ") in after
     assert after.count("torch.where") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [x / s if s > 0 else x for _ in x]",
+        "return lambda: x / s if s > 0 else x",
+        "return x / n if s > 0 else x",
+    ],
+)
+def test_an_expression_stays_where_its_condition_can_have_no_line(make: Any, body: str) -> None:
+    source = HEAD + f"    s = x.sum()\n    {body}\n"
+    after = make(source, cst.IfExp, value=Tensor("bool", 0)).after(choose)
+    assert "condition" not in after and after.count("torch.where") == 1
