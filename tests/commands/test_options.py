@@ -61,7 +61,7 @@ FILES = {
     "        print('called')\n        if self.training:\n            raise RuntimeError('eval only')\n        return x\n\n\n"
     "def graphdoctor_target():\n    return Modes(), (torch.ones(2),)\n",
     # One break has a fix, the other has none.
-    "twice.py": "import torch\n\n\ndef f(x):\n    print('called')\n    return x[x[0].argmax(), x[1].argmax()]\n\n\n"
+    "twice.py": "import torch\n\n\ndef f(x):\n    print('called')\n    return x[[x[0].argmax(), x[1].argmax()]]\n\n\n"
     "def graphdoctor_target():\n    return f, (torch.ones(4, 2),)\n",
     "set/net.py": NET,
     "set/helper.py": "def shift(x):\n    return x\n",
