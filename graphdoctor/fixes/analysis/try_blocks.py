@@ -10,14 +10,14 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.syntax.walk import find
 
 #: What no check of data raises.
-_OTHER = words("GeneratorExit ImportError KeyboardInterrupt ModuleNotFoundError SystemExit")
+_OTHER = words("ImportError KeyboardInterrupt ModuleNotFoundError")
 
 
 def unhandled(place: cst.CSTNode, editor: Editor) -> None:
     """Refuse a ``place`` in the body of a ``try`` with handlers: in its function, or where the file calls that one."""
     inner = place
     for outer in editor.ancestors(place):
-        if isinstance(outer, (cst.Try, cst.TryStar)) and outer.body is inner and _handles(outer):
+        if isinstance(outer, (cst.Try, cst.TryStar)) and outer.body is inner and outer.handlers:
             raise Refuse("it stands in a try, whose handlers do not see what fails inside the graph")
         if isinstance(outer, cst.FunctionDef):
             _not_called_in_try(outer.name.value, editor)

@@ -26,7 +26,8 @@ def uses(assign: cst.Assign, editor: Editor) -> Sequence[cst.Name]:
             return read
         bounded = _bounded_by(assign, target.value, editor)
         if bounded is not None and set(bound) == {assign, bounded}:
-            return [node for node in read if node not in set(walk(bounded))]
+            inside = set(walk(bounded))
+            return [node for node in read if node not in inside]
     if not _is_last(assign, bound, read, function, editor):
         lines = ", ".join(str(editor.location(b).line) for b in bound)
         raise Refuse(f"`{target.value}` is assigned more than once (lines {lines})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.branches.asserts import assert_in_graph, constant_message, only_statement
-from graphdoctor.fixes.branches.choice import choose
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.early_return import choose_at_the_end, write_by_choice
+from graphdoctor.fixes.branches.finite_choice import choose_values
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.output_blocks import guard_branch
 from graphdoctor.fixes.core.editor import Editor
@@ -19,9 +19,9 @@ def rewrite_branch(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     branch = branch_of(hit.place, editor)
     if isinstance(branch, cst.If):
         raises = isinstance(only_statement(branch.body), cst.Raise)
-        return assert_in_graph(branch, hit, editor) if raises else choose(branch, hit, editor)
+        return assert_in_graph(branch, hit, editor) if raises else choose_values(branch, hit, editor)
     if isinstance(branch, cst.IfExp):
-        return choose(branch, hit, editor)
+        return choose_values(branch, hit, editor)
     if isinstance(branch, cst.Assert):
         return constant_message(branch, hit, editor)
     if isinstance(branch, cst.While):

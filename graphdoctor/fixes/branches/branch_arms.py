@@ -9,7 +9,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import HAZARDS, RANDOM, called, calls, is_pure, root
 from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
-from graphdoctor.fixes.branches.guarded_values import divides
+from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names

@@ -18,7 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
 from graphdoctor.fixes.analysis.purity import called, calls, root
 from graphdoctor.fixes.branches import branch_arms
-from graphdoctor.fixes.branches.guarded_values import guarded, operands
+from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
 from graphdoctor.fixes.branches.same_end import same_end, sides
@@ -127,7 +127,7 @@ class Flat:
         self._else(node.orelse, other)
 
     def condition(self, node: cst.If) -> Under:
-        """The test of ``node`` as a name for what follows; None where Python decides that the tensor is not asked."""
+        """The test of ``node``, as a name for what follows. Where Python decides not to ask it, the name is None."""
         condition = self.conditions.split(node.test)
         name = self._name()
         depth = 0
@@ -312,8 +312,9 @@ class Flat:
 
     def computed(self, value: cst.BaseExpression, under: Under) -> str:
         """The code of a value that is computed in each call, and taken ``under`` a condition."""
-        self.risks.extend(branch_arms.risks(value, self.editor, operands(value, self.editor)))
-        return guarded(value, under.as_tensor, self.editor)
+        found = operands(value, self.editor)
+        self.risks.extend(branch_arms.risks(value, self.editor, found))
+        return kept_finite(value, found, under.as_tensor, self.editor)
 
     def _check_before(self, name: str) -> None:
         """Refuse a name that holds None or another object before the branch."""

@@ -18,7 +18,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
 #: What needs one element at least.
-_OF_SOME = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
+_REDUCTIONS = words("amax amin aminmax argmax argmin cross_entropy max mean median min nanmean std var")
 _COUNTS = words("len numel size sum")
 
 
@@ -40,7 +40,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"the code behind the branch does not read `{mask.value}`")
     if counted is None and not any(_is_index(use, editor) for use in behind):
         raise Refuse(f"the code behind the branch does not select by `{mask.value}`")
-    last = next((n for n in _behind(function, end, editor) if _is_of_nothing(n)), None)
+    last = next((n for n in _behind(function, end, editor) if _needs_elements(n)), None)
     if last is not None:
         raise Refuse(f"`{editor.code(last)}` behind the branch is NaN or an error for an empty selection")
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
@@ -55,10 +55,10 @@ def _behind(function: cst.CSTNode | None, line: int, editor: Editor) -> Iterator
             yield node
 
 
-def _is_of_nothing(node: cst.BinaryOperation | cst.Call) -> bool:
+def _needs_elements(node: cst.BinaryOperation | cst.Call) -> bool:
     """A mean, an extreme, a loss that is a mean by default, or a division by a number of elements or a sum."""
     if isinstance(node, cst.Call):
-        is_reduction = called(node) in _OF_SOME and isinstance(node.func, cst.Attribute)
+        is_reduction = called(node) in _REDUCTIONS and isinstance(node.func, cst.Attribute)
         return is_reduction or called(node).endswith("_loss")
     divides = isinstance(node.operator, (cst.Divide, cst.FloorDivide))
     return divides and any(isinstance(n, cst.Call) and called(n) in _COUNTS for n in walk(node.right))

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.branches.choice import choose
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.finite_choice import choose_values
 from graphdoctor.fixes.branches.flatten import flatten_branch
 from graphdoctor.fixes.branches.loop_steps import numbers
 from graphdoctor.fixes.branches.output_blocks import guard_branch
@@ -22,7 +22,7 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 def choice(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The branch as a choice, left out under compile where it only writes output, or in single statements."""
-    chosen = choose(branch, hit, editor)
+    chosen = choose_values(branch, hit, editor)
     if isinstance(chosen, FixPlan):
         return chosen
     with contextlib.suppress(Refuse):

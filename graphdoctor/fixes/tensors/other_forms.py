@@ -65,23 +65,23 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         text = editor.module.code(element.slice).rstrip()
         # Tensors of bytes are masks, and only 0-d ones of other small types are indices.
         texts.append(f"{tight(text)}.long().reshape(1)" if kind == "tensor" else text)
-        # The dimension of a plain number is gone before tensors select.
+        # The dimension that a plain number selects from is gone before tensors select.
         kinds += [] if kind == "number" else [kind]
-    if "tensor" not in kinds or "other" in kinds:
+    tensors = [n for n, kind in enumerate(kinds) if kind == "tensor"]
+    if not tensors or "other" in kinds:
         return refused
-    at = kinds.index("tensor")
-    if "slice" in kinds[at:][: kinds[at:].count("tensor")]:
+    if tensors[-1] - tensors[0] >= len(tensors):
         raise Refuse("a slice stands between tensors that are indices")
     text = f"{editor.code(node.value)}[{', '.join(texts)}]"
     if event.mode != "load":
         return FixPlan((editor.replace(node, text),), "unsafe", "The index is a tensor of one element.")
     check_unchanged_view(node, editor)
     copied = "What is read is a copy, no view of the tensor."
-    return FixPlan((editor.replace(node, f"{text}.squeeze({at})"),), "unsafe", copied)
+    return FixPlan((editor.replace(node, f"{text}.squeeze({tensors[0]})"),), "unsafe", copied)
 
 
 def _kind(part: cst.BaseSlice, editor: Editor) -> Literal["number", "other", "slice", "tensor"]:
-    """What a part of an index is; a tensor is a number that was computed."""
+    """What a part of an index is: a computed number (tensor), a plain number, or what keeps or adds a dimension."""
     if not isinstance(part, cst.Index):
         return "slice"
     if part.star is not None:

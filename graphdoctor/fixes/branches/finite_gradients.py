@@ -32,12 +32,13 @@ def operands(value: cst.CSTNode, editor: Editor) -> Mapping[cst.CSTNode, cst.Bas
     return found
 
 
-def guarded(value: cst.BaseExpression, test: str, editor: Editor) -> str:
-    """The code of ``value``, in which such a tensor is one where ``test``, the code of a bool tensor, does not hold."""
-    found = set(operands(value, editor).values())
+def kept_finite(
+    value: cst.BaseExpression, found: Mapping[cst.CSTNode, cst.BaseExpression], test: str, editor: Editor
+) -> str:
+    """The code of ``value``. Its ``operands``, those ``found``, are one where the bool tensor ``test`` is false."""
     if not found:
         return editor.module.code(value)
-    written = value.visit(_Guard(found, test))
+    written = value.visit(_Replace(set(found.values()), test))
     assert isinstance(written, cst.BaseExpression)
     return editor.module.tree.code_for_node(written)
 
@@ -70,7 +71,7 @@ def _is_kept_from_zero(operand: cst.BaseExpression) -> bool:
     return isinstance(operand, cst.Call) and called(operand) in ("clamp", "clamp_min", "clip")
 
 
-class _Guard(cst.CSTTransformer):
+class _Replace(cst.CSTTransformer):
     """Puts ``torch.where(test, x, 1)`` in place of some expressions."""
 
     def __init__(self, found: set[cst.BaseExpression], test: str) -> None:

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions
+from graphdoctor.fixes.analysis.purity import calls, is_pure
 from graphdoctor.fixes.analysis.types import ReadNames
 from graphdoctor.fixes.branches import branch_arms
+from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.early_return import choose_at_the_end
+from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.flatten import flatten_branch
-from graphdoctor.fixes.branches.guarded_values import guarded, operands
 from graphdoctor.fixes.branches.where import choose_with_where
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
+
+_NOT_ALIKE = "the sides are not proved to have the same shape, dtype and device"
 
 
-def choose(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """The branch without a branch. What computes values under a named condition can keep them finite."""
+def choose_values(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """The branch as code without one. Where the condition has a name, gradients of what is computed can stay finite."""
     if isinstance(branch, cst.IfExp) and not isinstance(hit.data, ReadNames):
         return _expression(branch, hit, editor)
     if isinstance(branch, cst.If) and any(operands(part, editor) for part in _computed(branch, editor)):
-        for rewrite in (flatten_branch, choose_at_the_end):
-            with contextlib.suppress(Refuse):
-                plan = rewrite(branch, hit, editor)
-                if isinstance(plan, FixPlan):
-                    return plan
+        plan = first_fit(hit, editor, partial(flatten_branch, branch), partial(choose_at_the_end, branch))
+        if isinstance(plan, FixPlan):
+            return plan
     return choose_with_where(branch, hit, editor)
 
 
@@ -46,32 +48,32 @@ def _computed(branch: cst.If, editor: Editor) -> Iterator[cst.CSTNode]:
 def _expression(node: cst.IfExp, hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``a / b if b > 0 else a`` with a name for the condition, in a line before its statement."""
     plain = choose_with_where(node, hit, editor)
-    sides = (node.body, node.orelse)
-    if isinstance(plain, Refusal) or not any(operands(side, editor) for side in sides):
+    taken, other = operands(node.body, editor), operands(node.orelse, editor)
+    if isinstance(plain, Refusal) or not (taken or other):
         return plain
     statement, condition = editor.statement_of(node), Conditions(editor, hit).split(node.test)
     block = editor.parent(editor.parent(statement) or statement)
     is_line = isinstance(statement, cst.BaseSmallStatement) and isinstance(block, cst.IndentedBlock)
-    if condition.python or not is_line or _runs_more_than_once(node, statement, editor):
+    if condition.python or not is_line or not _may_be_asked_before(node, statement, editor):
         return plain
     name = editor.fresh("condition")
-    taken, other = (guarded(side, test, editor) for side, test in zip(sides, (name, f"~{name}"), strict=True))
+    one, two = kept_finite(node.body, taken, name, editor), kept_finite(node.orelse, other, f"~{name}", editor)
     test = f"{name} = {condition.without_dimensions(condition.tensor)}"
     before = editor.insert_before(statement, editor.lines(editor.indent_of(statement), test, ""))
-    edits = (*editor.torch_import(node), before, editor.replace(node, f"torch.where({name}, {taken}, {other})"))
-    risks = (risk for side in sides for risk in branch_arms.risks(side, editor, operands(side, editor)))
-    reason = f"Both sides are computed: {'; '.join(dict.fromkeys([*risks, _NOT_ALIKE]))}."
+    edits = (*editor.torch_import(node), before, editor.replace(node, f"torch.where({name}, {one}, {two})"))
+    risks = [*branch_arms.risks(node.body, editor, taken), *branch_arms.risks(node.orelse, editor, other), _NOT_ALIKE]
+    reason = f"Both sides are computed: {'; '.join(dict.fromkeys(risks))}."
     return FixPlan(edits, "unsafe", reason, known=plain.known)
 
 
-_NOT_ALIKE = "they are not proved to have the same shape, dtype and device"
-
-
-def _runs_more_than_once(node: cst.CSTNode, statement: cst.CSTNode, editor: Editor) -> bool:
-    """Whether ``node`` stands in a function or a comprehension inside of its statement, or in another condition."""
+def _may_be_asked_before(node: cst.IfExp, statement: cst.CSTNode, editor: Editor) -> bool:
+    """Whether ``statement`` asks the test once, in any case, and calls nothing before that may change what it reads."""
+    around: set[cst.CSTNode] = set()
     for outer in editor.ancestors(node):
         if outer is statement:
-            return False
+            break
         if isinstance(outer, (cst.Lambda, cst.BaseComp, cst.IfExp, cst.BooleanOperation)):
-            return True
-    return True
+            return False
+        around.add(outer)
+    known = around | set(walk(node))
+    return all(call in known or is_pure(call, editor) for call in calls(statement))

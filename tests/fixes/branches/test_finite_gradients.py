@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from graphdoctor.fixes.branches.choice import choose
+from graphdoctor.fixes.branches.finite_choice import choose_values
 from graphdoctor.static.domain.values import Tensor
 
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, n: float = 2.0):\n"
@@ -62,7 +62,7 @@ def test_gradients_are_those_of_the_branch(make: Any, tmp_path: Path, name: str)
     source = HEAD + "".join(f"    {line}\n" for line in REWRITTEN[name].split("\n"))
     before = load(tmp_path, "before", source)
     kind = cst.IfExp if name.startswith("an expression") else cst.If
-    after = load(tmp_path, "after", make(source, kind, value=Tensor("bool", 0)).after(choose))
+    after = load(tmp_path, "after", make(source, kind, value=Tensor("bool", 0)).after(choose_values))
     for x in (torch.tensor([1.0, -1.0]), torch.zeros(2), torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -2.0])):
         expected, found = outcome(before, x), outcome(after, x)
         torch.testing.assert_close(found, expected)
@@ -74,7 +74,7 @@ def test_gradients_are_those_of_the_branch(make: Any, tmp_path: Path, name: str)
 )
 def test_what_cannot_be_zero_stays_as_it_is(make: Any, body: str) -> None:
     source = HEAD + f"    s = x.sum()\n    y = x\n    if s > 0:\n        {body}\n    return y\n"
-    after = make(source, cst.If, value=Tensor("bool", 0)).after(choose)
+    after = make(source, cst.If, value=Tensor("bool", 0)).after(choose_values)
     assert body.removeprefix("y = ") in after
     assert after.count("torch.where") == 1
 
@@ -85,9 +85,10 @@ def test_what_cannot_be_zero_stays_as_it_is(make: Any, body: str) -> None:
         "return [x / s if s > 0 else x for _ in x]",
         "return lambda: x / s if s > 0 else x",
         "return x / n if s > 0 else x",
+        "return s.add_(1) + (x / s if s > 0 else x)",
     ],
 )
 def test_an_expression_stays_where_its_condition_can_have_no_line(make: Any, body: str) -> None:
     source = HEAD + f"    s = x.sum()\n    {body}\n"
-    after = make(source, cst.IfExp, value=Tensor("bool", 0)).after(choose)
+    after = make(source, cst.IfExp, value=Tensor("bool", 0)).after(choose_values)
     assert "condition" not in after and after.count("torch.where") == 1
