@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphdoctor.static.domain.class_lookups import Lookup
 from graphdoctor.static.domain.events import Block
+from graphdoctor.static.domain.fast_frozen import frozen
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import kinds
 from graphdoctor.static.domain.values import (  # fmt: skip
@@ -57,7 +58,7 @@ class _NotCacheable(Exception):
     """The call holds something of the scanned file, or something whose state cannot be copied."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CallSummary:
     """Summary of a call: result, final heap, findings, and the class lookups it depends on (class by number)."""
 
@@ -339,7 +340,7 @@ class _State:
         return tuple((self.classes.index(info), how, what, answer) for info, how, what, answer in lookups)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Origin:
     """Where an object comes from: the fields of ``Instance`` beside its class and attributes."""
 
@@ -353,7 +354,7 @@ def _origin(value: Instance) -> _Origin:
     return _Origin(value.shared, value.is_representative, value.inside, value.may_be_subclass)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Contents:
     """What an object holds."""
 
@@ -361,7 +362,7 @@ class _Contents:
     origin: _Origin
 
 
-@dataclass(frozen=True)
+@frozen
 class _Encoded:
     """A container, an object or the name of a class: ``of`` what it holds, or the number of the object or class."""
 

@@ -57,3 +57,34 @@ def test_a_check_whose_function_is_called_with_a_handler_is_left_as_it_is(tmp_pa
     assert found and all(safety == "manual" for safety, _ in found)
     assert any(reason.lower().endswith(CALLED_SENTENCE) for _, reason in found)
     assert "unsafe" in [safety for safety, _ in fixes(tmp_path, body, CALLER.format("KeyboardInterrupt"))]
+
+
+OVERRIDES = """
+import torch
+
+
+class Base(torch.nn.Module):
+    def forward(self, x, n):
+{base}        return x * n
+
+
+class Net(Base):
+    def forward(self, x, n):
+{own}        try:
+            return super().forward(x, n)
+        except ValueError:
+            return x
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(3), 2)
+"""
+
+
+@pytest.mark.parametrize(("where", "safety"), [("own", "unsafe"), ("base", "manual")])
+def test_a_method_that_is_called_on_super_is_the_overridden_one(tmp_path: Path, where: str, safety: str) -> None:
+    check = "        if (x < 0).any():\n            raise ValueError('negative')\n"
+    file = tmp_path / "model.py"
+    file.write_text(OVERRIDES.format(**{"own": "", "base": "", where: check}))
+    found = engine.analyse([(file, file.name)]).findings
+    assert [f.fix.safety for f in found if f.fix is not None] == [safety]
