@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
@@ -128,3 +129,21 @@ def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
             elif _IS_NODE[here]:
                 stack.append(value)
     return found
+
+
+def by_class(node: cst.CSTNode) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
+    """``node`` and all below it that carries meaning by their classes, each in source order."""
+    found: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        here: type = type(current)
+        found[here].append(current)
+        below = _BELOW[here]
+        for value in () if below is None else reversed(below(current)):
+            here = type(value)
+            if here is list or here is tuple:
+                stack += value[::-1]
+            elif _IS_NODE[here]:
+                stack.append(value)
+    return dict(found)

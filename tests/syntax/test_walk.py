@@ -7,7 +7,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from graphdoctor.syntax.walk import children, find, walk
+from graphdoctor.syntax.walk import by_class, children, find, walk
 
 #: Nodes of whitespace and punctuation, which the walk leaves out.
 PUNCTUATION = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.Newline, cst.EmptyLine, cst.Comment)
@@ -40,3 +40,12 @@ def test_the_nodes_of_one_class_are_found_in_source_order() -> None:
     node = cst.parse_expression("f(a, g(b))")
     assert [call.func.value for call in find(node, cst.Call) if isinstance(call.func, cst.Name)] == ["f", "g"]
     assert find(node, cst.Attribute) == []
+
+
+def test_nodes_by_their_class_are_those_of_the_walk_in_its_order(root: Path) -> None:
+    tree = cst.parse_module((root / "graphdoctor" / "syntax" / "walk.py").read_text())
+    sorted_nodes = by_class(tree)
+    assert sum(map(len, sorted_nodes.values())) == len(list(walk(tree)))
+    assert all(
+        list(map(id, nodes)) == [id(n) for n in walk(tree) if type(n) is kind] for kind, nodes in sorted_nodes.items()
+    )

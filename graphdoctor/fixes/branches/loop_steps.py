@@ -15,7 +15,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, parameters
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.domain.value_functions import is_tensor
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: Characters of an expression above which it is not written twice.
 LONG = 40
@@ -73,7 +73,7 @@ def steps_in(
     if function is None:
         raise Refuse("the code is not in a function")
     start, inside = editor.location(loop), set(walk(loop))
-    outside = [n for n in walk(function.body) if isinstance(n, cst.Name) and n not in inside]
+    outside = [n for n in find(function.body, cst.Name) if n not in inside]
     after = {n.value for n in outside if editor.location(n) > start}
     steps: list[Step] = []
     appended: list[Appended] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ import libcst as cst
 from graphdoctor.fixes.core import torch_name
 from graphdoctor.fixes.core.scope import Names, names_in
 from graphdoctor.source import text
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import by_class, walk
 from graphdoctor.syntax.written import Written
 
 _Kind = TypeVar("_Kind", bound=cst.CSTNode)
@@ -32,6 +32,7 @@ class Lookup:
     def __init__(self, module: Written) -> None:
         self.module = module
         self._names: dict[cst.CSTNode, Names] = {}
+        self._within: dict[cst.CSTNode, Mapping[type[cst.CSTNode], Sequence[cst.CSTNode]]] = {}
         self._binds_torch: dict[cst.CSTNode, bool] = {}
         self._has_word: dict[str, bool] = {}
 
@@ -45,8 +46,7 @@ class Lookup:
 
     def _names_in(self, function: cst.CSTNode) -> Names:
         if function not in self._names:
-            is_file = isinstance(function, cst.Module)
-            self._names[function] = names_in(self._nodes if is_file else walk(function))
+            self._names[function] = names_in(walk(function))
         return self._names[function]
 
     def mentions_anywhere(self, name: str) -> bool:
@@ -84,6 +84,13 @@ class Lookup:
         current: Sequence[Any] = [self.module.current(node) for node in self._by_class.get(kind, ())]
         return current
 
+    def within(self, function: cst.FunctionDef, kind: type[_Kind]) -> Sequence[_Kind]:
+        """The nodes of the class ``kind`` in ``function``, as it is written, in source order."""
+        if function not in self._within:
+            self._within[function] = by_class(function)
+        found: Sequence[Any] = self._within[function].get(kind, ())
+        return found
+
     def fresh(self, name: str) -> str:
         """``name``, with underscores behind it until nothing in the file has it."""
         while self.mentions_anywhere(name):
@@ -96,17 +103,9 @@ class Lookup:
         return Counter(name.value for name in self.every(cst.Name))
 
     @cached_property
-    def _nodes(self) -> Sequence[cst.CSTNode]:
-        """All nodes of the file, in source order, as they were when they were first needed."""
-        return tuple(walk(self.module.tree))
-
-    @cached_property
     def _by_class(self) -> Mapping[type[cst.CSTNode], Sequence[cst.CSTNode]]:
-        """The nodes of the file by their class, each in source order."""
-        found: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
-        for node in self._nodes:
-            found[type(node)].append(node)
-        return dict(found)
+        """The nodes of the file by their class, each in source order, as they were when they were first needed."""
+        return by_class(self.module.tree)
 
     @cached_property
     def torch_names(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Fix, Known
 from graphdoctor.static.domain.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
+from graphdoctor.syntax.walk import is_node
 from graphdoctor.syntax.written import Written
 
 #: What reads the lines of the code that runs, or their numbers.
@@ -91,7 +92,7 @@ def as_written(found: Any, written: Written) -> Any:
 
     Raises Refuse where the two trees part, which they do only inside adjacent strings.
     """
-    if isinstance(found, cst.CSTNode):
+    if is_node(found):
         try:
             return written.of(found)
         except KeyError:

@@ -113,6 +113,10 @@ def _is_constant(node: cst.BaseExpression, owner: cst.ClassDef, editor: Editor) 
 
 def is_buffer(name: str, owner: cst.ClassDef, editor: Editor) -> bool:
     """Whether ``__init__`` makes the buffer ``name``, and nothing else in the file writes to one of that name."""
+    text = editor.module.text
+    # Most attributes are none, and to look for plain text is much faster than to look at each call.
+    if f'"{name}"' not in text and f"'{name}'" not in text and not editor.has_word("Buffer"):
+        return False
     made: list[cst.CSTNode] = [
         c for c in calls(owner)
         if called(c) == "register_buffer" and c.args and editor.code(c.args[0].value).strip("\"'") == name

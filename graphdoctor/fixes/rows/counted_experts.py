@@ -45,7 +45,7 @@ def loop_over_all_counted(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")
-    for loop in find(function, cst.For):
+    for loop in editor.within(function, cst.For):
         found = _header(loop, function, editor)
         if found is None:
             continue

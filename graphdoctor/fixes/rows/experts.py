@@ -30,7 +30,7 @@ def loop_over_all(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")
-    for loop in (n for n in find(function, cst.For) if isinstance(n.iter, cst.Name)):
+    for loop in (n for n in editor.within(function, cst.For) if isinstance(n.iter, cst.Name)):
         search = _search(loop, function, editor)
         if search is not None and (hit.place in set(walk(loop.body)) or hit.place in set(walk(search))):
             return _rewrite(loop, search, function, editor)

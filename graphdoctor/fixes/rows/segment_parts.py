@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
-from graphdoctor.fixes.analysis.purity import called, calls
+from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names, target_names
@@ -51,7 +51,7 @@ def segments_of(tolist: cst.Call, editor: Editor) -> Segments | None:
     Raises Refuse where it does not fit.
     """
     function = editor.function_of(tolist)
-    for call in calls(function) if function is not None else ():
+    for call in editor.within(function, cst.Call) if function is not None else ():
         reader = _Reader(editor)
         found = reader.segments(call) if dotted_name(call.func, editor) in _JOINS else None
         if found is not None and tolist in (s.lengths for s in found.splits):

@@ -16,7 +16,7 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, bound_names, names, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import find, walk
+from graphdoctor.syntax.walk import walk
 
 _REASON = (
     "Every expert runs on all rows, and those of other experts are added as zeros. It must compute each row by itself."
@@ -56,7 +56,7 @@ def loop_over_all_sorted(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     function = editor.function_of(hit.place)
     if function is None:
         raise Refuse("the code is not in a function")
-    for loop in find(function, cst.For):
+    for loop in editor.within(function, cst.For):
         counting = _counting(loop, function)
         if counting is not None and hit.place in {*walk(counting), *walk(loop)}:
             return _rewrite(_sorted(loop, counting, function, editor), editor)

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from graphdoctor.syntax.module import SourceModule
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: A statement, judging by one line; prose that begins with the word has more words behind it.
 _GLOBAL = re.compile(r"^\s*global\b\s*(\\|\w+\s*([,;#\\].*)?)$|[;:]\s*global\s", re.MULTILINE)
@@ -20,7 +20,7 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
         if isinstance(statement, (cst.For, cst.While)):
             found |= assigned_names(statement)
     if "global " in source.text and _GLOBAL.search(source.text):
-        found |= {item.name.value for node in walk(source.tree) if isinstance(node, cst.Global) for item in node.names}
+        found |= {item.name.value for node in find(source.tree, cst.Global) for item in node.names}
     return frozenset(found)
 
 
