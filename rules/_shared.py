@@ -14,7 +14,7 @@ from graphdoctor.static.domain.events import Event, Truth
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor, Value
 from graphdoctor.static.usage.events import Operation, TrackedObject
-from graphdoctor.syntax.walk import find, walk
+from graphdoctor.syntax.walk import find
 
 
 def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
@@ -129,17 +129,7 @@ def stays_eager(event: Event) -> bool:
 
 def function_named(event: Event) -> cst.FunctionDef | None:
     """The function that ``event`` is in, by its qualified name."""
-    return _function(event.site.module.tree, event.site.function.split("."))
-
-
-def _function(tree: cst.CSTNode, names: list[str]) -> cst.FunctionDef | None:
-    """The function of this qualified name."""
-    for node in walk(tree, stop=(cst.FunctionDef, cst.ClassDef)):
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef)) and node.name.value == names[0] and node is not tree:
-            if len(names) == 1:
-                return node if isinstance(node, cst.FunctionDef) else None
-            return _function(node.body, names[1:])
-    return None
+    return event.site.module.function(event.site.function)
 
 
 def is_of_torch(module: TrackedObject | None) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 
@@ -19,6 +21,8 @@ from graphdoctor.syntax.positions import place_of
 from graphdoctor.syntax.recursion_limit import deep_recursion
 from graphdoctor.syntax.walk import walk
 from graphdoctor.syntax.written import Written
+
+_NAMED = (cst.FunctionDef, cst.ClassDef)
 
 
 class SourceModule:
@@ -51,6 +55,18 @@ class SourceModule:
             if type(node) is cst.FunctionDef:
                 fill(node, self.body(node))
         return self.top
+
+    def function(self, qualname: str) -> cst.FunctionDef | None:
+        """The function ``Net.forward``, with its body; None where a class, or nothing, has that name."""
+        found: Any = self.top
+        for name in qualname.split("."):
+            inside: Iterator[Any] = walk(found.body if type(found) in _NAMED else found, stop=_NAMED)
+            found = next((n for n in inside if type(n) in _NAMED and n.name.value == name), None)
+            if found is None:
+                return None
+            if type(found) is cst.FunctionDef:
+                fill(found, self.body(found))
+        return found if type(found) is cst.FunctionDef else None
 
     @cached_property
     def resolved(self) -> Path:
