@@ -172,6 +172,20 @@ def f(x):
         return x
     return x * 2
 """,
+    """\
+import torch
+
+
+def scale(x):
+    return x * 2
+
+
+scripted, traced = torch.jit.script(scale), torch.jit.trace(scale, torch.rand(4, 8))
+
+
+def f(x):
+    return scripted(x) + traced(x) + 1
+""",
 )
 
 

@@ -427,6 +427,13 @@ def f(x):
     places = torch.bucketize(x, steps).clamp(0, 7)
     return x * steps[places]
 """,
+    """\
+def f(x):
+    rows = x[:, 0].argsort()
+    index = [part + 0 for part in (rows,)]
+    index.append(rows)
+    return x[index] * 2 + x[[rows, rows]]
+""",
 )
 
 
@@ -480,12 +487,13 @@ def _reads_element(event: Subscript) -> bool:
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:
-    """A list of tensors, which torch reads one by one. A tuple that is the whole index is as many indices."""
+    """A list of 0-d tensors, which torch reads one by one. A tuple that is the whole index is as many indices."""
     if not isinstance(value, Seq) or (value.kind == "tuple" and len(event.index) == 1):
         return False
     items = value.items if value.items is not None else (value.element,)
     return any(
-        isinstance(item, Tensor) and item.is_known and not item.numpy and not _is_argument(item) for item in items
+        isinstance(item, Tensor) and item.ndim == 0 and item.is_known and not item.numpy and not _is_argument(item)
+        for item in items
     )
 
 

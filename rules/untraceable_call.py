@@ -552,7 +552,9 @@ _OBJECT = External("builtins.object")
 
 
 def _is_untraced(name: str) -> bool:
-    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or within(name, UNTRACED)
+    # What calls the object that such a function made says no more of it.
+    untraced = within(name, UNTRACED) and not name.endswith(".__call__")
+    return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or untraced
 
 
 def _registers_hook(event: Call) -> bool:

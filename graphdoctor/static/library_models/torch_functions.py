@@ -27,8 +27,16 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
+
+
+#: What gives back the function that it is given.
+_SAME = frozenset((
+    "torch.jit.ignore", "torch.jit.unused", "torch.jit.export", "torch.compiler.allow_in_graph",
+    "torch.compiler.nonstrict_trace", "torch._dynamo.allow_in_graph",
+))  # fmt: skip
 
 
 def call_torch(
@@ -52,23 +60,10 @@ def call_torch(
         operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
         with interpreter.path(conditional=True):
             return join(*(calls.apply(interpreter, node, arm, tuple(operands or ()), {}) for arm in args[1:3]))
-    if (
-        qualname
-        in (
-            "torch.jit.script",
-            "torch.jit.ignore",
-            "torch.jit.unused",
-            "torch.jit.export",
-            "torch.compiler.allow_in_graph",
-            "torch.compiler.nonstrict_trace",
-            "torch._dynamo.allow_in_graph",
-        )
-        and args
-    ):
-        # A class stays itself: what is made of it outside TorchScript is a Python object.
-        return (
-            ExternalObject(qualname) if qualname == "torch.jit.script" and not isinstance(args[0], Class) else args[0]
-        )
+    if qualname in SCRIPTING and args:
+        return scripted(qualname, args[0])
+    if qualname in _SAME and args:
+        return args[0]
     if qualname in ("torch.compiler.disable", "torch._dynamo.disable") and args:
         return ExternalObject("torch.compiler.disable")
     if qualname in ("torch.vmap", "torch.func.vmap", "torch.func.grad", "torch.func.functional_call"):

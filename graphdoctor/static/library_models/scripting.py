@@ -1,0 +1,22 @@
+"""TorchScript: Dynamo calls a scripted function in the graph, and does not trace a scripted module."""
+
+from __future__ import annotations
+
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import UNKNOWN, Class, ExternalObject, Function, Instance, TorchModule, Value
+
+SCRIPTING = ("torch.jit.script", "torch.jit.trace")
+
+
+def scripted(qualname: str, code: Value) -> Value:
+    """What ``qualname``, one of ``SCRIPTING``, makes of ``code``."""
+    return join(*(_scripted(qualname, option) for option in options(code)))
+
+
+def _scripted(qualname: str, code: Value) -> Value:
+    if isinstance(code, Class):
+        # What is made of a class outside TorchScript is a Python object.
+        return code
+    if isinstance(code, Function):
+        return ExternalObject("torch.jit.ScriptFunction")
+    return ExternalObject(qualname) if isinstance(code, (Instance, TorchModule)) else UNKNOWN
