@@ -147,6 +147,17 @@ def f(x):
         x = x + 1
     return x * 2
 """,
+    """\
+import random
+
+
+def f(x, move=None):
+    if move is None:
+        move = random.randint(-3, 3)
+    if move == 0:  # GB0170
+        return x
+    return x * move
+""",
 )
 
 CLEAN = (
@@ -254,6 +265,15 @@ def f(x):
     count = random.randint(1, 3)
     return x if x.ndim > 3 else x * count
 """,
+    """\
+import random
+
+
+def f(x, move=None):
+    if move is None:
+        move = random.randint(-3, 3)
+    return x if move is None else x * move
+""",
 )
 
 
@@ -282,7 +302,16 @@ def _decided(event: Call) -> cst.BaseExpression | None:
     function = _function_around(event)
     if bound is None or function is None or len(assignments(function, bound)) != 1:
         return None
-    return next((t for t in _tests(function) if bound in names(t)), None)
+    start = event.site.module.location(statement)
+    behind = (t for t in _tests(function) if event.site.module.location(t) > start)
+    return next((t for t in behind if bound in names(t) and not _asks_identity(t)), None)
+
+
+def _asks_identity(test: cst.BaseExpression) -> bool:
+    """Whether a test only asks for an object, ``move is None``, and not for what it holds."""
+    return isinstance(test, cst.Comparison) and all(
+        isinstance(c.operator, (cst.Is, cst.IsNot)) for c in test.comparisons
+    )
 
 
 def _branch(event: Call) -> Hit | None:

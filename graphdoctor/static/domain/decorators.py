@@ -20,6 +20,9 @@ from graphdoctor.syntax.walk import walk
 #: Marks a function that runs only where the lookup of its decorator finds nothing else.
 DEFAULT_OF_LOOKUP = "default-of-lookup"
 
+#: Marks a function that another compiler reads: its text is no Python that runs.
+OTHER_COMPILER = "other-compiler"
+
 #: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
 _CONSTANT = "_dynamo_marked_constant"
 
@@ -50,6 +53,20 @@ class Effect:
 
 
 NOTHING = Effect("", False, {})
+
+
+def is_of_other_compiler(function: cst.FunctionDef, decorators: Sequence[str]) -> bool:
+    """Whether a function with ``decorators``, dotted names, is written for another compiler, such as a GPU kernel.
+
+    The decorator says so, ``numba.njit``, or the parameters, whose types are computed: ``x: T.Tensor([n], T.int32)``.
+    """
+    foreign = [
+        name for name in decorators if name.partition(".")[0] not in ("builtins", "functools", "torch", "typing")
+    ]
+    compiled = any(name.rpartition(".")[2] in ("jit", "njit") for name in foreign)
+    parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    computed = any(p.annotation is not None and type(p.annotation.annotation) is cst.Call for p in parameters)
+    return compiled or bool(foreign and computed)
 
 
 def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
+from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, OTHER_COMPILER
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.program import FunctionInfo, Scope
@@ -254,6 +254,8 @@ def call_function(
         return UNKNOWN
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
+    if OTHER_COMPILER in info.markers:
+        return UNKNOWN
     if info.markers & OPAQUE:
         return _opaque_result(interpreter, info, args)
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info)):

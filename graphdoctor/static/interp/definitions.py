@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, NOTHING, Effect
+from graphdoctor.static.domain.decorators import (
+    DEFAULT_OF_LOOKUP,
+    NOTHING,
+    OTHER_COMPILER,
+    Effect,
+    is_of_other_compiler,
+)
 from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.domain.program import PYDANTIC_MODELS, ClassInfo, FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import join, mark_assumed, options
@@ -69,11 +75,13 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
     markers: set[str] = set()
     applying: list[tuple[cst.BaseExpression, Value]] = []
     around: list[Function] = []
+    named: list[str] = []
     for decorator in node.decorators:
         value = expressions.evaluate(interpreter, decorator.decorator)
         name = _decorator_name(interpreter, decorator.decorator, value)
         if name is not None:
             markers.add(name.rpartition(".")[2])
+            named.append(name)
         made_by = _decorator(interpreter, decorator.decorator, value)
         applied = NOTHING if made_by is None else made_by.info.effect
         if name in _DISABLE or applied.disables or any(option in _DISABLING for option in options(value)):
@@ -85,6 +93,8 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         if "" in applied.defaults(frame.module.source.text):
             markers.add(DEFAULT_OF_LOOKUP)
         applying.append((decorator.decorator, value))
+    if named and is_of_other_compiler(node, named):
+        markers.add(OTHER_COMPILER)
     owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):

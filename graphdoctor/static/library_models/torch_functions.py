@@ -13,7 +13,6 @@ from graphdoctor.static.domain.value_functions import is_read, join, may_be_tens
 from graphdoctor.static.domain.values import (
     STAR,
     UNKNOWN,
-    Class,
     Const,
     External,
     ExternalObject,

@@ -196,3 +196,23 @@ def test_what_a_decorator_of_another_module_puts_around_a_call(events, decorator
     )
     found = [e for e in events(source, around=AROUND) if isinstance(e, Call) and not e.site.untaken]
     assert list(dict.fromkeys(e.qualname for e in found)) == sure
+
+
+@pytest.mark.parametrize(
+    ("decorator", "parameters", "followed"),
+    [
+        ("@kernels.prim_func", "x: kernels.Tensor([4], 'int32')", False),
+        ("@numba.njit", "x", False),
+        ("@tiles.jit(out=[])", "x", False),
+        ("@checked", "x: Float[Tensor, 'n']", True),
+        ("@torch.no_grad()", "x", True),
+    ],
+)
+def test_what_another_compiler_reads_is_not_followed(events, decorator, parameters, followed):
+    source = (
+        "import torch\nimport numba, kernels, tiles\nfrom checks import checked, Float\nfrom torch import Tensor\n\n"
+        f"{decorator}\ndef step({parameters}):\n    return torch.sort(x)\n\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return step(torch.neg(x))\n"
+    )
+    called = [e.qualname for e in events(source) if isinstance(e, Call)]
+    assert "torch.neg" in called and ("torch.sort" in called) is followed
