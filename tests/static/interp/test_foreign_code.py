@@ -20,7 +20,7 @@ HEAD = """
             self.saved = torch.load("stats.pt")
             self.loaded = torch.hub.load("owner/repository", "model")
             if kind == "a":
-                self.fast = torch.jit.script(double)
+                self.fast = torch.jit.script(Scale())
             else:
                 self.fast = double
 
