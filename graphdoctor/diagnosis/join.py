@@ -93,7 +93,7 @@ def join(
             seen.setdefault(id(match), []).append(site)
     traced = _Traced(runs, found, fullgraph)
     joined = [_confirm(f, seen[id(f)]) if id(f) in seen else traced.judge(f) for f in findings]
-    found_by_break = (*joined, *extra)
+    found_by_break = (*joined, *(_beside(f, joined) for f in extra))
     return (*found_by_break, *exports.unexpected(found_by_break, runs, rules))
 
 
@@ -183,6 +183,19 @@ def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
         whole_frame=whole,
         dropped=dropped,
     )
+
+
+def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
+    """A break of which no rule knows the cause, on the line of one that is explained: a value of that may cause it."""
+    if unexplained.rule != "GD000":
+        return unexplained
+    place = unexplained.location
+    here = (f for f in joined if f.status == "confirmed" and f.gb_ids and f.location.path == place.path)
+    other = next((f for f in here if _contains(f.location, place.line, None)), None)
+    if other is None:
+        return unexplained
+    hint = f"Remove the break of {other.rule} on this line first: this one may go with it. Else: "
+    return replace(unexplained, suggestion=f"{hint}{unexplained.suggestion}" if unexplained.suggestion else hint[:-7])
 
 
 def _names(found: Iterable[Site]) -> tuple[str, ...]:
@@ -301,9 +314,15 @@ class _Traced:
 
     def _is_given_up(self, finding: Finding) -> bool:
         """Whether ``finding`` lies in code that Dynamo left to eager, where its line may have run untraced."""
-        place = finding.location
-        dropped = (place.path, _last(finding.function)) in self.dropped
-        return dropped or any(at < place.line for at, _ in self._ends(finding))
+        place, function = finding.location, _last(finding.function)
+        dropped = (place.path, function) in self.dropped
+        if dropped or any(at < place.line for at, _ in self._ends(finding)):
+            return True
+        # A call that breaks inside runs as a function of its own, which Dynamo may leave alone.
+        return any(
+            (b.path, _last(b.function)) == (place.path, function) and b.line < place.line and len(b.stack) > 1
+            for b in self.places
+        )
 
     def _fails_at(self, place: Location) -> bool:
         """Whether fullgraph=True fails at ``place``."""

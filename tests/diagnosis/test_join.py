@@ -151,6 +151,9 @@ def test_a_line_of_a_dropped_frame_may_have_run_where_only_traced_lines_are_know
     assert status(build.brk(3, 1, "GB0014"), traced_only=True) == "static-only"
     assert status(loop) == "not-reached"
     assert status(build.brk(3, 1), traced_only=True) == "not-reached"
+    # A call in which a graph broke runs as a function of its own, which Dynamo may leave alone.
+    called = replace(build.brk(3, 1), stack=(build.frame("m.py", 9, "step"), build.frame("m.py", 3, "f")))
+    assert status(called, traced_only=True) == "static-only"
 
 
 def test_what_was_only_possible_is_an_error_once_it_was_seen(build: Any) -> None:
@@ -217,3 +220,14 @@ def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
         "static-only",
         "print(): a graph break once compiling gets past line 5",
     )
+
+
+def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) -> None:
+    """``math.isfinite(x.item())``: behind the break of ``item`` the number is a symbol, which ``isfinite`` cannot take."""
+    known, unknown = build.brk(), build.brk(5, 1, "GB0208")
+    alone = join([], [build.run(unknown)], {})[-1]
+    assert alone.rule == "GD000" and "GD101" not in alone.suggestion
+    confirmed, beside = join([build.finding()], [build.run(known, unknown)], {})
+    assert (confirmed.status, beside.rule) == ("confirmed", "GD000")
+    assert beside.suggestion.startswith("Remove the break of GD101 on this line first: this one may go with it.")
+    assert beside.suggestion.endswith(alone.suggestion)
