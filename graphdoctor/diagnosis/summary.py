@@ -34,7 +34,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
     warnings = sum(f.severity == "warning" for f in findings)
     failed = sum(f.status == "failed" for f in files)
     if verdict == "static-only":
-        headline = _static_headline(findings, failed)
+        headline = _static_headline(findings, failed, len(files))
     else:
         headline = _headline(verdict, runs or (), finished)
     return Summary(
@@ -148,8 +148,10 @@ def _in_one_mode(runs: Sequence[DynamicRun]) -> str:
     return f" in {min(others)} mode" if ready and len(others) == 1 and not ready & others else ""
 
 
-def _static_headline(findings: Sequence[Finding], failed: int) -> str:
+def _static_headline(findings: Sequence[Finding], failed: int, files: int) -> str:
     """``2 predicted graph breaks and 1 other error found (static analysis)``."""
+    if failed and failed == files:
+        return f"Nothing was checked: {_count(failed, 'file')} could not be read"
     errors = [finding for finding in findings if finding.severity == "error"]
     breaks = sum(bool(finding.gb_ids) for finding in errors)
     others, warnings = len(errors) - breaks, sum(finding.severity == "warning" for finding in findings)

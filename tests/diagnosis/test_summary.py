@@ -31,6 +31,7 @@ def test_errors_that_are_no_graph_breaks_are_not_called_so(build: Any) -> None:
         "1 predicted graph break and 2 other errors found (static analysis)"
     )
     assert summarise(FILES[:1], [], None).headline == "No graph breaks found (static analysis)"
+    assert summarise(FILES[1:], [], None).headline == "Nothing was checked: 1 file could not be read"
 
 
 def test_ready(build: Any) -> None:

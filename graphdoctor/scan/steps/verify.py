@@ -58,7 +58,7 @@ def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) 
             notes = (f"fixes not verified: {error}",)
         if verified is None and session.interrupts.requested:
             notes = ("fixes not verified: interrupted",)
-    else:
+    elif any(finding.fix is not None and finding.fix.edits for finding in joined.findings):
         notes = (f"fixes not verified: {nothing_to_compare(runs)}",)
     seconds = time.monotonic() - started
     if verified is None:
