@@ -90,10 +90,23 @@ def _asked(test: cst.BaseExpression) -> Iterator[cst.Name]:
     elif type(test) is cst.BooleanOperation:
         yield from _asked(test.left)
         yield from _asked(test.right)
-    elif type(test) is cst.Comparison and type(test.left) is cst.Name:
+    elif type(test) is cst.Comparison:
         asked = test.comparisons[0]
         if type(asked.operator) in (cst.Equal, cst.NotEqual) and type(asked.comparator) in _LITERALS:
-            yield test.left
+            yield from [test.left] if type(test.left) is cst.Name else _counted(test.left)
+    elif type(test) is cst.BinaryOperation:
+        yield from _counted(test)
+
+
+def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
+    """The name in ``(step + 1) % self.every``: a counter."""
+    if type(node) is not cst.BinaryOperation or type(node.operator) is not cst.Modulo:
+        return
+    counter = node.left
+    if type(counter) is cst.BinaryOperation and type(counter.right) is cst.Integer:
+        counter = counter.left
+    if type(counter) is cst.Name:
+        yield counter
 
 
 _LITERALS = (cst.Integer, cst.SimpleString)

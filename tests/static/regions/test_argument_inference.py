@@ -115,6 +115,10 @@ def test_what_names_a_dimension_is_a_number(code, number):
         ("y = x.masked_fill(mask == 0, 1)", set()),
         ("if x == y or x > 0:\n    pass", set()),
         ("if x:\n    y = x + 1", set()),
+        ("if (step + 1) % every == 0:\n    y = x * every", {"step"}),
+        ("y = x if step % 2 else -x", {"step"}),
+        ("if t.sum() % 2 == 0:\n    y = x", set()),
+        ("if t % 2 == 0:\n    y = x * t", set()),
     ],
 )
 def test_what_is_only_asked_by_conditions_is_a_flag_or_a_mode(body, names):
