@@ -272,6 +272,19 @@ def f(x):
         return torch.jit.script(f)(x)
     return x * 2
 """,
+    """\
+import networkx
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tree = networkx.path_graph(3)
+
+    def forward(self, x):
+        return x * self.tree.degree(1)  # GB0142
+""",
 )
 
 CLEAN = (
@@ -496,6 +509,20 @@ ORDER = networkx.path_graph(3)
 def f(x):
     return x * 2
 """,
+    """\
+import networkx
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        tree = networkx.path_graph(3)
+        self.degree = tree.degree(1)
+
+    def forward(self, x):
+        return x * self.degree
+""",
 )
 
 
@@ -532,8 +559,10 @@ def _validates(event: Call) -> bool:
 
 
 def _of_package(event: Call) -> bool:
-    """A function of a package, not a method of what such a function gave: that is not said again."""
-    return within(event.qualname, HOST_PACKAGES) and not isinstance(event.receiver, ExternalObject)
+    """A function of a package, or a method of what it gave outside the graph."""
+    # What it gives inside stands behind a finding of its own.
+    made_here = isinstance(event.receiver, ExternalObject) and not event.receiver.build
+    return within(event.qualname, HOST_PACKAGES) and not made_here
 
 
 def _suggestion(name: str) -> str:
