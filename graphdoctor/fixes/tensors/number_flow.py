@@ -346,7 +346,7 @@ class Flow:
             self._list_name(call.func.value)
         elif name == "append" and is_only_appended(call.func, self.editor):
             self._replace(node, f"{tight(text)}.clone()")
-        elif functions.takes_tensor(call, user, position, self.editor):
+        elif functions.takes_tensor(call, user, position, self._names, self.editor):
             self._replace(node, text)
         else:
             raise Refuse(parts.ARGUMENT)

@@ -60,8 +60,19 @@ def of_builtin(
     if name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
         bound = next(a.value for a in call.args if a is not argument)
         if _is_plain(bound, tensors, editor):
-            return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={editor.code(bound)})"
+            return _bounded(name, text, editor.code(bound), call.args[0] is argument, editor)
     raise Refuse(ARGUMENT)
+
+
+def _bounded(name: str, text: str, bound: str, is_first: bool, editor: Editor) -> str:
+    """``max`` or ``min`` of the tensor ``text`` and a number. Of NaN, Python gives back what stands first."""
+    if is_first:
+        return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={bound})"
+    sign = ">" if name == "max" else "<"
+    if text.isidentifier():
+        return f"torch.where({text} {sign} {bound}, {text}, {bound})"
+    number = editor.fresh("number")
+    return f"torch.where(({number} := {text}) {sign} {bound}, {number}, {bound})"
 
 
 def _is_plain(node: cst.BaseExpression, tensors: Collection[str], editor: Editor) -> bool:
@@ -110,15 +121,19 @@ def counted(text: str) -> str:
     return f"{tight(text)}.long()"
 
 
-def takes_tensor(call: cst.Call, argument: cst.Arg, position: int, editor: Editor) -> bool:
-    """The argument may be a 0-d tensor; of ``clamp`` the only bound, because Dynamo breaks on mixed ones."""
+def takes_tensor(call: cst.Call, argument: cst.Arg, position: int, tensors: Collection[str], editor: Editor) -> bool:
+    """The argument may be a 0-d tensor; of ``clamp`` where each bound is one, because Dynamo breaks on mixed ones.
+
+    ``tensors`` are the names that hold 0-d tensors now.
+    """
     name, is_function = called(call), is_torch_function(call, editor)
     if not is_function and not (isinstance(call.func, cst.Attribute) and is_tensor_like(call.func.value, editor)):
         return False
     first = 1 if is_function else 0
     if name in _BOUNDS:
-        keyword = argument.keyword.value if argument.keyword is not None else "min"
-        return len(call.args) == first + 1 and keyword in ("min", "max")
+        bounds = call.args[first:]
+        plain = all(a.keyword is None or a.keyword.value in ("min", "max") for a in bounds)
+        return plain and all(a is argument or names(a.value) & set(tensors) for a in bounds)
     if name == "masked_fill":
         return position == first + 1
     if not is_function and name in _WRITERS:

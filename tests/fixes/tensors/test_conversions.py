@@ -37,6 +37,9 @@ def source_of(body: str) -> str:
         ("limit = 0.5 * len(x)\ns = x.max().item()\nreturn x / max(s, limit)", ".item"),
         ("limit = 0.5 * len(x)\ns = x.max().item()\nreturn x * min(limit, s)", ".item"),
         ('if x.sum().item() < 0:\n    raise ValueError("negative")\nreturn x + 1', ".item"),
+        ("s = x.mean().item()\nreturn x / max(1.0, s)", ".item"),
+        ("s = x.max().item()\nreturn x.clamp(-s, s) / s", ".item"),
+        ("s = x.mean().item()\nreturn torch.clamp(x, min=s * 0.5, max=s)", ".item"),
     ],
 )
 def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: str, marker: str) -> None:
@@ -55,6 +58,22 @@ def test_kept_tensor_gives_the_same_in_one_graph(make: Any, runner: Any, body: s
         assert torch.equal(result.value, runner.eager(source, x))
 
 
+@pytest.mark.parametrize("bounded", ["max(1.0, {})", "max({}, 1.0)", "min(1.0, {})", "min({}, 1.0)"])
+@pytest.mark.parametrize("body", ["return x * 0 + {}", "s = x.max().item()\nreturn x * 0 + {}"])
+def test_a_bound_beside_nan_is_what_python_gives(make: Any, runner: Any, body: str, bounded: str) -> None:
+    import torch
+
+    number = "s" if "s = " in body else "x.max().item()"
+    source = source_of(body.format(bounded.format(number)))
+    after = _item_case(make, source).after(keep_tensor)
+    for value in (0.5, 2.0, torch.nan):
+        x = torch.zeros(2).fill_(value)
+        results = [runner.eager(code, torch.tensor([0.0, value])).isnan().tolist() for code in (source, after)]
+        assert results[0] == results[1]
+        if value == value:
+            assert torch.equal(runner.eager(after, x), runner.eager(source, x))
+
+
 def test_dropping_the_call_is_unsafe(make: Any) -> None:
     plan = make(source_of("return x / x.max().item()"), marker=".item").run(keep_tensor)
     assert isinstance(plan, FixPlan) and plan.safety == "unsafe" and "detached" in plan.reason
@@ -71,6 +90,7 @@ def test_dropping_the_call_is_unsafe(make: Any) -> None:
         ("s = x.max().item()\ns = 1\nreturn x * s", ".item", "`s` is assigned more than once (lines 6, 7)."),
         ("s = x.max().item()\nif x.sum() < 3:\n    s = 3.0\nreturn x / s", ".item", "`s` is assigned more than once (lines 6, 8)."),
         ("s = x.max().item()\nreturn x / max(s, s + 1)", ".item", INDEX),
+        ("s = x.max().item()\nreturn x.clamp(0, s)", ".item", INDEX),
         ("s = x.max().item()\nreturn x / max(s, x.min().item())", ".item", INDEX),
         ("flag.s = x.max().item()\nreturn x", ".item", "The value is stored where other code may read it."),
         ("return {1: x.max().item()}", ".item", "The number is used where a tensor may mean something else."),
