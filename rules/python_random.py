@@ -2,11 +2,12 @@
 
 What: `random.random`, `choice`, `shuffle`, `sample`, `gauss`, `seed` and others; `numpy.random` functions
 that give one number, its generators, and the distributions that Dynamo does not know (`beta`, `choice`,
-`permutation`...). And a branch on a number that any of them draws.
+`permutation`...). And a branch on a number that any of them draws, arithmetic with it, and an index.
 
 Why: Dynamo does not trace such a call, or has to read the number that it gives, and splits the graph. Python's own
 `random.randint`, `randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape. A number
-that is traced is an input of the graph, another one in each call, so a branch on it splits the graph too.
+that is traced is an input of the graph, another one in each call, so a branch on it splits the graph too, and so does
+`t + 1`, for Dynamo takes the number for a tensor there; `x * t` is traced.
 
 Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.randperm`; it also follows
 `torch.manual_seed`. Or draw in the caller and pass the number as an argument.
@@ -33,11 +34,14 @@ from ._shared import asks_training, certainty, code, consequence
 CODE = "GD403"
 NAME = "python-random"
 SEVERITY = "error"
-GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170")
+GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170", "GB0213", "GB4841", "GB0124")
 TORCH = ">=2.6"
 
 _DRAW = "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument"
 _SELECT = "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument"
+
+#: Where the use of a traced number was seen to break.
+_USED_SINCE = ">=2.13"
 
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py and user_defined.py).
 TRACED = ("randint", "randrange", "uniform", "Random")
@@ -158,6 +162,46 @@ def f(x, move=None):
         return x
     return x * move
 """,
+    """\
+# torch >=2.13
+import random
+
+
+def f(x, width=3):
+    start = random.randint(0, x.shape[1] - width)
+    y = x.clone()
+    y[:, start : start + width] = 0  # GB0213
+    return y
+""",
+    """\
+# torch >=2.13
+import random
+
+
+def f(x):
+    rounds = random.randint(1, 3)
+    for _ in range(rounds):  # GB4841
+        x = x * 2
+    return x
+""",
+    """\
+# torch >=2.13
+import random
+
+
+def f(x):
+    shift = random.uniform(0, 1)
+    return x + (shift + 1)  # GB0213
+""",
+    """\
+# torch >=2.13
+import random
+
+
+def f(x):
+    start = random.randint(0, 2)
+    return x[start:] * 2  # GB0124
+""",
 )
 
 CLEAN = (
@@ -274,6 +318,39 @@ def f(x, move=None):
         move = random.randint(-3, 3)
     return x if move is None else x * move
 """,
+    """\
+import random
+
+
+def f(x):
+    sign = random.randint(0, 2)
+    return x[:2].sum() * sign
+""",
+    """\
+import random
+
+
+def f(x, width=3):
+    start = random.randint(0, 2)
+    return x * start + width
+""",
+    """\
+import random
+
+
+def f(x):
+    count = random.randint(0, 2)
+    count = 3
+    return x * (count + 1) + sum(range(count))
+""",
+    """\
+import random
+
+
+def f(x):
+    scale = random.uniform(0, 1)
+    return x * scale + int(x.shape[0]) * 2
+""",
 )
 
 
@@ -283,7 +360,7 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     if not (_python(event.qualname) or _numpy(event)):
-        return _branch(event) if _traced(event.qualname) else None
+        return (_branch(event) or _used(event)) if _traced(event.qualname) else None
     return Hit(
         event,
         f"{code(event)} draws outside the graph: {consequence(event)}",
@@ -327,6 +404,44 @@ def _branch(event: Call) -> Hit | None:
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
     )
+
+
+def _used(event: Call) -> Hit | None:
+    """The first use of a traced draw, through the one name that it is given, that Dynamo does not trace."""
+    function, bound = _function_around(event), _bound_name(event.site.statement, event.node)
+    if function is None or bound is None or len(assignments(function, bound)) != 1:
+        return None
+    use = next((node for node in walk(function.body) if _is_use(node, bound)), None)
+    if use is None:
+        return None
+    return Hit(
+        event,
+        f"{code(event, use)} needs the value of a random number of Python: {consequence(event)}",
+        _DRAW,
+        certainty(event),
+        node=use,
+        torch=_USED_SINCE,
+    )
+
+
+def _is_use(node: cst.CSTNode, name: str) -> bool:
+    """``t + 1``, ``-t``, ``range(t)``, ``x[t:]`` and ``x[:, t]`` of the name ``t``."""
+    if isinstance(node, cst.BinaryOperation):
+        sides = node.left, node.right
+        return any(_is_name(side, name) for side in sides) and any(
+            isinstance(s, (cst.Integer, cst.Float)) for s in sides
+        )
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.Minus) and _is_name(node.expression, name)
+    if isinstance(node, cst.Slice):
+        return any(name in names(bound) for bound in (node.lower, node.upper) if bound is not None)
+    if isinstance(node, cst.Call):
+        return _is_name(node.func, "range") and any(_is_name(arg.value, name) for arg in node.args)
+    return isinstance(node, cst.Index) and _is_name(node.value, name)
+
+
+def _is_name(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def _tests(node: cst.CSTNode) -> list[cst.BaseExpression]:
