@@ -194,8 +194,8 @@ def _beside(unexplained: Finding, joined: Iterable[Finding]) -> Finding:
     other = next((f for f in here if _contains(f.location, place.line, None)), None)
     if other is None:
         return unexplained
-    hint = f"Remove the break of {other.rule} on this line first: this one may go with it. Else: "
-    return replace(unexplained, suggestion=f"{hint}{unexplained.suggestion}" if unexplained.suggestion else hint[:-7])
+    first = f"Remove the break of {other.rule} on this line first: this one may go with it."
+    return replace(unexplained, suggestion=" Else: ".join(filter(None, (first, unexplained.suggestion))))
 
 
 def _names(found: Iterable[Site]) -> tuple[str, ...]:
