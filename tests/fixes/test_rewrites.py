@@ -57,7 +57,7 @@ REWRITTEN = {
     "item_precedence": (HEAD + F + "    n = x.sum()\n    a = (-n.item()) ** 2\n    b = float(n.item() - 1) * 2\n    c = abs(n.item() - 5)\n"
                         "    d = min(1.0, n.item() / 1000)\n    return x * a + x * b + x * c + x * d\n",
                         "a = (-n.detach()) ** 2\n    b = (n.detach() - 1) * 2\n    c = (n.detach() - 5).abs()\n"
-                        "    d = (n.detach() / 1000).clamp(max=1.0)"),
+                        "    d = torch.where((number := n.detach() / 1000) < 1.0, number, 1.0)"),
     "item_compared": (HEAD + F + "    loss = x.mean(1)\n    top, _ = loss.topk(2)\n    t = top[-1].item()\n"
                      "    return loss * (loss >= t)\n", "    t = top[-1].detach()\n    return loss * (loss >= t)\n"),
     "item_same_name": (HEAD + F + "    scale = x.exp().mean().clamp(max=100)\n    y = x + scale\n    scale = scale.item()\n"

@@ -16,7 +16,7 @@ _REASON = "In eager nothing changes; under compile `{name}` does not require gra
 
 
 def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``y.requires_grad_()`` and ``y.requires_grad = True`` on a value made here run in eager only."""
+    """``y.requires_grad_()``, ``y.requires_grad = True`` and ``y.retain_grad()`` run in eager only."""
     statement = editor.statement_of(hit.place)
     if isinstance(statement, cst.Assign):
         return _assigned(hit, statement, editor)
@@ -24,6 +24,10 @@ def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(statement, cst.Expr) and statement.value is call and _sets_flag(call):
         assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
         return FixPlan(editor.guard(statement), "unsafe", _REASON.format(name=editor.code(call.func.value)))
+    if isinstance(statement, cst.Expr) and statement.value is call and _calls(call, "retain_grad"):
+        assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+        reason = f"In eager nothing changes; under compile `{editor.code(call.func.value)}.grad` is not kept."
+        return FixPlan(editor.guard(statement), "unsafe", reason)
     return Refusal("This is not a statement that only asks for gradients.")
 
 
@@ -64,4 +68,8 @@ def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def _sets_flag(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and called(node) == "requires_grad_" and isinstance(node.func, cst.Attribute)
+    return _calls(node, "requires_grad_")
+
+
+def _calls(node: cst.CSTNode, method: str) -> bool:
+    return isinstance(node, cst.Call) and called(node) == method and isinstance(node.func, cst.Attribute)
