@@ -13,6 +13,7 @@ import libcst as cst
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
 from graphdoctor.static.domain.class_lookups import LookupLog
+from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
@@ -74,12 +75,6 @@ class Scope:
         return scope
 
 
-#: Where a class or function begins, and where a statement adds to an attribute or to an item of one.
-_COUNTERS = re.compile(
-    r"^([ \t]*)(?:(?:async[ \t]+)?(class|def)[ \t]+(\w+)|self\.(\w+)(?:\[[^]\n]*\])?[ \t]*[+-]=)", re.MULTILINE
-)
-
-
 @dataclass(eq=False)
 class ModuleInfo:
     """One module of the scanned code. ``name`` is its dotted name, ``package`` what relative imports start from."""
@@ -109,21 +104,7 @@ class ModuleInfo:
 
         ``self.n += 1`` and ``self.n["seen"] += 1`` both add to ``n``.
         """
-        found: dict[str, set[str]] = {}
-        # Few files have such a line, and to look for plain text is ten times as fast.
-        if not any("self." in line and ("+=" in line or "-=" in line) for line in self.source.lines):
-            return {}
-        around: list[tuple[int, str, str]] = []
-        for indent, kind, name, counter in _COUNTERS.findall(self.source.text):
-            while around and around[-1][0] >= len(indent.expandtabs()):
-                around.pop()
-            if kind:
-                around.append((len(indent.expandtabs()), kind, name))
-                continue
-            owner = next((name for _, kind, name in reversed(around) if kind == "class"), "")
-            if around and around[-1][2] != "__init__":
-                found.setdefault(owner, set()).add(counter)
-        return {owner: frozenset(names) for owner, names in found.items()}
+        return counters_of(self.source)
 
     @cached_property
     def root(self) -> Path:
