@@ -40,9 +40,6 @@ TORCH = ">=2.6"
 _DRAW = "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument"
 _SELECT = "draw with torch, and select with `torch.where`; or draw in the caller, and pass the number as an argument"
 
-#: Where the use of a traced number was seen to break.
-_USED_SINCE = ">=2.13"
-
 #: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py and user_defined.py).
 TRACED = ("randint", "randrange", "uniform", "Random")
 #: The same for an object of ``random.Random``, which may also give ``random()``.
@@ -163,7 +160,6 @@ def f(x, move=None):
     return x * move
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -174,7 +170,6 @@ def f(x, width=3):
     return y
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -185,7 +180,6 @@ def f(x):
     return x
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -194,7 +188,6 @@ def f(x):
     return x + (shift + 1)  # GB0213
 """,
     """\
-# torch >=2.13
 import random
 
 
@@ -420,7 +413,6 @@ def _used(event: Call) -> Hit | None:
         _DRAW,
         certainty(event),
         node=use,
-        torch=_USED_SINCE,
     )
 
 
