@@ -15,6 +15,8 @@ Fix: Draw with torch in the graph: `torch.rand(())`, `torch.randint`, `torch.ran
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 import libcst as cst
 
 from graphdoctor.fixes.branches.branch import branch_of
@@ -368,13 +370,19 @@ def _decided(event: Call) -> cst.BaseExpression | None:
     test = next((t for t in _tests(statement) if call in set(walk(t))), None)
     if test is not None:
         return test
-    bound = _bound_name(statement, event.node)
-    function = _function_around(event)
-    if bound is None or function is None or len(assignments(function, bound)) != 1:
-        return None
-    start = event.site.module.location(statement)
-    behind = (t for t in _tests(function) if event.site.module.location(t) > start)
-    return next((t for t in behind if bound in names(t) and not _asks_identity(t)), None)
+    name, behind = _drawn(event)
+    tests = (node.test for node in behind if isinstance(node, (cst.If, cst.While, cst.IfExp)))
+    return next((t for t in tests if name in names(t) and not _asks_identity(t)), None)
+
+
+def _drawn(event: Call) -> tuple[str, list[cst.CSTNode]]:
+    """The one name that a draw is given, and the nodes of its function behind it; none without such a name."""
+    name, function = _bound_name(event.site.statement, event.node), _function_around(event)
+    if name is None or function is None or len(assignments(function, name)) != 1:
+        return "", []
+    inside = set(walk(event.site.statement))
+    behind = dropwhile(lambda node: node is not event.site.statement, walk(function.body))
+    return name, [node for node in behind if node not in inside]
 
 
 def _asks_identity(test: cst.BaseExpression) -> bool:
@@ -401,10 +409,8 @@ def _branch(event: Call) -> Hit | None:
 
 def _used(event: Call) -> Hit | None:
     """The first use of a traced draw, through the one name that it is given, that Dynamo does not trace."""
-    function, bound = _function_around(event), _bound_name(event.site.statement, event.node)
-    if function is None or bound is None or len(assignments(function, bound)) != 1:
-        return None
-    use = next((node for node in walk(function.body) if _is_use(node, bound)), None)
+    name, behind = _drawn(event)
+    use = next((node for node in behind if _is_use(node, name)), None)
     if use is None:
         return None
     return Hit(

@@ -132,7 +132,10 @@ def find(node: cst.CSTNode, kind: type[_Kind]) -> list[_Kind]:
 
 
 def by_class(node: cst.CSTNode) -> dict[type[cst.CSTNode], list[cst.CSTNode]]:
-    """``node`` and all below it that carries meaning by their classes, each in source order."""
+    """``node`` and all below it that carries meaning by their classes, each in source order.
+
+    A loop of its own, for the reason that ``find`` gives.
+    """
     found: defaultdict[type[cst.CSTNode], list[cst.CSTNode]] = defaultdict(list)
     stack = [node]
     while stack:

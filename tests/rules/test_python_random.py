@@ -33,3 +33,37 @@ def test_a_draw_that_decides_is_not_advised_to_stay_a_branch(tmp_path: Path, lin
     (finding,) = scan(ScanOptions((str(file),), run=False)).findings
     assert finding.rule == "GD403"
     assert finding.suggestion.startswith(advice)
+
+
+PARAMETER = """\
+import random
+
+
+def f(x, count=2):
+    {before}
+    count = random.randint(1, 3)
+    {behind}
+
+
+def graphdoctor_target():
+    import torch
+
+    return f, (torch.rand(4, 8),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "lines"),
+    [
+        ("x = x[:count] * (count + 1)", "return x * count", []),
+        ("x = x if count == 0 else x + 1", "return x * count", []),
+        ("x = x + 1", "return x * (count + 1)", [7]),
+    ],
+)
+def test_only_what_stands_behind_the_draw_reads_its_number(
+    tmp_path: Path, before: str, behind: str, lines: list[int]
+) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(PARAMETER.format(before=before, behind=behind))
+    found = scan(ScanOptions((str(file),), run=False)).findings
+    assert [(f.rule, f.location.line) for f in found] == [("GD403", line) for line in lines]

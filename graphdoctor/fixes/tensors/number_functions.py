@@ -60,17 +60,21 @@ def of_builtin(
     if name in ("max", "min") and len(call.args) == 2 and all(a.keyword is None for a in call.args):
         bound = next(a.value for a in call.args if a is not argument)
         if _is_plain(bound, tensors, editor):
-            return _bounded(name, text, editor.code(bound), call.args[0] is argument, editor)
+            return _bounded(call, text, editor.code(bound), call.args[0] is argument, editor)
     raise Refuse(ARGUMENT)
 
 
-def _bounded(name: str, text: str, bound: str, is_first: bool, editor: Editor) -> str:
-    """``max`` or ``min`` of the tensor ``text`` and a number. Of NaN, Python gives back what stands first."""
+def _bounded(call: cst.Call, text: str, bound: str, is_first: bool, editor: Editor) -> str:
+    """``max`` or ``min`` of the tensor ``text`` and a number. Beside NaN, Python gives back what stands first."""
+    name = called(call)
     if is_first:
         return f"{tight(text)}.clamp({'min' if name == 'max' else 'max'}={bound})"
     sign = ">" if name == "max" else "<"
     if text.isidentifier():
         return f"torch.where({text} {sign} {bound}, {text}, {bound})"
+    if any(isinstance(outer, cst.BaseComp) for outer in editor.ancestors(call)):
+        # Python does not take an assignment everywhere in a comprehension.
+        raise Refuse(ARGUMENT)
     number = editor.fresh("number")
     return f"torch.where(({number} := {text}) {sign} {bound}, {number}, {bound})"
 

@@ -91,6 +91,7 @@ def test_dropping_the_call_is_unsafe(make: Any) -> None:
         ("s = x.max().item()\nif x.sum() < 3:\n    s = 3.0\nreturn x / s", ".item", "`s` is assigned more than once (lines 6, 8)."),
         ("s = x.max().item()\nreturn x / max(s, s + 1)", ".item", INDEX),
         ("s = x.max().item()\nreturn x.clamp(0, s)", ".item", INDEX),
+        ("return [row * max(1.0, row.max().item()) for row in x]", ".item", INDEX),
         ("s = x.max().item()\nreturn x / max(s, x.min().item())", ".item", INDEX),
         ("flag.s = x.max().item()\nreturn x", ".item", "The value is stored where other code may read it."),
         ("return {1: x.max().item()}", ".item", "The number is used where a tensor may mean something else."),
