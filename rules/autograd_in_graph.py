@@ -11,7 +11,8 @@ custom `autograd.Function`s and `.detach()` are traced, but where gradients flow
 are distinguished by their tensors, and its methods are called without a class.
 
 Fix: Compile the forward pass and the loss, and call `backward()` outside. Freeze parameters before compiling.
-For derivatives inside the model use `torch.func.grad`.
+For derivatives inside the model set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), or use
+`torch.func.grad`. Whether a tensor has a `grad_fn` is what `not y.is_leaf` says.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.branches.choose import first_fit
+from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
+from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import constant_without_gradient, written_data
+from graphdoctor.fixes.python.capture import trace_gradients
 from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
@@ -49,7 +52,11 @@ METHODS = {
     "requires_grad_": "set requires_grad before the call, on the parameter or the input",
     "detach_": "use `detach()`, which is traced",
 }
-FUNCTIONS = ("torch.autograd.grad", "torch.autograd.backward")
+FUNCTIONS = {
+    "torch.autograd.grad": "set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), use "
+    "`torch.func.grad`, or call it outside the compiled function",
+    "torch.autograd.backward": METHODS["backward"],
+}
 #: What makes tensors that may ask for a gradient.
 FACTORIES = frozenset(
     f"torch.{name}{suffix}"
@@ -453,7 +460,7 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
-        return _hit(event, "use `torch.func.grad`, or call it outside the compiled function")
+        return _hit(event, FUNCTIONS[event.qualname])
     if event.qualname == _APPLY:
         return _class_methods(event) or _same_twice(event)
     if event.qualname in FACTORIES:
@@ -576,5 +583,11 @@ def _has_parameters(value: Value) -> bool:
     return any(isinstance(o, TorchModule) or (isinstance(o, Tensor) and o.owned) for o in options(value))
 
 
+def recorded_by(hit: Hit, _editor: Editor) -> str:
+    return "trace_autograd_ops" if isinstance(hit.place, cst.Call) and called(hit.place) == "grad" else ""
+
+
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return first_fit(hit, editor, grad_flag_in_eager, constant_without_gradient, written_data)
+    own = {"grad": trace_gradients}
+    rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
+    return by_name(hit, editor, own, *rewrites)

@@ -18,7 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.sorted_experts import loop_over_all_sorted
@@ -305,6 +305,10 @@ def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, V
     if name == "one_hot":
         return kwargs.get("num_classes", operands[1] if len(operands) > 1 else Const(-1)) == Const(-1)
     return True
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return shape_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

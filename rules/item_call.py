@@ -19,7 +19,7 @@ from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
@@ -126,6 +126,10 @@ def check_call(event: Call) -> Hit | None:
         "keep the value as a 0-d tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`",
         certainty(event, event.receiver),
     )
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return number_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

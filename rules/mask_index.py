@@ -18,7 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.masked_losses import reduce_selected
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.row_means import reduce_rows
@@ -281,6 +281,10 @@ def _is_bool(value: Value) -> bool:
     return (isinstance(value, Const) and isinstance(value.value, bool)) or (
         isinstance(value, PythonValue) and value.kind == "bool"
     )
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return shape_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

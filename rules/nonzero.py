@@ -16,7 +16,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_shapes
+from graphdoctor.fixes.python.capture import capture_shapes, shape_setting
 from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.indices import without_indices
@@ -121,6 +121,10 @@ def check_call(event: Call) -> Hit | None:
         "work with the mask (`torch.where` with three arguments, `masked_fill`) or use `torch.nonzero_static`",
         certainty(event, operand),
     )
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return shape_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

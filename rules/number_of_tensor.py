@@ -14,7 +14,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.python.eager_only import guard_shown
 from graphdoctor.fixes.tensors.conversions import keep_tensor, torch_math
 from graphdoctor.fixes.tensors.number_lists import stay_numbers
@@ -130,6 +130,10 @@ def check_convert(event: Convert) -> Hit | None:
         SUGGESTIONS[event.to],
         certainty(event, event.value),
     )
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return number_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -264,5 +264,9 @@ def _cost(event: Call | GetAttr) -> str:
     return f"`{event.site.function}` runs uncompiled from here on"
 
 
+def recorded_by(_hit: Hit, _editor: Editor) -> str:
+    return "allow_rnn"
+
+
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return trace_recurrent(hit, editor)

@@ -19,7 +19,7 @@ import libcst as cst
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.python.whole_numbers import numbers_of_buffers
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.conversions import torch_math
@@ -505,6 +505,10 @@ def _is_argument(tensor: Tensor) -> bool:
 def _symbolic(tensor: Tensor) -> bool:
     """A 0-d integer tensor that is an input on the CPU is traced as a symbolic number, and is no break."""
     return tensor.argument and tensor.dtype in ("int", None) and tensor.ndim in (0, None)
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return number_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

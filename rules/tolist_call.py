@@ -14,7 +14,7 @@ from __future__ import annotations
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_numbers
+from graphdoctor.fixes.python.capture import capture_numbers, number_setting
 from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.rows.segments import attend_once
@@ -108,6 +108,10 @@ def check_call(event: Call) -> Hit | None:
         certainty(event, event.receiver),
         torch=">=2.13" if passes else "",
     )
+
+
+def recorded_by(hit: Hit, editor: Editor) -> str:
+    return number_setting(hit, editor)
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

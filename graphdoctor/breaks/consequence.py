@@ -73,6 +73,11 @@ def with_lines(message: str, shown: Callable[[int], int]) -> str:
     return _LINE.sub(lambda found: str(shown(int(found[0]))), message)
 
 
+def with_fullgraph(message: str) -> str:
+    """``message`` of a break in code that is compiled with ``fullgraph=True`` only: there it is an error."""
+    return _END.sub(": with `fullgraph=True` compiling fails here", message)
+
+
 def unmeasured(message: str) -> str:
     """``message`` of a prediction where no run compiled anything: nothing was split, and nothing ran uncompiled."""
     return _END.sub(": would break the graph", message)

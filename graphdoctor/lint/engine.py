@@ -9,9 +9,11 @@ from pathlib import Path
 
 import libcst as cst
 
+from graphdoctor.breaks.consequence import with_fullgraph
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
+from graphdoctor.fixes.python.capture import set_in
 from graphdoctor.lint.audience import TOO_LARGE, Audience, Checks, Place, contained, one_line, severity_of
 from graphdoctor.lint.catalog import rules
 from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
@@ -35,6 +37,7 @@ from graphdoctor.syntax import parse_check
 from graphdoctor.syntax.garbage_collection import collector_paused
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.recursion_limit import deep_recursion
+from graphdoctor.target_torch.specifiers import allows
 
 #: Events about code outside compiled regions.
 OUTSIDE = frozenset((Compile, Build, CompiledCall, *USAGE))
@@ -133,13 +136,13 @@ class Analysis:
         def elsewhere() -> Recorder:
             return self._record(source)
 
-        places, statements, compiles = self._hits(module, recorder, trouble)
+        places, statements, compiles, fullgraph = self._hits(module, recorder, trouble)
         complete = not trouble
         for place in places:
             with contained(trouble):
                 here = place.hits[0].event.site.module is source
                 recorded = (lambda: recorder) if here else elsewhere
-                finding = _finding(place, path_of, editors, recorded, self._possible, trouble)
+                finding = _finding(place, path_of, editors, recorded, self._possible, trouble, fullgraph)
                 if finding is not None:
                     found.append(finding)
         judged = None
@@ -155,10 +158,10 @@ class Analysis:
 
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
-    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool]:
+    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool, bool]:
         """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
 
-        The statements only where a comment may silence something.
+        The statements only where a comment may silence something. Last, whether all is compiled with `fullgraph=True`.
 
         ``recorder`` gets the values of its expressions.
         """
@@ -176,7 +179,7 @@ class Analysis:
             trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is no region of this file.
         compiles = bool(interpreter.reached) or "compile" in module.source.text
-        return audience.places(), interpreter.judged, compiles
+        return audience.places(), interpreter.judged, compiles, interpreter.fullgraph
 
     def _record(self, source: SourceModule) -> Recorder:
         """The values of the expressions in what a file calls of others: it is interpreted once more for them.
@@ -209,10 +212,11 @@ def _finding(
     recorded: Callable[[], Recorder],
     possible: bool,
     trouble: list[str],
+    fullgraph: bool,
 ) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far.
 
-    Without ``possible`` one that is only possible has no fix.
+    None also where Dynamo's settings have it recorded. Without ``possible`` one that is only possible has no fix.
     """
     first = min(place.hits, key=lambda h: CONFIDENCES.index(h.confidence))
     module = first.event.site.module
@@ -224,6 +228,12 @@ def _finding(
         return None
     location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
+    if rule.recorded_by is not None:
+        settings = _settings(module, rule, fullgraph)
+        if settings and rule.recorded_by(first, editor) in settings:
+            return None
+    if fullgraph:
+        first = replace(first, message=with_fullgraph(first.message))
     severity = severity_of(rule, first)
     if first.confidence == "possible" and severity == "error":
         severity = "warning"
@@ -235,6 +245,15 @@ def _finding(
         except Exception as error:
             trouble.append(f"the fix of rule {rule.code} failed here ({one_line(error)})")
     return finding_at(place, replace(first, severity=severity), location, module, fix)
+
+
+def _settings(module: SourceModule, rule: Rule, fullgraph: bool) -> frozenset[str]:
+    """What Dynamo is set to record. Since torch 2.10 `fullgraph=True` has it record numbers and sizes."""
+    recorded = fullgraph and (not rule.target or allows(">=2.10", rule.target))
+    return set_in(module.text) | (_WITH_FULLGRAPH if recorded else frozenset())
+
+
+_WITH_FULLGRAPH = frozenset({"capture_scalar_outputs", "capture_dynamic_output_shape_ops"})
 
 
 def finding_at(place: Place, hit: Hit, location: Location, module: SourceModule, fix: Fix | None = None) -> Finding:

@@ -15,6 +15,8 @@ A rule module has, read from top to bottom:
   there;
 * optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
   so a function of a library that does it is none that users compile for its own sake;
+* optionally ``recorded_by(hit, editor)``: the setting of ``torch._dynamo.config`` with which Dynamo records what the
+  hit is about, so that nothing breaks there; empty where none does;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
 """
 
@@ -62,7 +64,7 @@ class FixPlan:
     """Edits that belong together; ``reason`` says why they are safe, or what they change, and ``known`` in what way.
 
     ``guards_output`` says of unsafe edits that what they leave out under compile only writes output, or makes the
-    message of a check that failed.
+    message of a check that failed. ``torch``: the versions that have what the edits use, a specifier as in ``TORCH``.
     """
 
     edits: tuple[Edit, ...]
@@ -70,6 +72,7 @@ class FixPlan:
     reason: str
     known: tuple[Known, ...] = ()
     guards_output: bool = False
+    torch: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class Rule:
     checks: dict[str, Callable[[Any], Hit | None]] = field(default_factory=dict)
     fix: Callable[[Hit, Any], FixPlan | Refusal] | None = None
     watches: Callable[[str], bool] | None = None
+    recorded_by: Callable[[Hit, Any], str] | None = None
     fullgraph: bool = False
     setup: bool = False
     target: str = ""
@@ -125,6 +129,7 @@ def load(module: ModuleType) -> Rule:
             checks=_checks(module),
             fix=getattr(module, "fix", None),
             watches=getattr(module, "watches", None),
+            recorded_by=getattr(module, "recorded_by", None),
             fullgraph=getattr(module, "FULLGRAPH", False),
             setup=getattr(module, "SETUP", False),
         )

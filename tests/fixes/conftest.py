@@ -30,7 +30,7 @@ from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import walk
 
 #: Settings of Dynamo that fixes may write, which are off by default.
-SETTINGS = ("allow_rnn", "capture_dynamic_output_shape_ops", "capture_scalar_outputs")
+SETTINGS = ("allow_rnn", "capture_dynamic_output_shape_ops", "capture_scalar_outputs", "trace_autograd_ops")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from graphdoctor.static.domain.events import ArgumentCall, Event, Site
 from graphdoctor.static.rule import FixPlan, Hit, Refusal, Rule
 from graphdoctor.syntax.walk import is_node
 from graphdoctor.syntax.written import Written
+from graphdoctor.target_torch.specifiers import allows
 
 #: What reads the lines of the code that runs, or their numbers.
 _READS_LINES = (
@@ -51,6 +52,8 @@ def suggest(rule: Rule, hit: Hit, editor: Editor, others: Sequence[Hit] = ()) ->
         return Fix("manual", f"{reason[:1].upper()}{reason[1:]}.")
     if isinstance(plan, Refusal):
         return Fix("manual", plan.reason)
+    if plan.torch and rule.target and not allows(plan.torch, rule.target):
+        return Fix("manual", f"The rewrite needs torch{plan.torch}.")
     plan = _in_this_file(plan, editor)
     try:
         diff = of_edits(editor.path, editor.module.text, plan.edits)

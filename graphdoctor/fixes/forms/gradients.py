@@ -8,6 +8,8 @@ from graphdoctor.fixes.analysis.namespaces import dotted_name
 from graphdoctor.fixes.analysis.purity import called, words
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.model.findings import Safety
+from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 #: Functions of torch that make a tensor without a history.
@@ -49,6 +51,31 @@ def _assigned(hit: Hit, statement: cst.Assign, editor: Editor) -> FixPlan | Refu
         edits = (*editor.torch_import(statement), editor.replace(statement, text))
         return FixPlan(edits, "unsafe", _REASON.format(name=target.value))
     return Refusal("This is not a statement that only asks for gradients.")
+
+
+def asked_leaf(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``y.grad_fn is not None`` becomes ``not y.is_leaf``: a tensor with a history is none of the leaves."""
+    read = hit.place
+    if not isinstance(read, cst.Attribute) or read.attr.value != "grad_fn":
+        return Refusal("No attribute that is traced says the same.")
+    tensor = editor.operand(read.value)
+    asked, negated = f"{tensor}.is_leaf", f"not {tensor}.is_leaf"
+    outer = editor.parent(read)
+    if isinstance(outer, cst.Comparison) and outer.left is read and len(outer.comparisons) == 1:
+        operator, other = outer.comparisons[0].operator, outer.comparisons[0].comparator
+        if isinstance(operator, (cst.Is, cst.IsNot)) and editor.code(other) == "None":
+            return _leaf(hit, outer, asked if isinstance(operator, cst.Is) else negated, editor)
+    if isinstance(outer, cst.UnaryOperation) and isinstance(outer.operator, cst.Not):
+        return _leaf(hit, outer, asked, editor)
+    if isinstance(outer, (cst.If, cst.While, cst.IfExp)) and outer.test is read:
+        return _leaf(hit, read, negated, editor)
+    return Refusal("More is done with `grad_fn` than to ask whether there is one; do it outside the compiled function.")
+
+
+def _leaf(hit: Hit, asked: cst.BaseExpression, text: str, editor: Editor) -> FixPlan:
+    assert isinstance(hit.place, cst.Attribute)
+    safety: Safety = "safe" if is_tensor(editor.value(hit.place.value)) else "unsafe"
+    return FixPlan((editor.replace(asked, text),), safety, "A tensor has a `grad_fn` exactly where it is no leaf.")
 
 
 def plain_constant(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -3,10 +3,14 @@
 Measured on torch 2.13: with ``capture_scalar_outputs`` an ``.item()`` becomes a symbol of the graph, with
 ``capture_dynamic_output_shape_ops`` so does the size of a ``nonzero``; ``fullgraph=True`` sets both (since 2.10).
 A branch on such a number still breaks. With ``allow_rnn`` recurrent layers are traced, which is
-slow to compile for long sequences.
+slow to compile for long sequences. With ``trace_autograd_ops`` (since 2.11) ``torch.autograd.grad`` is a part of the
+graph, and gradients flow through what it gives, also twice.
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import replace
 
 import libcst as cst
 
@@ -27,12 +31,19 @@ _WITH_SYMBOL = words(
 _DECIDING: dict[type[cst.CSTNode], str] = {
     cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
 }  # fmt: skip
+_TURNED_ON = re.compile(
+    r"\b(allow_rnn|capture_dynamic_output_shape_ops|capture_scalar_outputs|trace_autograd_ops)\s*=\s*True\b"
+)
 _REASON = (
     "The code stays as it is; `torch._dynamo.config.{setting}` is set for the whole process when the file is imported, "
     "so other compiled code records such values too."
 )
 _PATCH = "@torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True)"
 _PATCHED = "The code stays as it is; while this function is traced, numbers of its arguments are recorded (torch 2.8)."
+_GRADIENTS = (
+    "The code stays as it is; `torch._dynamo.config.trace_autograd_ops` is set for the whole process when the file is "
+    "imported, so other compiled code records its gradients too (torch 2.11)."
+)
 _RECURRENT = (
     "The code stays as it is; `torch._dynamo.config.allow_rnn` is set for the whole process when the file is imported: "
     "recurrent layers are traced step by step, which compiles slowly for long sequences."
@@ -50,7 +61,7 @@ def capture_numbers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         return Refusal("Numbers of tensors are already recorded in this function.")
     line = editor.location(function).line
     edit = Edit(editor.path, (line, 1), (line, 1), f"{editor.indent_of(function)}{_PATCH}{editor.newline}")
-    return FixPlan((edit,), "unsafe", _PATCHED)
+    return FixPlan((edit,), "unsafe", _PATCHED, torch=">=2.8")
 
 
 def _reads_input(place: cst.CSTNode, function: cst.FunctionDef, editor: Editor) -> bool:
@@ -83,10 +94,39 @@ def trace_recurrent(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return _set("allow_rnn", _RECURRENT, hit, editor)
 
 
-def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+def trace_gradients(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """Make ``torch.autograd.grad`` a part of the graph."""
+    if not isinstance(hit.place, cst.Call) or called(hit.place) != "grad":
+        return Refusal("Compile the forward pass and the loss, and call it outside.")
+    plan = _set("trace_autograd_ops", _GRADIENTS, hit, editor)
+    return replace(plan, torch=">=2.11") if isinstance(plan, FixPlan) else plan
+
+
+def set_in(text: str) -> frozenset[str]:
+    """The settings of this module that the ``text`` of a file turns on, also for a part of what it compiles."""
+    return frozenset(_TURNED_ON.findall(text)) if "_dynamo" in text else frozenset()
+
+
+def number_setting(hit: Hit, editor: Editor) -> str:
+    """The setting with which the number is recorded; empty where it decides a branch."""
+    return "" if _branches(hit, editor) else "capture_scalar_outputs"
+
+
+def shape_setting(hit: Hit, editor: Editor) -> str:
+    """The setting with which the size is recorded; empty where none does."""
+    symbolic = not isinstance(hit.place, cst.Call) or called(hit.place) in _WITH_SYMBOL
+    return "capture_dynamic_output_shape_ops" if symbolic and not _branches(hit, editor) else ""
+
+
+def _branches(hit: Hit, editor: Editor) -> bool:
+    """Whether the value decides a branch."""
     function = editor.function_of(hit.place)
     is_truth = function is not None and function.name.value in ("__bool__", "__len__", "__index__", "__int__")
-    if is_truth or branch_of(hit.place, editor) is not None or _decides(hit.place, editor):
+    return is_truth or branch_of(hit.place, editor) is not None or _decides(hit.place, editor)
+
+
+def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if _branches(hit, editor):
         return Refusal("The value decides a branch, which breaks even when it is recorded.")
     return _set(setting, _REASON.format(setting=setting), hit, editor)
 

@@ -257,6 +257,10 @@ def call_function(
     if OTHER_COMPILER in info.markers:
         return UNKNOWN
     if info.markers & OPAQUE:
+        if "custom_op" in info.markers and frame.compiled:
+            interpreter.emit(
+                Call, node, qualname="torch.library.custom_op.__call__", args=args, kwargs=kwargs, receiver=function
+            )
         return _opaque_result(interpreter, info, args)
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info)):
         return ExternalObject(f"{info.module.name}.{info.qualname}")

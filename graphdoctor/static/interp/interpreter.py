@@ -142,6 +142,8 @@ class Interpreter:
         self.used_defaults: set[int] = set()
         #: The file declares a sample: what is called is a new object.
         self.fresh = False
+        #: All that is compiled is compiled with ``fullgraph=True``.
+        self.fullgraph = False
         #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
         self.assumed = False
         #: Attributes that compiled code binds to a list of its own: each call has another one.

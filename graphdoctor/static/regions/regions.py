@@ -76,8 +76,9 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         mentions = "compile" in module.source.text
         if mentions:
             _run_uncalled(interpreter, module)
-        targets = [e.target for e in compiles if isinstance(e, Compile)]
-        resolved = [o for t in targets for o in options(t) if _enter(interpreter, module, o)]
+        uses = [e for e in compiles if isinstance(e, Compile)]
+        interpreter.fullgraph = bool(uses) and all(e.kwargs.get("fullgraph") == Const(True) for e in uses)
+        resolved = [o for e in uses for o in options(e.target) if _enter(interpreter, module, o)]
         if not resolved:
             interpreter.assumed = True
             _forwards(interpreter, module)

@@ -11,9 +11,11 @@ import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.forms.causal_hint import causal_hint
+from graphdoctor.fixes.forms.fake_kernels import fake_of_operators
+from graphdoctor.fixes.forms.gradients import asked_leaf
 from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.buffers import read_once
-from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes
+from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes, trace_gradients
 from graphdoctor.fixes.python.checks import assert_length, check_in_graph, constant_check
 from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.defaults import default_for_none, make_default
@@ -130,6 +132,13 @@ TABLE: list[Row] = [
      "The file does not import torch, so it is no place for a setting of torch."),
     (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
+    (trace_gradients, "return x.backward()", CALL, UNKNOWN, "Compile the forward pass and the loss, and call it outside."),
+    # Custom operators.
+    (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
+    # The history of a tensor.
+    (asked_leaf, "return g(x)", CALL, UNKNOWN, "No attribute that is traced says the same."),
+    (asked_leaf, "return g(x.grad_fn)", (cst.Attribute, "grad_fn"), UNKNOWN,
+     "More is done with `grad_fn` than to ask whether there is one; do it outside the compiled function."),
     # Checks.
     (check_in_graph, "return torch._check_tensor_all(x > 0)", CALL, UNKNOWN,
      "The check is part of an expression, so it has no form inside the graph."),

@@ -1,0 +1,58 @@
+"""What Dynamo is told to record is no finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.catalog import holding, rules
+from graphdoctor.lint.engine import analyse
+from graphdoctor.model.findings import Finding
+
+NUMBER = "    return x * x.sum().item()\n"
+BRANCH = "    if x.sum().item() > 2:\n        return x\n    return x + 1\n"
+SIZE = "    return x * x.nonzero().sum()\n"
+HEAD = "import torch\n\n{setting}\n\n@torch.compile{options}\ndef f(x: torch.Tensor):\n"
+
+
+def findings(folder: Path, body: str, setting: str = "", options: str = "", torch: str = "2.13.0") -> list[Finding]:
+    file = folder / "program.py"
+    file.write_text(HEAD.format(setting=setting, options=options) + body)
+    return list(analyse([(file, file.name)], holding(rules(), torch)).findings)
+
+
+@pytest.mark.parametrize(
+    ("body", "setting"),
+    [
+        (NUMBER, "torch._dynamo.config.capture_scalar_outputs = True"),
+        (NUMBER, "import torch._dynamo.config as config\n\nconfig.capture_scalar_outputs = True"),
+        (SIZE, "torch._dynamo.config.capture_dynamic_output_shape_ops = True"),
+    ],
+)
+def test_a_setting_of_the_file_silences_what_it_records(tmp_path, body, setting):
+    assert findings(tmp_path, body) != []
+    assert findings(tmp_path, body, setting) == []
+    assert findings(tmp_path, body, setting.replace("True", "False")) != []
+
+
+def test_a_recorded_number_that_decides_a_branch_stays(tmp_path):
+    found = findings(tmp_path, BRANCH, "torch._dynamo.config.capture_scalar_outputs = True")
+    assert [(f.rule, f.location.line) for f in found] == [("GD211", 7)]
+
+
+@pytest.mark.parametrize("body", [NUMBER, SIZE])
+def test_fullgraph_records_numbers_and_sizes_since_2_10(tmp_path, body):
+    assert findings(tmp_path, body, options="(fullgraph=True)") == []
+    (older,) = findings(tmp_path, body, options="(fullgraph=True)", torch="2.9.0")
+    assert older.message.endswith(": with `fullgraph=True` compiling fails here")
+    assert findings(tmp_path, body, options="(dynamic=True)") != []
+
+
+def test_with_fullgraph_a_break_is_an_error_of_compiling(tmp_path):
+    body = "    print(x)\n" + NUMBER
+    (found,) = findings(tmp_path, body, options="(fullgraph=True)")
+    assert found.message.endswith(": with `fullgraph=True` compiling fails here")
+    other = body + "\n\n@torch.compile\ndef g(x):\n    return f(x)\n"
+    first, *_ = findings(tmp_path, other, options="(fullgraph=True)")
+    assert first.message.endswith(": this splits the graph")
