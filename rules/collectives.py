@@ -15,9 +15,11 @@ collectives in the training loop.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.collectives import broadcast_in_graph
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.values import Const
-from graphdoctor.static.rule import Hit
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
 
@@ -154,3 +156,7 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         torch="" if untraced or asynchronous else ">=2.13",
     )
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    return broadcast_in_graph(hit, editor)

@@ -19,6 +19,9 @@ from torch._dynamo.utils import counters
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel as DDP
 
+from graphdoctor.fixes.core.apply import apply
+from graphdoctor.lint.engine import analyse
+
 RANKS = 2
 #: A block of this width has gradients of 1.05 MB: more than the first bucket of DDP, which must not be the largest.
 WIDTH = 512
@@ -133,6 +136,41 @@ def fsdp2_blocks_compiled_in_place() -> list[Any]:
     return trained(model, model.parameters)
 
 
+BROADCAST = """\
+import torch
+import torch.distributed as dist
+
+
+def f(x):
+    y = x * 2
+    dist.broadcast(y, 1)
+    return y * y
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+"""
+
+
+def broadcast_in_the_graph() -> bool:
+    """Whether the fix gives, on this rank, what the original gives, and its gradients, in eager and in one graph."""
+    file = Path(sys.argv[2]) / f"broadcast{dist.get_rank()}.py"
+    file.write_text(BROADCAST)
+    (found,) = analyse([(file, file.name)]).findings
+    assert found.fix is not None
+    fixed = apply(BROADCAST, found.fix.edits)
+    results = []
+    for text, compiled in ((BROADCAST, False), (fixed, False), (fixed, True)):
+        made: dict[str, Any] = {}
+        exec(text, made)
+        x = torch.full((3,), 1.0 + dist.get_rank(), requires_grad=True)
+        f = torch.compile(made["f"], backend="aot_eager", fullgraph=True) if compiled else made["f"]
+        value = f(x)
+        value.sum().backward()
+        results.append((value.tolist(), x.grad.tolist()))
+    return results[0] == results[1] == results[2]
+
+
 CLAIMS = (
     ddp_around,
     ddp_inside,
@@ -141,6 +179,7 @@ CLAIMS = (
     ddp_python_reducer,
     fsdp2_then_compile,
     fsdp2_blocks_compiled_in_place,
+    broadcast_in_the_graph,
 )
 
 

@@ -53,3 +53,7 @@ def test_fullgraph_around_ddp_raises(done: dict[str, Any]) -> None:
 def test_sharded_blocks_compile_in_either_order_and_keep_the_gradients(done: dict[str, Any], name: str) -> None:
     graphs, equal = done[name]
     assert graphs > 0 and equal
+
+
+def test_a_broadcast_in_the_graph_gives_what_the_original_gives(done: dict[str, Any]) -> None:
+    assert done["broadcast_in_the_graph"] is True

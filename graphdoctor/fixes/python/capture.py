@@ -138,7 +138,7 @@ def _set(setting: str, reason: str, hit: Hit, editor: Editor) -> FixPlan | Refus
     missing = bool(editor.torch_import(hit.place))
     if missing and not editor.torch_names:
         return Refusal("The file does not import torch, so it is no place for a setting of torch.")
-    last = _last_import(editor.module.tree)
+    last = last_import(editor.module.tree)
     if last is None:
         return Refusal("There is no place for a setting, because the imports are not at the top of the file.")
     place = editor.location(last)
@@ -180,7 +180,7 @@ def _deciding_names(test: cst.CSTNode) -> frozenset[str]:
     return _deciding_names(test.expression) if isinstance(test, cst.UnaryOperation) else names(test)
 
 
-def _last_import(tree: cst.Module) -> cst.CSTNode | None:
+def last_import(tree: cst.Module) -> cst.CSTNode | None:
     """The last import above the first function, class or block, if there is a line behind it."""
     last: cst.CSTNode | None = None
     for statement in tree.body:

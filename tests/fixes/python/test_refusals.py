@@ -11,6 +11,7 @@ import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.forms.causal_hint import causal_hint
+from graphdoctor.fixes.forms.collectives import broadcast_in_graph
 from graphdoctor.fixes.forms.fake_kernels import fake_of_operators
 from graphdoctor.fixes.forms.gradients import asked_leaf
 from graphdoctor.fixes.python.array_operators import array_as_operator
@@ -133,6 +134,14 @@ TABLE: list[Row] = [
     (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
     (trace_gradients, "return x.backward()", CALL, UNKNOWN, "Compile the forward pass and the loss, and call it outside."),
+    # Collectives.
+    (broadcast_in_graph, "dist.barrier()", CALL, UNKNOWN, "Call it in the code around the compiled function."),
+    (broadcast_in_graph, "y = dist.broadcast(x, 0)", CALL, UNKNOWN, "What the call gives is used, such as the handle of an asynchronous one."),
+    (broadcast_in_graph, "dist.broadcast(x, 0, async_op=True)", CALL, UNKNOWN,
+     "The call has more than a tensor, the rank that it comes from and a group."),
+    (broadcast_in_graph, "dist.broadcast(x.view(-1), 0)", CALL, UNKNOWN, "The tensor is written to twice in the rewrite; give it a name first."),
+    (broadcast_in_graph, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    dist.broadcast(x, 0)\n", CALL, UNKNOWN,
+     "There is no place for an import, because the imports are not at the top of the file."),
     # Custom operators.
     (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
     # The history of a tensor.
