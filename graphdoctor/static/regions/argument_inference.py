@@ -26,8 +26,8 @@ def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
 def uses(
     body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
 ) -> tuple[set[str], set[str]]:
-    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``;
-    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
+    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``,
+    ``x[x > 0]``; and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
     ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, or holding the keys of a dict. ``evidence``: the attributes
     that count.
     """
@@ -56,7 +56,16 @@ def uses(
         elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
             index = child.slice[0].slice
             bounds.update(_terms(index.value if type(index) is cst.Index else None))
+        elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, child.value.value):
+            found.add(child.value.value)
     return found - against, against | bounds
+
+
+def _selects(node: cst.Subscript, name: str) -> bool:
+    """Whether ``node`` is ``x[x > 0]``, a selection by the values of ``name`` itself."""
+    index = node.slice[0].slice
+    test = index.value if type(index) is cst.Index else None
+    return type(test) is cst.Comparison and type(test.left) is cst.Name and test.left.value == name
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:
