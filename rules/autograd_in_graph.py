@@ -584,10 +584,11 @@ def _has_parameters(value: Value) -> bool:
 
 
 def recorded_by(hit: Hit, _editor: Editor) -> str:
-    return "trace_autograd_ops" if isinstance(hit.place, cst.Call) and called(hit.place) == "grad" else ""
+    is_traced = isinstance(hit.place, cst.Call) and called(hit.place) in ("backward", "grad")
+    return "trace_autograd_ops" if is_traced else ""
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    own = {"grad": trace_gradients}
+    own = {"grad": trace_gradients, "backward": trace_gradients}
     rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
     return by_name(hit, editor, own, *rewrites)

@@ -3,8 +3,9 @@
 Measured on torch 2.13: with ``capture_scalar_outputs`` an ``.item()`` becomes a symbol of the graph, with
 ``capture_dynamic_output_shape_ops`` so does the size of a ``nonzero``; ``fullgraph=True`` sets both (since 2.10).
 A branch on such a number still breaks. With ``allow_rnn`` recurrent layers are traced, which is
-slow to compile for long sequences. With ``trace_autograd_ops`` (since 2.11) ``torch.autograd.grad`` is a part of the
-graph, and gradients flow through what it gives, also twice.
+slow to compile for long sequences. With ``trace_autograd_ops`` (since 2.11) ``torch.autograd.grad`` and ``backward()``
+are a part of the graph; gradients flow through what the first gives, also twice, and the second adds to those that are
+there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.namespaces import dotted_name
+from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
@@ -44,6 +46,11 @@ _GRADIENTS = (
     "The code stays as it is; `torch._dynamo.config.trace_autograd_ops` is set for the whole process when the file is "
     "imported, so other compiled code records its gradients too (torch 2.11)."
 )
+#: What puts hooks on gradients: measured on torch 2.13 with the backend aot_eager, they do not run in a graph.
+_HOOKS = (
+    "DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel", "fully_shard", "accelerate", "lightning",
+    "register_hook", "register_post_accumulate_grad_hook",
+)  # fmt: skip
 _RECURRENT = (
     "The code stays as it is; `torch._dynamo.config.allow_rnn` is set for the whole process when the file is imported: "
     "recurrent layers are traced step by step, which compiles slowly for long sequences."
@@ -95,9 +102,17 @@ def trace_recurrent(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def trace_gradients(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """Make ``torch.autograd.grad`` a part of the graph."""
-    if not isinstance(hit.place, cst.Call) or called(hit.place) != "grad":
-        return Refusal("Compile the forward pass and the loss, and call it outside.")
+    """Make ``torch.autograd.grad`` and ``backward()`` a part of the graph."""
+    call, function = hit.place, editor.function_of(hit.place)
+    name = called(call) if isinstance(call, cst.Call) else ""
+    of_package = isinstance(call, cst.Call) and dotted_name(call.func, editor) == "torch.autograd.backward"
+    if name not in ("backward", "grad") or of_package:
+        return Refusal("It is done before or behind the compiled function.")
+    if name == "backward" and (function is None or any(called(call) == "step" for call in calls(function))):
+        return Refusal("The step of an optimizer breaks the graph, too: compile the forward pass and the loss.")
+    hooks = next((word for word in _HOOKS if name == "backward" and editor.has_word(word)), None)
+    if hooks is not None:
+        return Refusal(f"Hooks of gradients, which `{hooks}` may have, do not run in a graph.")
     plan = _set("trace_autograd_ops", _GRADIENTS, hit, editor)
     return replace(plan, torch=">=2.11") if isinstance(plan, FixPlan) else plan
 

@@ -26,8 +26,8 @@ def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
 def uses(
     body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
 ) -> tuple[set[str], set[str]]:
-    """Names in a function's ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``,
-    ``x[x > 0]``; and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
+    """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
+    and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
     ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, or holding the keys of a dict. ``evidence``: the attributes
     that count.
     """

@@ -105,3 +105,35 @@ def test_gradients_of_gradients_are_in_the_graph_and_so_is_the_backward_of_what_
     assert (result.breaks, result.graphs) == (0, 1)
     result.value.backward()
     assert torch.allclose(result.value, expected) and torch.allclose(x.grad, slope)
+
+
+STEP = """\
+import torch
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+
+
+def f(x):
+    loss = net(x).square().mean()
+    loss.backward()
+    return loss.detach(), net[0].weight.grad
+
+
+def graphdoctor_target():
+    return f, (torch.rand(4, 2),)
+"""
+
+
+def test_a_backward_in_the_graph_adds_to_the_gradients(fixed: Any, runner: Any) -> None:
+    import torch
+
+    after = fixed(STEP, unsafe=True)
+    assert "torch._dynamo.config.trace_autograd_ops = True\n" in after.text
+    x = torch.rand(4, 2)
+    original, rewritten = runner.load(STEP), runner.load(after.text)
+    torch._dynamo.reset()
+    compiled = torch.compile(rewritten.f, backend="aot_eager", fullgraph=True)
+    for _ in range(3):
+        (loss, grad), (expected, expected_grad) = compiled(x), original.f(x)
+        assert torch.allclose(loss, expected) and torch.allclose(grad, expected_grad)

@@ -133,7 +133,11 @@ TABLE: list[Row] = [
      "The file does not import torch, so it is no place for a setting of torch."),
     (capture_numbers, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    return torch.item(x)\n", (cst.Call, "item"), UNKNOWN,
      "There is no place for a setting, because the imports are not at the top of the file."),
-    (trace_gradients, "return x.backward()", CALL, UNKNOWN, "Compile the forward pass and the loss, and call it outside."),
+    (trace_gradients, "return g(x)", CALL, UNKNOWN, "It is done before or behind the compiled function."),
+    (trace_gradients, "x.sum().backward()\ny.step()", (cst.Call, "backward"), UNKNOWN,
+     "The step of an optimizer breaks the graph, too: compile the forward pass and the loss."),
+    (trace_gradients, "import torch\nfrom torch.nn.parallel import DistributedDataParallel\n\n\ndef f(x):\n    x.backward()\n", CALL, UNKNOWN,
+     "Hooks of gradients, which `DistributedDataParallel` may have, do not run in a graph."),
     # Collectives.
     (broadcast_in_graph, "dist.barrier()", CALL, UNKNOWN, "Call it in the code around the compiled function."),
     (broadcast_in_graph, "y = dist.broadcast(x, 0)", CALL, UNKNOWN, "What the call gives is used, such as the handle of an asynchronous one."),
