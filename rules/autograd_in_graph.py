@@ -57,6 +57,7 @@ FUNCTIONS = {
     "`torch.func.grad`, or call it outside the compiled function",
     "torch.autograd.backward": METHODS["backward"],
 }
+_NO_SECOND = "; a graph before it has no second backward, so the backward of what `create_graph=True` gives raises"
 #: What makes tensors that may ask for a gradient.
 FACTORIES = frozenset(
     f"torch.{name}{suffix}"
@@ -451,6 +452,13 @@ import torch
 def f(x):
     return x * torch.ones(8).requires_grad
 """,
+    """\
+def f(x):
+    y = x * 2
+    if not y.is_leaf:
+        return y + 1
+    return y.detach()
+""",
 )
 
 
@@ -460,7 +468,8 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     if event.qualname in FUNCTIONS:
-        return _hit(event, FUNCTIONS[event.qualname])
+        twice = event.kwargs.get("create_graph") == Const(True)
+        return _hit(event, FUNCTIONS[event.qualname] + (_NO_SECOND if twice else ""))
     if event.qualname == _APPLY:
         return _class_methods(event) or _same_twice(event)
     if event.qualname in FACTORIES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.program.process import Ended
@@ -97,7 +98,11 @@ def _how_it_ended(name: str, ended: Ended, busy: Sequence[Process], missing: Seq
     if any(process.notes.get("graphdoctor_steps_done") for process in busy):
         yield f"{name} was ended after the steps that --steps asked for"
     elif ended.exit_code:
-        yield f"{name} {ended.words}; this is what it had compiled by then"
+        raised = next((note for process in busy for note in process.notes.get("graphdoctor_raised", ())), None)
+        how = ended.words
+        if raised is not None:
+            how = f"raised {raised.get('type')}: {shorten(str(raised.get('message')), 200, placeholder='...')}"
+        yield f"{name} {how}; this is what it had compiled by then"
     if missing:
         yield f"ranks that had not ended when this was written: {', '.join(map(str, missing))}"
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -21,10 +23,24 @@ def install(settings: Settings) -> None:
     torch_hooks.listen(trace_file)
     torch_hooks.watch_lines(trace_file.traced, trace_file.last)
     watch_backward(trace_file)
+    watch_errors(trace_file)
     if settings.steps or settings.sample_bytes or settings.compile:
         from graphdoctor.recorder.compiled_calls import watch_calls
 
         watch_calls(settings, trace_file)
+
+
+def watch_errors(trace_file: TraceFile) -> None:
+    """Note the exception that ends the program."""
+    original = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            lines = str(error).strip().splitlines() or [""]
+            trace_file.note("graphdoctor_raised", {"type": kind.__name__, "message": lines[0]})
+        original(kind, error, trace)
+
+    sys.excepthook = excepthook
 
 
 def watch_backward(trace_file: TraceFile) -> None:

@@ -29,7 +29,7 @@ GUARD_LIMIT = 10_000
 #: Artifacts that the recorder of ``graphdoctor run`` adds.
 _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
-    "graphdoctor_compile_given_up", "graphdoctor_sample",
+    "graphdoctor_compile_given_up", "graphdoctor_sample", "graphdoctor_raised",
 )  # fmt: skip
 #: Dynamo's error for what it cannot capture; all others are failures.
 _NO_ERROR = "Unsupported"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
-from graphdoctor.fixes.analysis.purity import called, words
+from graphdoctor.fixes.analysis.purity import called, calls, words
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.model.findings import Safety
@@ -20,6 +20,9 @@ _REASON = "In eager nothing changes; under compile `{name}` does not require gra
 def grad_flag_in_eager(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """``y.requires_grad_()``, ``y.requires_grad = True`` and ``y.retain_grad()`` run in eager only."""
     statement = editor.statement_of(hit.place)
+    function = editor.function_of(hit.place)
+    if function is not None and any(called(call) in ("backward", "grad") for call in calls(function)):
+        return Refusal("The function takes gradients: what it takes them of must require them before the call.")
     if isinstance(statement, cst.Assign):
         return _assigned(hit, statement, editor)
     call = hit.place

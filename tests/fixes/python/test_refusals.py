@@ -13,7 +13,7 @@ from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.forms.causal_hint import causal_hint
 from graphdoctor.fixes.forms.collectives import broadcast_in_graph
 from graphdoctor.fixes.forms.fake_kernels import fake_of_operators
-from graphdoctor.fixes.forms.gradients import asked_leaf
+from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.buffers import read_once
 from graphdoctor.fixes.python.capture import capture_numbers, capture_shapes, trace_gradients
@@ -149,6 +149,8 @@ TABLE: list[Row] = [
     # Custom operators.
     (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
     # The history of a tensor.
+    (grad_flag_in_eager, "x.requires_grad_()\nreturn torch.autograd.grad(g(x), x)", (cst.Call, "requires_grad_"), UNKNOWN,
+     "The function takes gradients: what it takes them of must require them before the call."),
     (asked_leaf, "return g(x)", CALL, UNKNOWN, "No attribute that is traced says the same."),
     (asked_leaf, "return g(x.grad_fn)", (cst.Attribute, "grad_fn"), UNKNOWN,
      "More is done with `grad_fn` than to ask whether there is one; do it outside the compiled function."),
