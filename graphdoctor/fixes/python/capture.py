@@ -44,7 +44,7 @@ _PATCH = "@torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True)"
 _PATCHED = "The code stays as it is; while this function is traced, numbers of its arguments are recorded (torch 2.8)."
 _GRADIENTS = (
     "The code stays as it is; `torch._dynamo.config.trace_autograd_ops` is set for the whole process when the file is "
-    "imported, so other compiled code records its gradients too (torch 2.11)."
+    "imported, so other compiled code records its gradients too (torch 2.11). Without it, gradients of gradients raise."
 )
 #: What puts hooks on gradients: measured on torch 2.13 with the backend aot_eager, they do not run in a graph.
 _HOOKS = (
