@@ -280,9 +280,13 @@ def check_call(event: Call) -> Hit | None:
     operands = (event.receiver, *event.args) if event.receiver is not None and layer is None else event.args
     if not operands or not _holds_data(name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
         return None
+    packs = "pack" in name
+    what = (
+        f"{code(event)} is not traced by Dynamo" if packs else f"the output shape of {code(event)} depends on the data"
+    )
     return Hit(
         event,
-        f"the output shape of {code(event)} depends on the data: {consequence(event)}",
+        f"{what}: {consequence(event)}",
         SUGGESTIONS[name],
         certainty(event, operands[0]),
     )
