@@ -36,10 +36,15 @@ def fake_of_operators(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if selects or read - known or not all(is_pure(call, editor) for call in calls(returned)):
         return Refusal("The operator calls more than operators of torch, so its result has to be described by hand.")
     given = ", ".join(n if d is None else f"{n}={editor.code(d)}" for n, d in parameters(function).items())
-    line = editor.location(function).end_line + 1
-    name = function.name.value
-    text = f"{name}.register_fake(lambda {given}: {editor.code(returned)})"
-    edit = Edit(editor.path, (line, 1), (line, 1), editor.newline + editor.newline + text + editor.newline)
+    text = f"{function.name.value}.register_fake(lambda {given}: {editor.code(returned)})"
+    place, newline = editor.location(function), editor.newline
+    # Behind a comment on the last line, if another line follows.
+    if editor.module.text.count(newline) >= place.end_line:
+        edit = Edit(editor.path, (place.end_line + 1, 1), (place.end_line + 1, 1), newline * 2 + text + newline)
+    else:
+        edit = Edit(
+            editor.path, (place.end_line, place.end_column), (place.end_line, place.end_column), newline * 3 + text
+        )
     return FixPlan((edit,), "unsafe", _REASON)
 
 

@@ -59,3 +59,12 @@ def test_what_is_not_known_is_left_to_the_author(fixed: Any, returned: str, reas
     (found,) = fixed(OPERATOR.format(number=0, returned=returned)).findings
     assert found.rule == "GD514" and found.fix is not None
     assert (found.fix.safety, found.fix.reason) == ("manual", reason)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "  # twice\n"])
+def test_it_stands_behind_an_operator_that_ends_the_file(fixed: Any, end: str) -> None:
+    compiled = "import torch\n\n\n@torch.compile\ndef f(x):\n    return scale(x) + 1\n\n\n"
+    operator = '@torch.library.custom_op("fakes::last", mutates_args=())\ndef scale(x: torch.Tensor) -> torch.Tensor:\n'
+    after = fixed(f"{compiled}{operator}    return x * 2{end}", unsafe=True).text
+    line = "scale.register_fake(lambda x: x * 2)"
+    assert after == f"{compiled}{operator}    return x * 2{end or chr(10)}\n\n{line}" + ("\n" if end else "")
