@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding
 
 _SPLITS = "this splits the graph"
+_FAILS = "with `fullgraph=True` compiling fails here"
+_ONLY_FULLGRAPH = re.compile(r": [a-z ]+, and `fullgraph=True` fails$")
 _CANNOT = ", because Dynamo cannot split its "
 _REASON = rf"{_CANNOT}`[a-z]+` (?:loop|block)(?: at line \d+)?"
 _WHOLE = re.compile(rf"`([^`]+)` runs uncompiled as a whole({_REASON})?")
@@ -75,7 +77,12 @@ def with_lines(message: str, shown: Callable[[int], int]) -> str:
 
 def with_fullgraph(message: str) -> str:
     """``message`` of a break in code that is compiled with ``fullgraph=True`` only: there it is an error."""
-    return _END.sub(": with `fullgraph=True` compiling fails here", message)
+    return _END.sub(f": {_FAILS}", message)
+
+
+def where_recorded(message: str, fullgraph: bool) -> str:
+    """``message`` of what only ``fullgraph=True`` fails at, where Dynamo records the number or size by default, too."""
+    return _ONLY_FULLGRAPH.sub(f": {_FAILS if fullgraph else _SPLITS}", message)
 
 
 def unmeasured(message: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from graphdoctor.breaks.consequence import with_fullgraph
+from graphdoctor.breaks.consequence import where_recorded, with_fullgraph
 from graphdoctor.breaks.run_facts import RunFacts
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.suggest import suggest
@@ -228,10 +228,12 @@ def _finding(
         return None
     location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
-    if rule.recorded_by is not None:
-        settings = _settings(module, rule, fullgraph)
-        if settings and rule.recorded_by(first, editor) in settings:
-            return None
+    settings = _settings(module, rule, fullgraph)
+    if settings and rule.recorded_by is not None and rule.recorded_by(first, editor) in settings:
+        return None
+    if settings & _WITH_FULLGRAPH:
+        message = where_recorded(first.message, fullgraph)
+        first = first if message == first.message else replace(first, message=message, severity="error")
     if fullgraph:
         first = replace(first, message=with_fullgraph(first.message))
     severity = severity_of(rule, first)

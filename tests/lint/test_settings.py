@@ -56,3 +56,39 @@ def test_with_fullgraph_a_break_is_an_error_of_compiling(tmp_path):
     other = body + "\n\n@torch.compile\ndef g(x):\n    return f(x)\n"
     first, *_ = findings(tmp_path, other, options="(fullgraph=True)")
     assert first.message.endswith(": this splits the graph")
+
+
+KEPT = "    n = x.sum().item()\n    if n > 2:\n        return x\n    return x + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "options", "end"),
+    [
+        ("torch._dynamo.config.capture_scalar_outputs = True", "", ": this splits the graph"),
+        ("", "(fullgraph=True)", ": with `fullgraph=True` compiling fails here"),
+    ],
+)
+def test_a_recorded_number_breaks_where_it_decides(tmp_path, setting, options, end):
+    (found,) = findings(tmp_path, KEPT, setting, options)
+    assert (found.rule, found.severity, found.location.line) == ("GD217", "error", 8)
+    assert found.message.endswith(end)
+    read, decided = findings(tmp_path, KEPT)
+    assert (read.rule, read.severity, decided.rule, decided.severity) == ("GD211", "error", "GD217", "warning")
+
+
+@pytest.mark.parametrize("setting", [False, True])
+def test_what_dynamo_makes_of_a_recorded_number_that_decides(setting):
+    """What the messages claim."""
+    torch = pytest.importorskip("torch")
+
+    def f(x):
+        n = x.sum().item()
+        if n > 2:
+            return x
+        return x + 1
+
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_scalar_outputs=setting):
+        (broken,) = torch._dynamo.explain(f)(torch.ones(4)).break_reasons
+    line = broken.user_stack[-1].line
+    assert line == ("if n > 2:" if setting else "n = x.sum().item()")

@@ -123,8 +123,11 @@ def set_in(text: str) -> frozenset[str]:
 
 
 def number_setting(hit: Hit, editor: Editor) -> str:
-    """The setting with which the number is recorded; empty where it decides a branch."""
-    return "" if _branches(hit, editor) else "capture_scalar_outputs"
+    """The setting with which the number is recorded; empty where the same expression decides a branch.
+
+    A branch that it decides later is a finding of its own.
+    """
+    return "" if _decides_here(hit, editor) else "capture_scalar_outputs"
 
 
 def shape_setting(hit: Hit, editor: Editor) -> str:
@@ -135,9 +138,14 @@ def shape_setting(hit: Hit, editor: Editor) -> str:
 
 def _branches(hit: Hit, editor: Editor) -> bool:
     """Whether the value decides a branch."""
+    return _decides_here(hit, editor) or _decides(hit.place, editor)
+
+
+def _decides_here(hit: Hit, editor: Editor) -> bool:
+    """Whether the value is part of the test of a branch, or of what an object is asked for by one."""
     function = editor.function_of(hit.place)
     is_truth = function is not None and function.name.value in ("__bool__", "__len__", "__index__", "__int__")
-    return is_truth or branch_of(hit.place, editor) is not None or _decides(hit.place, editor)
+    return is_truth or branch_of(hit.place, editor) is not None
 
 
 def _capture(setting: str, hit: Hit, editor: Editor) -> FixPlan | Refusal:
