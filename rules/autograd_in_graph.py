@@ -21,7 +21,6 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
@@ -593,7 +592,7 @@ def _has_parameters(value: Value) -> bool:
 
 
 def recorded_by(hit: Hit, _editor: Editor) -> str:
-    is_traced = isinstance(hit.place, cst.Call) and called(hit.place) in ("backward", "grad")
+    is_traced = isinstance(hit.event, Call) and hit.event.qualname in ("torch.autograd.grad", "torch.Tensor.backward")
     return "trace_autograd_ops" if is_traced else ""
 
 
