@@ -15,8 +15,9 @@ collectives in the training loop.
 
 from __future__ import annotations
 
+from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.forms.collectives import broadcast_in_graph
+from graphdoctor.fixes.forms.collectives import broadcast_in_graph, wait_at_once
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.values import Const
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -159,4 +160,5 @@ def check_call(event: Call) -> Hit | None:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    return broadcast_in_graph(hit, editor)
+    asynchronous = isinstance(hit.event, Call) and hit.event.kwargs.get("async_op") == Const(True)
+    return first_fit(hit, editor, wait_at_once if asynchronous else broadcast_in_graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -35,9 +36,11 @@ def watch_errors(trace_file: TraceFile) -> None:
     original = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if not issubclass(kind, KeyboardInterrupt):
-            lines = str(error).strip().splitlines() or [""]
-            trace_file.note("graphdoctor_raised", {"type": kind.__name__, "message": lines[0]})
+        # An exception of the program may fail to make its text.
+        with contextlib.suppress(Exception):
+            if not issubclass(kind, KeyboardInterrupt):
+                lines = str(error).strip().splitlines() or [""]
+                trace_file.note("graphdoctor_raised", {"type": kind.__name__, "message": lines[0]})
         original(kind, error, trace)
 
     sys.excepthook = excepthook

@@ -9,7 +9,9 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import called
+from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.python.capture import last_import
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -18,6 +20,35 @@ _MODULE = "torch.distributed._functional_collectives"
 _REASON = (
     "The tensor gets what the functional form of the collective gives, a part of the graph; no rank may leave it out."
 )
+_AT_ONCE = (
+    "The collective is done when the call returns; in the graph the backend waits for it where its result is used."
+)
+
+
+def wait_at_once(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``work = dist.all_reduce(t, async_op=True)`` and ``work.wait()`` become ``dist.all_reduce(t)``.
+
+    Raises Refuse where it does not fit.
+    """
+    call = hit.place
+    if not isinstance(call, cst.Call) or any(a.star for a in call.args):
+        raise Refuse("the arguments of the call are not written out")
+    waits: list[cst.CSTNode] = []
+    statement = editor.statement_of(call)
+    if isinstance(statement, cst.Assign):
+        for use in uses(statement, editor):
+            wait = editor.parent(editor.parent(use) or use)
+            done = editor.parent(wait) if isinstance(wait, cst.Call) and called(wait) == "wait" else None
+            if not isinstance(done, cst.Expr):
+                raise Refuse("more is done with the handle than to wait for it")
+            waits.append(done)
+    elif not isinstance(statement, cst.Expr) or statement.value is not call:
+        raise Refuse("more is done with the handle than to wait for it")
+    kept = [a for a in call.args if a.keyword is None or a.keyword.value != "async_op"]
+    labels = [f"{a.keyword.value}=" if a.keyword is not None else "" for a in kept]
+    arguments = ", ".join(label + editor.code(a.value) for label, a in zip(labels, kept, strict=True))
+    edits = [editor.replace(statement, f"{editor.code(call.func)}({arguments})"), *map(editor.delete, waits)]
+    return FixPlan(tuple(edits), "unsafe", _AT_ONCE)
 
 
 def broadcast_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:

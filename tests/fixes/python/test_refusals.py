@@ -11,7 +11,7 @@ import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.forms.causal_hint import causal_hint
-from graphdoctor.fixes.forms.collectives import broadcast_in_graph
+from graphdoctor.fixes.forms.collectives import broadcast_in_graph, wait_at_once
 from graphdoctor.fixes.forms.fake_kernels import fake_of_operators
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.python.array_operators import array_as_operator
@@ -146,6 +146,10 @@ TABLE: list[Row] = [
     (broadcast_in_graph, "dist.broadcast(x.view(-1), 0)", CALL, UNKNOWN, "The tensor is written to twice in the rewrite; give it a name first."),
     (broadcast_in_graph, "try:\n    import torch\nexcept ImportError:\n    raise\n\n\ndef f(x):\n    dist.broadcast(x, 0)\n", CALL, UNKNOWN,
      "There is no place for an import, because the imports are not at the top of the file."),
+    (wait_at_once, "dist.all_reduce(*x)", CALL, UNKNOWN, "The arguments of the call are not written out."),
+    (wait_at_once, "return dist.all_reduce(x, async_op=True)", CALL, UNKNOWN, "More is done with the handle than to wait for it."),
+    (wait_at_once, "w = dist.all_reduce(x, async_op=True)\nif w.is_completed():\n    return x", CALL, UNKNOWN,
+     "More is done with the handle than to wait for it."),
     # Custom operators.
     (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
     # The history of a tensor.
