@@ -6,9 +6,9 @@ import ast
 import textwrap
 import warnings
 
-import hypothesmith
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis.strategies import SearchStrategy, deferred
 
 from graphdoctor.lint.engine import analyse
 
@@ -20,6 +20,19 @@ LIMITED = settings(
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
+
+
+def from_node() -> SearchStrategy[str]:
+    import hypothesmith
+
+    return hypothesmith.from_node()
+
+
+def from_grammar() -> SearchStrategy[str]:
+    """Making it builds a parser, which takes seconds, also where no test of this file runs."""
+    import hypothesmith
+
+    return hypothesmith.from_grammar()
 
 
 def in_forward(program: str) -> str:
@@ -57,7 +70,7 @@ def check(tmp_path_factory):
 
 @seed(2026)
 @LIMITED
-@given(program=hypothesmith.from_node())
+@given(program=deferred(from_node))
 def test_generated_trees(check, program):
     check(f"import torch\n{program}")
     check(in_forward(program))
@@ -65,6 +78,6 @@ def test_generated_trees(check, program):
 
 @seed(2026)
 @LIMITED
-@given(program=hypothesmith.from_grammar())
+@given(program=deferred(from_grammar))
 def test_generated_text(check, program):
     check(in_forward(program))
