@@ -119,6 +119,10 @@ def check_call(event: Call) -> Hit | None:
     returns, name = operator.info.node.returns, operator.info.name
     if returns is None or (isinstance(returns.annotation, cst.Name) and returns.annotation.value == "None"):
         return None
+    decorators = operator.info.node.decorators
+    if any("inplace" in operator.info.module.source.code(decorator.decorator) for decorator in decorators):
+        # Tagged so, it gives back what it wrote into.
+        return None
     # One that is registered by the name of the operator is not told from that of another operator.
     texts = (operator.info.module.source.text, event.site.module.text)
     if "torch.library" not in texts[0] or any(

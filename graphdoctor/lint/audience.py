@@ -23,10 +23,11 @@ _Check = tuple[Rule, Callable[[Any], Any]]
 
 @dataclass(frozen=True)
 class Place:
-    """All hits of one rule at one node."""
+    """All hits of one rule at one node. ``fullgraph``: all of them are in code compiled with ``fullgraph=True``."""
 
     rule: Rule
     hits: tuple[Hit, ...]
+    fullgraph: bool = False
 
 
 class Checks:
@@ -70,6 +71,8 @@ class Audience(EventSink):
         self._trouble = trouble
         self._broken: set[str] = set()
         self.hits: list[tuple[Rule, Hit]] = []
+        #: Which of the hits are in code that is compiled with ``fullgraph=True``, by number.
+        self._fullgraph: set[int] = set()
         self.compiles: list[Event] = []
 
     def subscribes(self, kind: type[Event], qualname: str) -> bool:
@@ -113,6 +116,16 @@ class Audience(EventSink):
                 self.receive(replace(event, site=replace(event.site, whole_frame=now)))
 
     @contextmanager
+    def compiling(self, fullgraph: bool) -> Iterator[None]:
+        """Note which hits are in code that is compiled with ``fullgraph=True``."""
+        first = len(self.hits)
+        try:
+            yield
+        finally:
+            if fullgraph:
+                self._fullgraph.update(range(first, len(self.hits)))
+
+    @contextmanager
     def only_offered(self) -> Iterator[None]:
         """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""
         first = len(self.hits)
@@ -125,10 +138,13 @@ class Audience(EventSink):
 
     def places(self) -> list[Place]:
         """The hits, by rule and node."""
-        found: dict[tuple[str, int], tuple[Rule, list[Hit]]] = {}
-        for rule, hit in self.hits:
-            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(hit)
-        return [Place(rule, tuple(hits)) for rule, hits in found.values()]
+        found: dict[tuple[str, int], tuple[Rule, list[int]]] = {}
+        for number, (rule, hit) in enumerate(self.hits):
+            found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
+        return [
+            Place(rule, tuple(self.hits[number][1] for number in numbers), self._fullgraph.issuperset(numbers))
+            for rule, numbers in found.values()
+        ]
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:

@@ -136,13 +136,13 @@ class Analysis:
         def elsewhere() -> Recorder:
             return self._record(source)
 
-        places, statements, compiles, fullgraph = self._hits(module, recorder, trouble)
+        places, statements, compiles = self._hits(module, recorder, trouble)
         complete = not trouble
         for place in places:
             with contained(trouble):
                 here = place.hits[0].event.site.module is source
                 recorded = (lambda: recorder) if here else elsewhere
-                finding = _finding(place, path_of, editors, recorded, self._possible, trouble, fullgraph)
+                finding = _finding(place, path_of, editors, recorded, self._possible, trouble)
                 if finding is not None:
                     found.append(finding)
         judged = None
@@ -158,10 +158,10 @@ class Analysis:
 
     def _hits(
         self, module: ModuleInfo, recorder: Recorder, trouble: list[str]
-    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool, bool]:
+    ) -> tuple[list[Place], set[cst.CSTNode] | None, bool]:
         """The hits in one file, the statements that the rules saw, and whether anything in it is compiled.
 
-        The statements only where a comment may silence something. Last, whether all is compiled with `fullgraph=True`.
+        The statements only where a comment may silence something.
 
         ``recorder`` gets the values of its expressions.
         """
@@ -179,7 +179,7 @@ class Analysis:
             trouble.append(TOO_LARGE)
         # A script may compile a model of another package, which is no region of this file.
         compiles = bool(interpreter.reached) or "compile" in module.source.text
-        return audience.places(), interpreter.judged, compiles, interpreter.fullgraph
+        return audience.places(), interpreter.judged, compiles
 
     def _record(self, source: SourceModule) -> Recorder:
         """The values of the expressions in what a file calls of others: it is interpreted once more for them.
@@ -212,7 +212,6 @@ def _finding(
     recorded: Callable[[], Recorder],
     possible: bool,
     trouble: list[str],
-    fullgraph: bool,
 ) -> Finding | None:
     """The finding for a place, or None where the file is not part of the scan. ``editors`` has those made so far.
 
@@ -228,6 +227,7 @@ def _finding(
         return None
     location = replace(module.location(first.place), path=editor.path)
     rule = place.rule
+    fullgraph = place.fullgraph
     settings = _settings(module, rule, fullgraph)
     if settings and rule.recorded_by is not None and rule.recorded_by(first, editor) in settings:
         return None

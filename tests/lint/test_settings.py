@@ -53,9 +53,10 @@ def test_with_fullgraph_a_break_is_an_error_of_compiling(tmp_path):
     body = "    print(x)\n" + NUMBER
     (found,) = findings(tmp_path, body, options="(fullgraph=True)")
     assert found.message.endswith(": with `fullgraph=True` compiling fails here")
-    other = body + "\n\n@torch.compile\ndef g(x):\n    return f(x)\n"
-    first, *_ = findings(tmp_path, other, options="(fullgraph=True)")
-    assert first.message.endswith(": this splits the graph")
+    other = body + "\n\n@torch.compile\ndef g(x):\n    print(x)\n    return x\n"
+    whole, split = findings(tmp_path, other, options="(fullgraph=True)")
+    assert whole.message.endswith(": with `fullgraph=True` compiling fails here")
+    assert split.message.endswith(": this splits the graph")
 
 
 KEPT = "    n = x.sum().item()\n    if n > 2:\n        return x\n    return x + 1\n"

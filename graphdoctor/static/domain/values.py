@@ -269,6 +269,7 @@ class Compiled(Value):
     """What ``torch.compile(target)`` gives: calling it runs ``target`` as a compiled region."""
 
     target: Value
+    fullgraph: bool = False
 
 
 @frozen

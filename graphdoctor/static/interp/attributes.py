@@ -67,7 +67,7 @@ def _class_attribute(_interpreter: Interpreter, _node: cst.CSTNode, receiver: Cl
 
 def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Compiled, name: str) -> Value:
     found = read_attribute(interpreter, node, receiver.target, name)
-    return Compiled(found) if name in ("forward", "__call__") else found
+    return Compiled(found, receiver.fullgraph) if name in ("forward", "__call__") else found
 
 
 def _external_object_attribute(

@@ -199,11 +199,13 @@ def call_compiled(
             dynamic=interpreter.dynamic,
         )
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
+    fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
     try:
-        return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
+        with interpreter.sink.compiling(fullgraph):
+            return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
     finally:
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
 
@@ -233,7 +235,7 @@ def bind(value: Value, receiver: Value) -> Value:
         # Any function, also one that a decorator made or that was assigned in the body of the class.
         return value.to(receiver)
     if isinstance(value, Compiled):
-        return Compiled(bind(value.target, receiver))
+        return Compiled(bind(value.target, receiver), value.fullgraph)
     return value
 
 

@@ -151,7 +151,7 @@ def _decorate(interpreter: Interpreter, node: cst.BaseExpression, wrapper: Value
     ):
         kwargs = dict(wrapper.kwargs) if isinstance(wrapper, Partial) else {}
         interpreter.emit(Compile, node, form="decorator", target=value, kwargs=kwargs, used=True)
-        return Compiled(value)
+        return Compiled(value, kwargs.get("fullgraph") == Const(True))
     inside = isinstance(wrapper, Function) and wrapper.info.module is interpreter.frame.module
     if inside or isinstance(wrapper, Partial):
         # A decorator of another module is taken to be transparent, as nearly all are.

@@ -83,6 +83,11 @@ class EventSink:
         self.hits += hits
 
     @contextmanager
+    def compiling(self, _fullgraph: bool) -> Iterator[None]:
+        """While a region is interpreted that the file compiles, with or without ``fullgraph=True``."""
+        yield
+
+    @contextmanager
     def only_offered(self) -> Iterator[None]:
         """While a function is interpreted that a library offers, and of which nothing shows that it is compiled."""
         yield
@@ -142,8 +147,6 @@ class Interpreter:
         self.used_defaults: set[int] = set()
         #: The file declares a sample: what is called is a new object.
         self.fresh = False
-        #: All that is compiled is compiled with ``fullgraph=True``.
-        self.fullgraph = False
         #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
         self.assumed = False
         #: Attributes that compiled code binds to a list of its own: each call has another one.

@@ -66,7 +66,7 @@ def _compile(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
     if target is None or target == NONE:
         return Partial(External("torch.compile"), (), tuple(kwargs.items()))
     interpreter.emit(Compile, node, form="call", target=target, kwargs=kwargs, used=used)
-    return join(*(Compiled(option) for option in options(target)))
+    return join(*(Compiled(option, kwargs.get("fullgraph") == Const(True)) for option in options(target)))
 
 
 def _copied(value: Value) -> Value:

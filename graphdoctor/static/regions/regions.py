@@ -48,6 +48,7 @@ from graphdoctor.static.regions.offered import (
     works_on_the_host,
 )
 from graphdoctor.static.regions.public_names import public_names
+from graphdoctor.static.regions.unbuilt import classes_that_compile
 
 
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
@@ -76,9 +77,12 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
         mentions = "compile" in module.source.text
         if mentions:
             _run_uncalled(interpreter, module)
-        uses = [e for e in compiles if isinstance(e, Compile)]
-        interpreter.fullgraph = bool(uses) and all(e.kwargs.get("fullgraph") == Const(True) for e in uses)
-        resolved = [o for e in uses for o in options(e.target) if _enter(interpreter, module, o)]
+        resolved = _enter_compiled(interpreter, module, compiles)
+        if mentions:
+            # What only a class compiles that nothing builds leaves open how users compile the rest of a library.
+            known = len(compiles)
+            _build_unbuilt(interpreter, module, compiles)
+            _enter_compiled(interpreter, module, compiles[known:])
         if not resolved:
             interpreter.assumed = True
             _forwards(interpreter, module)
@@ -180,6 +184,24 @@ def _run_uncalled(interpreter: Interpreter, module: ModuleInfo) -> None:
             calls.apply(interpreter, value.info.node, value, (), {})
 
 
+def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> bool:
+    """Enter what ``compiles`` compile; False when none of it is scanned code."""
+    entered = False
+    for use in (event for event in compiles if isinstance(event, Compile)):
+        with interpreter.sink.compiling(use.kwargs.get("fullgraph") == Const(True)):
+            for option in options(use.target):
+                entered |= _enter(interpreter, module, option)
+    return entered
+
+
+def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]) -> None:
+    """Build the classes that compile something of their own: users of a library do so elsewhere."""
+    for value, methods in classes_that_compile(module, {event.node for event in compiles}):
+        made = default_module(interpreter, value.info)
+        for method in methods:
+            calls.apply(interpreter, method.info.node, calls.bind(method, made), (), {})
+
+
 def _enter(
     interpreter: Interpreter,
     module: ModuleInfo,
@@ -201,6 +223,11 @@ def _enter(
         return False
     if args is None and not again and _was_called(interpreter, function):
         return True
+    if "disable" in function.info.markers:
+        # Nothing of it is compiled.
+        return True
+    if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
+        function = function.to(default_module(interpreter, function.info.owner))
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
     with interpreter.call(frame):
         if args is None:

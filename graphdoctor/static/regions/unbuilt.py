@@ -1,0 +1,42 @@
+"""Classes that compile something of their own and that nothing in the file builds, as in the files of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import libcst as cst
+
+from graphdoctor.static.domain.program import ModuleInfo
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import Class, Function
+from graphdoctor.syntax.walk import walk
+
+
+def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> Iterator[tuple[Class, list[Function]]]:
+    """The classes of the file with a call of ``compile`` that is not among ``seen``, and their methods that have one.
+
+    A constructor is none of these methods: who builds the class calls it.
+    """
+    for value in list(module.scope.names.values()):
+        if not isinstance(value, Class) or value.info.module is not module:
+            continue
+        functions = [
+            option
+            for attribute in value.info.attrs.values()
+            for option in options(attribute)
+            if isinstance(option, Function) and _compiles(option.info.body, seen)
+        ]
+        if functions:
+            yield value, [function for function in functions if function.info.name != "__init__"]
+
+
+def _compiles(body: cst.CSTNode, seen: Collection[cst.CSTNode]) -> bool:
+    return any(type(node) is cst.Call and node not in seen and _is_compile(node.func) for node in walk(body))
+
+
+def _is_compile(func: cst.BaseExpression) -> bool:
+    """Whether a call of ``func`` may be one of torch.compile, or of ``compile`` of a module."""
+    if type(func) is cst.Attribute:
+        root = func.value
+        return func.attr.value == "compile" and not (type(root) is cst.Name and root.value in ("re", "regex"))
+    return False

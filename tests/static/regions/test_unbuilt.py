@@ -1,0 +1,53 @@
+"""Classes that compile something of their own and that nothing in the file builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+HEAD = "import torch\n\n\nclass Agent:\n"
+STEP = "    def _step(self, x):\n        print(x)\n        return x + 1\n"
+
+
+def lines(folder: Path, text: str) -> list[tuple[str, int]]:
+    file = folder / "agent.py"
+    file.write_text(text)
+    return [(f.rule, f.location.line) for f in analyse([(file, file.name)]).findings if f.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "compiles",
+    [
+        "    def __init__(self, cfg):\n        if cfg.compile:\n            self._step = torch.compile(self._step)\n",
+        "    def act(self, x):\n        return torch.compile(self._step)(x)\n",
+        "    @property\n    def step(self):\n        return torch.compile(self._step)\n",
+        "    @classmethod\n    def make(cls):\n        made = cls()\n        made._step = torch.compile(made._step)\n",
+    ],
+)
+def test_what_a_class_compiles_is_a_region_without_an_object(tmp_path: Path, compiles: str) -> None:
+    text = f"{HEAD}{compiles}\n{STEP}"
+    (found,) = lines(tmp_path, text)
+    assert found == ("GD101", text[: text.index("print")].count("\n") + 1)
+    assert lines(tmp_path, text.replace("torch.compile", "torch.no_grad")) == []
+
+
+def test_a_decorated_method_knows_what_the_constructor_made(tmp_path: Path) -> None:
+    init = "    def __init__(self):\n        self.layer = torch.nn.Linear(4, 4)\n\n"
+    method = "    @torch.compile\n    def f(self, x):\n        y = self.layer(x).sum()\n        y.backward()\n        return y\n"
+    assert lines(tmp_path, HEAD + init + method) == [("GD501", 11)]
+
+
+def test_the_forwards_of_a_library_stay_regions(tmp_path: Path) -> None:
+    compiles = "    def __init__(self):\n        self._step = torch.compile(self._step)\n\n"
+    net = "\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        print(x)\n        return x\n"
+    assert [rule for rule, _ in lines(tmp_path, HEAD + compiles + STEP + net)] == ["GD101", "GD101"]
+
+
+def test_a_disabled_function_is_no_region(tmp_path: Path) -> None:
+    disabled = (
+        "import torch\n\n\n@torch.compiler.disable\ndef g(x):\n    print(x)\n    return x\n\n\nf = torch.compile(g)\n"
+    )
+    assert lines(tmp_path, disabled) == []
