@@ -21,8 +21,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.fixes.branches.choose import by_name
+from graphdoctor.fixes.branches.choose import by_name, first_fit
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import constant_without_gradient, written_data
 from graphdoctor.fixes.python.capture import trace_gradients
@@ -597,6 +598,8 @@ def recorded_by(hit: Hit, _editor: Editor) -> str:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    own = {"grad": trace_gradients, "backward": trace_gradients}
+    if isinstance(hit.event, Call) and hit.event.qualname == "torch.autograd.grad":
+        return first_fit(hit, editor, grad_and_value, trace_gradients)
+    own = {"backward": trace_gradients}
     rewrites = (grad_flag_in_eager, constant_without_gradient, written_data, asked_leaf)
     return by_name(hit, editor, own, *rewrites)

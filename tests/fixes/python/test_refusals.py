@@ -13,6 +13,7 @@ from graphdoctor.fixes.branches.choose import Rewrite
 from graphdoctor.fixes.forms.causal_hint import causal_hint
 from graphdoctor.fixes.forms.collectives import broadcast_in_graph, wait_at_once
 from graphdoctor.fixes.forms.fake_kernels import fake_of_operators
+from graphdoctor.fixes.forms.gradient_functions import grad_and_value
 from graphdoctor.fixes.forms.gradients import asked_leaf, grad_flag_in_eager
 from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.buffers import read_once
@@ -152,6 +153,18 @@ TABLE: list[Row] = [
      "More is done with the handle than to wait for it."),
     # Custom operators.
     (fake_of_operators, "return g(x)", CALL, UNKNOWN, "The operator does not stand at the top level of this file."),
+    # Gradients of an expression.
+    (grad_and_value, "return g(x)", CALL, UNKNOWN, "This is no call of `torch.autograd.grad`."),
+    (grad_and_value, "y = x.sum()\nreturn torch.autograd.grad(y, [x])", (cst.Call, "autograd"), UNKNOWN,
+     "It is not the gradient of one number by one tensor, each with a name."),
+    (grad_and_value, "return torch.autograd.grad(y, x)", (cst.Call, "autograd"), UNKNOWN,
+     "`y` is not what one statement of the function computes."),
+    (grad_and_value, "z = x.sum()\nx = x * 2\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
+     "`x` is bound again behind `z`."),
+    (grad_and_value, "z = y.sum()\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
+     "No expression of `x` alone is differentiated."),
+    (grad_and_value, "h = x * 2\nz = (h * x).sum()\nreturn torch.autograd.grad(z, x)", (cst.Call, "autograd"), UNKNOWN,
+     "`h`, which the function computes, may depend on `x`, too."),
     # The history of a tensor.
     (grad_flag_in_eager, "x.requires_grad_()\nreturn torch.autograd.grad(g(x), x)", (cst.Call, "requires_grad_"), UNKNOWN,
      "The function takes gradients: what it takes them of must require them before the call."),
