@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,29 @@ def test_what_dynamo_makes_of_a_recorded_number_that_decides(setting):
         (broken,) = torch._dynamo.explain(f)(torch.ones(4)).break_reasons
     line = broken.user_stack[-1].line
     assert line == ("if n > 2:" if setting else "n = x.sum().item()")
+
+
+@pytest.mark.parametrize(
+    ("line", "compiles"),
+    [
+        ("assert x.max().item() < 100", True),
+        ("assert int(x.max()) < 100", True),
+        ("x = x[: int(x.max())]", True),
+        ("x = x + sum(range(int(x.max())))", False),
+        ("x = torch.tril_indices(int(x.max()), 4)", False),
+    ],
+)
+def test_where_the_number_is_needed_a_recorded_one_fails(tmp_path, line, compiles):
+    torch = pytest.importorskip("torch")
+    body = f"    {line}\n    return x * 2\n"
+    found = findings(tmp_path, body, options="(fullgraph=True)")
+    assert [f.severity for f in found if f.severity == "error"] == ([] if compiles else ["error"])
+    spec = importlib.util.spec_from_file_location("recorded", tmp_path / "program.py")
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    torch._dynamo.reset()
+    f = torch.compile(program.f._torchdynamo_orig_callable, fullgraph=True, backend="eager")
+    with (
+        contextlib.nullcontext() if compiles else pytest.raises(Exception, match=r"(?i)data.dependent|unbacked|symbol")
+    ):
+        f(torch.arange(1, 5))

@@ -29,6 +29,8 @@ from graphdoctor.syntax.walk import walk
 _WITH_SYMBOL = words(
     "argwhere bincount flatnonzero masked_select nonzero repeat_interleave unique unique_consecutive where"
 )
+#: Functions that must know their numbers when the graph is traced.
+_OF_NUMBERS = words("range tril_indices triu_indices")
 #: What branches, and its field that decides.
 _DECIDING: dict[type[cst.CSTNode], str] = {
     cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
@@ -123,17 +125,33 @@ def set_in(text: str) -> frozenset[str]:
 
 
 def number_setting(hit: Hit, editor: Editor) -> str:
-    """The setting with which the number is recorded; empty where the same expression decides a branch.
+    """The setting with which the number is recorded; empty where the expression around it needs to know it.
 
-    A branch that it decides later is a finding of its own.
+    A branch that it decides later is a finding of its own; what it asserts is asserted when the graph runs.
     """
-    return "" if _decides_here(hit, editor) else "capture_scalar_outputs"
+    branch = branch_of(hit.place, editor)
+    decides = _decides_here(hit, editor) and not isinstance(branch, cst.Assert)
+    return "" if decides or _is_needed(hit.place, editor) else "capture_scalar_outputs"
 
 
 def shape_setting(hit: Hit, editor: Editor) -> str:
     """The setting with which the size is recorded; empty where none does."""
     symbolic = not isinstance(hit.place, cst.Call) or called(hit.place) in _WITH_SYMBOL
     return "capture_dynamic_output_shape_ops" if symbolic and not _branches(hit, editor) else ""
+
+
+def _is_needed(place: cst.CSTNode, editor: Editor) -> bool:
+    """Whether the number goes straight into ``range``, or what else must know it when the graph is traced."""
+    outer = editor.parent(place)
+    while isinstance(outer, cst.Arg):
+        call = editor.parent(outer)
+        name = called(call) if isinstance(call, cst.Call) else ""
+        if name in _OF_NUMBERS:
+            return True
+        if call is None or name not in ("abs", "float", "int", "round"):
+            return False
+        outer = editor.parent(call)
+    return False
 
 
 def _branches(hit: Hit, editor: Editor) -> bool:
