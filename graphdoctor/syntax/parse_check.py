@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import warnings
 from itertools import accumulate
 
@@ -21,7 +22,9 @@ def check(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except SyntaxError as error:
-        raise SourceError(f"syntax error in line {error.lineno}: {error.msg}") from None
+        # What a later Python accepts is an error for this one.
+        read_as = ".".join(map(str, sys.version_info[:2]))
+        raise SourceError(f"syntax error in line {error.lineno}: {error.msg} (read as Python {read_as})") from None
     except (RecursionError, MemoryError):
         raise SourceError("too deeply nested to parse") from None
     except ValueError as error:

@@ -38,7 +38,7 @@ def test_findings_have_place_function_and_snippet(tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("def f(:\n", "syntax error in line 1"),
+        ("def f(:\n", "syntax error in line 1: invalid syntax (read as Python 3."),
         (b"x = '\0'\n", "null bytes"),
         (b"# coding: latin-1\nx = '\xe9'\n", None),
         (b"x = '\xe9'\n", "cannot be decoded"),
