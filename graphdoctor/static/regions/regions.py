@@ -218,6 +218,11 @@ def _enter(
         return any(_enter(interpreter, module, option, args, kwargs) for option in options(target.target))
     if isinstance(target, Class) and target.info.is_module:
         return _enter(interpreter, module, default_module(interpreter, target.info), args, kwargs)
+    if isinstance(target, ExternalObject) and target.build and args is None:
+        # A library's wrapper around a function or a model, which it calls: ``TensorDictModule(update, ...)``.
+        wrapped = interpreter.builds[target.build - 1].args[:1]
+        entered = [_enter(interpreter, module, option) for value in wrapped for option in options(value)]
+        return any(entered)
     function = entry_function(target)
     if function is None:
         return False

@@ -51,3 +51,11 @@ def test_a_disabled_function_is_no_region(tmp_path: Path) -> None:
         "import torch\n\n\n@torch.compiler.disable\ndef g(x):\n    print(x)\n    return x\n\n\nf = torch.compile(g)\n"
     )
     assert lines(tmp_path, disabled) == []
+
+
+def test_what_an_object_of_a_library_wraps_is_a_region(tmp_path: Path) -> None:
+    update = (
+        "import torch\nfrom tensordict.nn import TensorDictModule\n\n\ndef update(x):\n    print(x)\n    return x\n\n\n"
+    )
+    wrapped = 'update = TensorDictModule(update, in_keys=["x"], out_keys=["y"])\nupdate = torch.compile(update)\n'
+    assert lines(tmp_path, update + wrapped) == [("GD101", 6)]
