@@ -105,12 +105,16 @@ def test_what_dynamo_makes_of_a_recorded_number_that_decides(setting):
         ("x = x[: int(x.max())]", True),
         ("x = x + sum(range(int(x.max())))", False),
         ("x = torch.tril_indices(int(x.max()), 4)", False),
+        ("x = x * math.log1p(x.sum())", False),
+        ("x = x * math.sqrt(x.sum())", False),
+        ("x = x * math.sqrt(x.sum().item())", True),
+        ("x = x * math.exp(x.sum().item())", False),
     ],
 )
 def test_where_the_number_is_needed_a_recorded_one_fails(tmp_path, line, compiles):
     torch = pytest.importorskip("torch")
     body = f"    {line}\n    return x * 2\n"
-    found = findings(tmp_path, body, options="(fullgraph=True)")
+    found = findings(tmp_path, body, setting="import math", options="(fullgraph=True)")
     assert [f.severity for f in found if f.severity == "error"] == ([] if compiles else ["error"])
     spec = importlib.util.spec_from_file_location("recorded", tmp_path / "program.py")
     program = importlib.util.module_from_spec(spec)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.namespaces import dotted_name
-from graphdoctor.fixes.analysis.purity import called, calls, words
+from graphdoctor.fixes.analysis.purity import called, calls, root, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
@@ -31,6 +31,8 @@ _WITH_SYMBOL = words(
 )
 #: Functions that must know their numbers when the graph is traced.
 _OF_NUMBERS = words("range tril_indices triu_indices")
+#: Functions of ``math`` that take a symbol.
+_SYMBOLIC = words("acos asin atan ceil cos cosh floor log2 radians sin sinh sqrt tan tanh trunc")
 #: What branches, and its field that decides.
 _DECIDING: dict[type[cst.CSTNode], str] = {
     cst.If: "test", cst.While: "test", cst.IfExp: "test", cst.Assert: "test", cst.Match: "subject",
@@ -146,7 +148,8 @@ def _is_needed(place: cst.CSTNode, editor: Editor) -> bool:
     while isinstance(outer, cst.Arg):
         call = editor.parent(outer)
         name = called(call) if isinstance(call, cst.Call) else ""
-        if name in _OF_NUMBERS:
+        of_math = isinstance(call, cst.Call) and root(call.func) == "math" and name not in _SYMBOLIC
+        if of_math or name in _OF_NUMBERS:
             return True
         if call is None or name not in ("abs", "float", "int", "round"):
             return False
