@@ -179,12 +179,23 @@ _ROUTED = (
     ["y = torch.bincount((x.reshape(-1) > {k}).long(), minlength=2)"],
     ["c = torch.bincount(x.reshape(-1).long().abs(), minlength={n})", "y = (x, c)"],
 )
+_HISTORY = (
+    ["y = x * 2", "if y.grad_fn is not None:", "    y = y + 1"],
+    ["y = x if x.grad_fn is None else x * 2"],
+    ["y = x.to(torch.float32)", "y = (y, y.grad_fn is not None, x.grad_fn is None)"],
+    ["y = x.detach() if not x.grad_fn else x"],
+    ["x = x.requires_grad_() if x.is_floating_point() and x.is_leaf else x", "y = x * (1 if x.grad_fn else 2)"],
+    ["y = x + (1 if {e} is not None and {e}.grad_fn is None else 2)"],
+    ["with torch.no_grad():", "    y = x * 2", "y = y if (y.grad_fn is None) == {flag} else y + 1"],
+    ["y = x * 2", "y = (y, y.grad_fn, type(y.grad_fn).__name__)"],
+)
 _OF_A_LIBRARY = (
     ["ids = torch.zeros(1, 4, dtype=torch.long)", "y = (x, {LANGUAGE}(ids, labels=ids).loss)"],
     ["ids = torch.ones(1, 3, dtype=torch.long)", "y = x + {LANGUAGE}(input_ids=ids, labels=ids)[0]"],
 )
 #: Those of a library take seconds to import, and are drawn less often.
-_ALL = (*(_INDICES + _LOOPS + _NUMBERS + _DRAWS + _OF_A_MODULE + _LISTS + _SHORTCUTS + _ROUTED) * 4, *_OF_A_LIBRARY)
+_OWN = _INDICES + _LOOPS + _NUMBERS + _DRAWS + _OF_A_MODULE + _LISTS + _SHORTCUTS + _ROUTED + _HISTORY
+_ALL = (*_OWN * 4, *_OF_A_LIBRARY)
 
 
 def late_form(draft: Draft) -> tuple[list[str], str]:
