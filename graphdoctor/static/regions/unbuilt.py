@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import libcst as cst
@@ -11,12 +12,17 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Function
 from graphdoctor.syntax.walk import walk
 
+#: A call of ``compile`` in a text: most files that have the word have none.
+_CALLED = re.compile(r"(?<!\bre)\.compile\s*\(")
+
 
 def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> Iterator[tuple[Class, list[Function]]]:
     """The classes of the file with a call of ``compile`` that is not among ``seen``, and their methods that have one.
 
     A constructor is none of these methods: who builds the class calls it.
     """
+    if not _CALLED.search(module.source.text):
+        return
     for value in list(module.scope.names.values()):
         if not isinstance(value, Class) or value.info.module is not module:
             continue
@@ -36,7 +42,6 @@ def _compiles(body: cst.CSTNode, seen: Collection[cst.CSTNode]) -> bool:
 
 def _is_compile(func: cst.BaseExpression) -> bool:
     """Whether a call of ``func`` may be one of torch.compile, or of ``compile`` of a module."""
-    if type(func) is cst.Attribute:
-        root = func.value
-        return func.attr.value == "compile" and not (type(root) is cst.Name and root.value in ("re", "regex"))
-    return False
+    if type(func) is not cst.Attribute or func.attr.value != "compile":
+        return False
+    return type(func.value) is not cst.Name or func.value.value not in ("re", "regex")
