@@ -14,9 +14,8 @@ from itertools import chain
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
-from graphdoctor.static.domain.value_functions import as_arguments, join, kinds, options, tensor_of
+from graphdoctor.static.domain.value_functions import as_arguments, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
-    NONE,
     STAR,
     UNKNOWN,
     Class,
@@ -26,15 +25,15 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     Mapping,
-    PythonValue,
     Seq,
     Tensor,
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import arguments, calls, definitions, imports, objects
+from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
@@ -69,7 +68,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
     with interpreter.call(frame):
         named = module.scope.names.get(target, UNKNOWN) if target is not None else UNKNOWN
         chosen = [made for option in options(named) for made in _made(interpreter, option)]
-        entered = [_enter(interpreter, module, made) for made in chosen]
+        entered = [enter(interpreter, module, made) for made in chosen]
         if any(entered):
             return
         if _sample(interpreter, module) or _kernelbench(interpreter, module):
@@ -115,9 +114,9 @@ def _compiled_by_the_run(interpreter: Interpreter, module: ModuleInfo) -> None:
                     made = default_module(interpreter, option.info)
                     for found in options(made.info.lookup(method) or UNKNOWN):
                         if isinstance(found, Function):
-                            _enter(interpreter, module, found.to(made))
+                            enter(interpreter, module, found.to(made))
                 elif isinstance(option, Function):
-                    _enter(interpreter, module, option)
+                    enter(interpreter, module, option)
 
 
 def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
@@ -141,7 +140,7 @@ def _sample(interpreter: Interpreter, module: ModuleInfo) -> bool:
     for option in options(target):
         if isinstance(option, ExternalObject):
             calls.apply(interpreter, declared.info.node, option, positional or (), kwargs)
-    entered = [_enter(interpreter, module, option, positional, kwargs) for option in options(target)]
+    entered = [enter(interpreter, module, option, positional, kwargs) for option in options(target)]
     return any(entered)
 
 
@@ -168,7 +167,7 @@ def _kernelbench(interpreter: Interpreter, module: ModuleInfo) -> bool:
     made = calls.apply(interpreter, model.info.node, init, (), {}) if isinstance(init, Function) else Seq("list", ())
     passed = calls.apply(interpreter, model.info.node, inputs, (), {})
     built = objects.instantiate(interpreter, model.info.node, model, _spread(made), {})
-    return _enter(interpreter, module, built, _spread(passed) or None)
+    return enter(interpreter, module, built, _spread(passed) or None)
 
 
 def _spread(value: Value) -> tuple[Value, ...]:
@@ -190,7 +189,7 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
     for use in (event for event in compiles if isinstance(event, Compile)):
         with interpreter.sink.compiling(use.kwargs.get("fullgraph") == Const(True)):
             for option in options(use.target):
-                entered |= _enter(interpreter, module, option)
+                entered |= enter(interpreter, module, option)
     return entered
 
 
@@ -200,87 +199,6 @@ def _build_unbuilt(interpreter: Interpreter, module: ModuleInfo, compiles: list[
         made = default_module(interpreter, value.info)
         for method in methods:
             calls.apply(interpreter, method.info.node, calls.bind(method, made), (), {})
-
-
-def _enter(
-    interpreter: Interpreter,
-    module: ModuleInfo,
-    target: Value,
-    args: tuple[Value, ...] | None = None,
-    kwargs: dict[str, Value] | None = None,
-    again: bool = False,
-) -> bool:
-    """Interpret ``target`` as a compiled region. False when it is not scanned code.
-
-    Without arguments, functions that other regions called are entered again only with ``again``.
-    """
-    if isinstance(target, Compiled):
-        return any(_enter(interpreter, module, option, args, kwargs) for option in options(target.target))
-    if isinstance(target, Class) and target.info.is_module:
-        return _enter(interpreter, module, default_module(interpreter, target.info), args, kwargs)
-    if isinstance(target, ExternalObject) and target.build and args is None:
-        # A library's wrapper around a function or a model, which it calls: ``TensorDictModule(update, ...)``.
-        wrapped = interpreter.builds[target.build - 1].args[:1]
-        entered = [_enter(interpreter, module, option) for value in wrapped for option in options(value)]
-        return any(entered)
-    function = entry_function(target)
-    if function is None:
-        return False
-    if args is None and not again and _was_called(interpreter, function):
-        return True
-    if "disable" in function.info.markers:
-        # Nothing of it is compiled.
-        return True
-    if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
-        function = function.to(default_module(interpreter, function.info.owner))
-    frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
-    with interpreter.call(frame):
-        if args is None:
-            args, kwargs = (), assumed_arguments(interpreter, function)
-        calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
-    return True
-
-
-def entry_function(target: Value) -> Function | None:
-    """The function that runs when ``target`` is called."""
-    if isinstance(target, Function):
-        return target
-    if isinstance(target, Instance):
-        for name in ("__call__", "forward"):
-            found = target.info.lookup(name)
-            for option in options(found) if found is not None else ():
-                if isinstance(option, Compiled):
-                    option = options(option.target)[0]
-                if isinstance(option, Function):
-                    return option.to(target)
-    return None
-
-
-def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
-    """An object of a module class made with unknown arguments (the values of their annotations and defaults)."""
-    made = objects.instantiate(interpreter, info.node, Class(info), (), _optional(interpreter, info))
-    return made if isinstance(made, Instance) else Instance(info)
-
-
-def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
-    """The arguments that a constructor does without: their defaults, or what users may give for them.
-
-    That is the type of the annotation besides None, and the other state of a flag that is off by default.
-    """
-    init = info.lookup("__init__")
-    if not isinstance(init, Function):
-        return {}
-    arguments_by_name: dict[str, Value] = {}
-    for param in definitions.parameters(init.info.node.params):
-        default = init.info.defaults.get(param.name.value)
-        if default == NONE and param.annotation is not None:
-            declared = arguments.annotated_value(interpreter, init.info, param.annotation.annotation)
-            arguments_by_name[param.name.value] = join(declared, NONE)
-        elif default == NONE:
-            arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
-        elif isinstance(default, Const) and default.value in (False, 0):
-            arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
-    return arguments_by_name
 
 
 def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
@@ -299,7 +217,7 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             interpreter, info
         )
         if again or not _reached(interpreter, info):
-            _enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
+            enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
     for info in classes:
         if info.name in public:
             _counterparts(interpreter, module, info, instances)
@@ -321,9 +239,9 @@ def _counterparts(
         if value.info.markers & NO_METHODS or _parameter_names(value) != _parameter_names(forward):
             continue
         made = instances.setdefault(id(info), default_module(interpreter, info))
-        if not _was_called(interpreter, value.to(made)):
+        if not was_called(interpreter, value.to(made)):
             with interpreter.sink.only_offered():
-                _enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
+                enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
 
 
 def _parameter_names(function: Function) -> list[str]:
@@ -351,11 +269,11 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
                 continue
             if takes_tensors(interpreter, option):
                 with interpreter.sink.only_offered():
-                    _enter(interpreter, module, option)
+                    enter(interpreter, module, option)
         for forward, passed in autograd_functions(interpreter, module):
-            if not _was_called(interpreter, forward):
+            if not was_called(interpreter, forward):
                 with interpreter.sink.only_offered():
-                    _enter(interpreter, module, forward, (), passed)
+                    enter(interpreter, module, forward, (), passed)
     interpreter.most_steps = most
 
 
@@ -388,14 +306,7 @@ def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
 def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether the forward of a module class was interpreted, for an object of this class."""
     function = entry_function(Instance(info))
-    return function is not None and _was_called(interpreter, function)
-
-
-def _was_called(interpreter: Interpreter, function: Function) -> bool:
-    """Whether ``function`` was interpreted in compiled code, a method for an object of the same class."""
-    if isinstance(function.bound, Instance):
-        return (id(function.info), id(function.bound.info)) in interpreter.reached_for
-    return id(function.info) in interpreter.reached
+    return function is not None and was_called(interpreter, function)
 
 
 def _classes(module: ModuleInfo) -> list[Class]:

@@ -1,0 +1,111 @@
+"""Entering a region: the function that runs when what is compiled is called, with arguments that users may give it."""
+
+from __future__ import annotations
+
+from graphdoctor.static.domain.frames import Frame
+from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Compiled,
+    Const,
+    ExternalObject,
+    Function,
+    Instance,
+    PythonValue,
+    Value,
+)
+from graphdoctor.static.interp import arguments, calls, definitions, objects
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.offered import NO_METHODS
+
+
+def enter(
+    interpreter: Interpreter,
+    module: ModuleInfo,
+    target: Value,
+    args: tuple[Value, ...] | None = None,
+    kwargs: dict[str, Value] | None = None,
+    again: bool = False,
+) -> bool:
+    """Interpret ``target`` as a compiled region. False when it is not scanned code.
+
+    Without arguments, functions that other regions called are entered again only with ``again``.
+    """
+    if isinstance(target, Compiled):
+        return any(enter(interpreter, module, option, args, kwargs) for option in options(target.target))
+    if isinstance(target, Class) and target.info.is_module:
+        return enter(interpreter, module, default_module(interpreter, target.info), args, kwargs)
+    if isinstance(target, ExternalObject) and target.build and args is None:
+        # A library's wrapper around a function or a model, which it calls: ``TensorDictModule(update, ...)``.
+        wrapped = interpreter.builds[target.build - 1].args[:1]
+        entered = [enter(interpreter, module, option) for value in wrapped for option in options(value)]
+        return any(entered)
+    function = entry_function(target)
+    if function is None:
+        return False
+    if args is None and not again and was_called(interpreter, function):
+        return True
+    if "disable" in function.info.markers:
+        # Nothing of it is compiled.
+        return True
+    if function.bound is None and function.info.owner is not None and not function.info.markers & NO_METHODS:
+        function = function.to(default_module(interpreter, function.info.owner))
+    frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
+    with interpreter.call(frame):
+        if args is None:
+            args, kwargs = (), assumed_arguments(interpreter, function)
+        calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
+    return True
+
+
+def entry_function(target: Value) -> Function | None:
+    """The function that runs when ``target`` is called."""
+    if isinstance(target, Function):
+        return target
+    if isinstance(target, Instance):
+        for name in ("__call__", "forward"):
+            found = target.info.lookup(name)
+            for option in options(found) if found is not None else ():
+                if isinstance(option, Compiled):
+                    option = options(option.target)[0]
+                if isinstance(option, Function):
+                    return option.to(target)
+    return None
+
+
+def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
+    """An object of a module class made with unknown arguments (the values of their annotations and defaults)."""
+    made = objects.instantiate(interpreter, info.node, Class(info), (), _optional(interpreter, info))
+    return made if isinstance(made, Instance) else Instance(info)
+
+
+def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
+    """The arguments that a constructor does without: their defaults, or what users may give for them.
+
+    That is the type of the annotation besides None, and the other state of a flag that is off by default.
+    """
+    init = info.lookup("__init__")
+    if not isinstance(init, Function):
+        return {}
+    arguments_by_name: dict[str, Value] = {}
+    for param in definitions.parameters(init.info.node.params):
+        default = init.info.defaults.get(param.name.value)
+        if default == NONE and param.annotation is not None:
+            declared = arguments.annotated_value(interpreter, init.info, param.annotation.annotation)
+            arguments_by_name[param.name.value] = join(declared, NONE)
+        elif default == NONE:
+            arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
+        elif isinstance(default, Const) and default.value in (False, 0):
+            arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
+    return arguments_by_name
+
+
+def was_called(interpreter: Interpreter, function: Function) -> bool:
+    """Whether ``function`` was interpreted in compiled code, a method for an object of the same class."""
+    if isinstance(function.bound, Instance):
+        return (id(function.info), id(function.bound.info)) in interpreter.reached_for
+    return id(function.info) in interpreter.reached
