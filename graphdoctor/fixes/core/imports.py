@@ -1,4 +1,4 @@
-"""Imports of modules of the standard library that a rewrite needs."""
+"""Where a file imports, and imports of the standard library that a rewrite needs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def import_edit(module: str, editor: Editor) -> tuple[Edit, ...]:
     # Without others of its kind it is a group of its own.
     blank = "" if standard else editor.newline
     return (Edit(editor.path, (number, 1), (number, 1), f"import {module}{editor.newline}{blank}"),)
+
+
+def last_import(tree: cst.Module) -> cst.CSTNode | None:
+    """The last import above the first function, class or block, if there is a line behind it."""
+    last: cst.CSTNode | None = None
+    for statement in tree.body:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return last
+        if any(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body):
+            last = statement
+    return last
 
 
 def _is_taken(module: str, tree: cst.Module) -> bool:

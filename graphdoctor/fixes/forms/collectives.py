@@ -12,7 +12,7 @@ from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.uses import uses
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.python.capture import last_import
+from graphdoctor.fixes.core.imports import last_import
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 

@@ -20,6 +20,7 @@ from graphdoctor.fixes.analysis.purity import called, calls, root, words
 from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.imports import last_import
 from graphdoctor.fixes.core.scope import names, parameters, target_names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -222,14 +223,3 @@ def _deciding_names(test: cst.CSTNode) -> frozenset[str]:
     if isinstance(test, cst.BooleanOperation):
         return _deciding_names(test.left) | _deciding_names(test.right)
     return _deciding_names(test.expression) if isinstance(test, cst.UnaryOperation) else names(test)
-
-
-def last_import(tree: cst.Module) -> cst.CSTNode | None:
-    """The last import above the first function, class or block, if there is a line behind it."""
-    last: cst.CSTNode | None = None
-    for statement in tree.body:
-        if not isinstance(statement, cst.SimpleStatementLine):
-            return last
-        if any(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body):
-            last = statement
-    return last
