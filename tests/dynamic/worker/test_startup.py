@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +19,7 @@ from torch._dynamo import guards
 
 from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.tracing.private_torch import skip_guard_timing
-from graphdoctor.dynamic.worker.startup import warm_up
+from graphdoctor.dynamic.worker.startup import in_a_fork, warm_up
 
 
 def compile_once() -> Any:
@@ -47,3 +52,24 @@ def test_nothing_is_compiled_where_a_fork_would_lose_the_device(
     finally:
         gc.unfreeze()
     assert bool(recording.starts) is compiled
+
+
+def test_where_a_fork_would_lose_the_device_the_imports_are_made_all_the_same(root: Path) -> None:
+    code = """
+import sys
+import torch
+torch.version.cuda = "13.0"
+from graphdoctor.dynamic.worker.startup import in_a_fork, warm_up
+warm_up()
+before = set(sys.modules)
+torch.compile(torch.nn.Linear(1, 1), backend="eager")(torch.ones(1)).backward()
+print(sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+def test_work_in_a_fork_may_raise_and_crash() -> None:
+    assert in_a_fork(lambda: ["a", "b"]) == ["a", "b"]
+    assert in_a_fork(lambda: [str(1 // 0)]) == []
+    assert in_a_fork(lambda: os.kill(os.getpid(), signal.SIGKILL) or []) == []
