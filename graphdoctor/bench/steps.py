@@ -16,8 +16,8 @@ from graphdoctor.bench.place import compile_in_place
 from graphdoctor.bench.strategies import MODES
 from graphdoctor.dynamic.numerics import comparison
 from graphdoctor.dynamic.tracing import private_torch
+from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.target import SEED, Sample, Target, call_arguments, seed
-from graphdoctor.dynamic.worker.experiment import default_loss
 from graphdoctor.model.benchmark import Mode
 
 #: The learning rate of the optimizer whose steps are timed; small, so that a long benchmark does not diverge.

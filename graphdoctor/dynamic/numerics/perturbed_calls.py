@@ -21,7 +21,7 @@ from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotAppli
 from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.user_code.fresh import is_large
-from graphdoctor.dynamic.user_code.target import Mode, Target
+from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.time_limit import TooLong, at_most
 from graphdoctor.model.runs import Varied
 
@@ -104,8 +104,9 @@ class Varying:
             except NotApplicable:
                 differs = differs or f"{variation.name} is possible in the original only"
                 continue
-            exact = cache(partial(self._exact, variation, before[_GIVEN]))
-            wrong, other = self._compared(variation, before, after, noise, exact)
+            exact = cache(partial(self._again, variation, before[_GIVEN], _widened))
+            nudged = cache(partial(self._again, variation, before[_GIVEN], rounding.nudge))
+            wrong, other = self._compared(variation, before, after, noise, exact, nudged)
             calls += observed.RAISED not in before
             differs = differs or (wrong and f"with {variation.name}: {wrong}")
             changes = changes or (other and f"with {variation.name}: {other}")
@@ -141,13 +142,13 @@ class Varying:
                 raised = {**observed.of_error(error, self.is_own), _GIVEN: gradients}
         return raised, dtypes
 
-    def _exact(self, variation: Variation, gradients: bool) -> Snapshot:
-        """What the code leaves behind in float64; nothing where it does not run so, or the model is too large."""
+    def _again(self, variation: Variation, gradients: bool, change: Callable[[Sample], None]) -> Snapshot:
+        """What the code leaves behind on a sample after ``change``; nothing where it raises, or the model is large."""
         try:
             sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
             if sample.module is not None and is_large(sample.module):
                 return {}
-            reference.convert(sample, torch.float64)
+            change(sample)
             return observed.observe(sample, self.call, self.modules)
         except Exception:  # a dtype that is written in the code
             return {}
@@ -159,8 +160,12 @@ class Varying:
         after: Snapshot,
         noise: Collection[str],
         exact: Callable[[], Snapshot],
+        nudged: Callable[[], Snapshot],
     ) -> tuple[str, str]:
-        """What is wrong with the fixed code, and what it does in another way: two clauses."""
+        """What is wrong with the fixed code, and what it does in another way: two clauses.
+
+        ``exact`` is what it leaves behind in float64, ``nudged`` with the last bit of all numbers changed.
+        """
         if observed.RAISED in before:
             # An input that the original does not accept proves nothing, unless it is refused on purpose.
             if not before[observed.DELIBERATE]:
@@ -174,6 +179,8 @@ class Varying:
         changes = ""
         for name, clause in observed.differences(before, after):
             if name in noise or rounding.explains(name, before, after, exact()):
+                continue
+            if variation.saturated and rounding.amplified(name, before, after, nudged()):
                 continue
             if not self._is_change(name, variation, before, after):
                 wrong, change = _sorted(variation, clause)
@@ -194,6 +201,10 @@ class Varying:
         before, after = comparison.load(self.folder, f"{self.mode}-{_SETTINGS}") or {}, _settings()
         names = [f"torch._dynamo.config.{name}" for name in after if before.get(name) != after[name]]
         return f"{', '.join(names)} is set for the whole process" if before and names else ""
+
+
+def _widened(sample: Sample) -> None:
+    reference.convert(sample, torch.float64)
 
 
 def _settings() -> Snapshot:

@@ -32,6 +32,8 @@ class Variation:
     kind: str = ""
     #: Gradients overflow or are NaN: no training goes on with them.
     extreme: bool = False
+    #: Layers saturate, and may amplify the rounding of a number until nothing else is left of a result.
+    saturated: bool = False
     #: Numbers are zero.
     zeros: bool = False
     #: The module is converted to float64, with its buffers.
@@ -123,7 +125,7 @@ VARIATIONS = (
     Variation("one infinity in each input", _with_one(float("inf")), extreme=True),
     Variation("the parameters negated", None, _scaled(-1.0)),
     Variation("the parameters times 0.001", None, _scaled(1e-3)),
-    Variation("the parameters times 1e+20", None, _scaled(1e20), extreme=True),
+    Variation("the parameters times 1e+20", None, _scaled(1e20), extreme=True, saturated=True),
     Variation("float64, negated", lambda t: -_double(t) if t.is_floating_point() else t, kind="float64", double=True),
     Variation("negated integers in place of floats", _whole(-1), kind="integers in place of floats"),
 )
@@ -131,13 +133,13 @@ VARIATIONS = (
 #: Only where a test of the changed code had one outcome so far.
 FURTHER = (
     Variation("other random inputs", _drawn(1.0)),
-    Variation("the inputs plus 100", _shifted(100)),
-    Variation("the inputs minus 100", _shifted(-100)),
-    Variation("the inputs times 1e+06", _scaled(1e6)),
-    Variation("the inputs times -1e+06", _scaled(-1e6)),
+    Variation("the inputs plus 100", _shifted(100), saturated=True),
+    Variation("the inputs minus 100", _shifted(-100), saturated=True),
+    Variation("the inputs times 1e+06", _scaled(1e6), saturated=True),
+    Variation("the inputs times -1e+06", _scaled(-1e6), saturated=True),
     Variation("other random parameters", None, _drawn(3.0)),
-    Variation("the parameters plus 100", None, _shifted(100)),
-    Variation("the parameters minus 100", None, _shifted(-100)),
+    Variation("the parameters plus 100", None, _shifted(100), saturated=True),
+    Variation("the parameters minus 100", None, _shifted(-100), saturated=True),
     Variation("parameters of zeros", None, torch.zeros_like),
 )
 

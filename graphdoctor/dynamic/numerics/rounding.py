@@ -1,6 +1,7 @@
-"""Differences that are as small as the rounding of the computation itself, which float64 shows.
+"""Differences that are as small as the rounding of the computation itself, which float64 shows, or the last bit.
 
-Sums in another order differ where large terms cancel, as in gradients with parameters of 100.
+Sums in another order differ where large terms cancel, as in gradients with parameters of 100. Where saturated layers
+amplify them, the result is nothing but rounding: it changes as much when the last bit of the parameters does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 
 from graphdoctor.dynamic.numerics.comparison import Snapshot
+from graphdoctor.dynamic.user_code import pytree
+from graphdoctor.dynamic.user_code.target import Sample
 
 #: By how much two computations may differ by rounding, relative to the largest number of a leaf.
 _LARGEST_DIFFERENCE = 1e-3
@@ -31,6 +34,26 @@ def explains(name: str, before: Snapshot, after: Snapshot, exact: Snapshot) -> b
     difference, error, scale = (one - other).abs().max(), (other - wide).abs().max(), wide.abs().max()
     is_small = difference <= _LARGEST_DIFFERENCE * scale and error <= _LARGEST_ERROR * scale
     return bool(is_small and difference <= _FACTOR * error)
+
+
+def nudge(sample: Sample) -> None:
+    """Change the last bit of each parameter and each number of the inputs, up or down."""
+    module, inputs = sample.module, pytree.tensors((sample.args, sample.kwargs))
+    with torch.no_grad():
+        for tensor in (*(module.parameters() if module is not None else ()), *inputs):
+            if tensor.is_floating_point():
+                # A generator of its own: the call starts from the same random numbers as the one it is compared with.
+                drawn = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(tensor.numel()))
+                up = (drawn.to(tensor.device) < 0.5).to(tensor.dtype) * 2 - 1
+                tensor.mul_(1 + up * torch.finfo(tensor.dtype).eps)
+
+
+def amplified(name: str, before: Snapshot, after: Snapshot, nudged: Snapshot) -> bool:
+    """Whether the leaf ``name`` of ``after`` changes about as much by the last bit of the numbers that go in."""
+    one, other, moved = (_numbers(found.get(name)) for found in (before, after, nudged))
+    if one is None or other is None or moved is None or not one.shape == other.shape == moved.shape:
+        return False
+    return bool(one.numel() and (one - other).abs().max() <= _FACTOR * (other - moved).abs().max())
 
 
 def _numbers(leaf: Any) -> torch.Tensor | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -25,8 +26,8 @@ from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
 from graphdoctor.dynamic.tracing.line_coverage import executed_lines
+from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
-from graphdoctor.dynamic.user_code.pytree import tensors
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
 from graphdoctor.dynamic.worker import out_of_memory
@@ -326,10 +327,12 @@ class Experiment:
 
     def modules(self) -> list[ModuleType]:
         """The imported modules of the user's own code."""
-        return [module for module in list(sys.modules.values()) if self._is_own(getattr(module, "__file__", None))]
+        modules = list(sys.modules.values())
+        # torch names made-up modules, torch.ops is one, after a file without its folder.
+        return [module for module in modules if os.path.isabs(file := _file(module)) and self._is_own(file)]
 
-    def _is_own(self, file: str | None) -> bool:
-        return file is not None and not self.places.is_tool(file) and self.places.kind(file) == "own"
+    def _is_own(self, file: str) -> bool:
+        return not self.places.is_tool(file) and self.places.kind(file) == "own"
 
     def _cleared(self, eager: compare.Snapshot, compiled: compare.Snapshot) -> str:
         """Why the difference is no fault: both are as far from float64."""
@@ -385,14 +388,10 @@ def force_eager() -> Any:
     return torch.compiler.set_stance("force_eager")
 
 
-def default_loss(outputs: Any) -> torch.Tensor | None:
-    """``outputs.loss``, else the sum of the means of all outputs that have a gradient; None when none has."""
-    loss = outputs.get("loss") if isinstance(outputs, Mapping) else getattr(outputs, "loss", None)
-    if isinstance(loss, torch.Tensor) and loss.requires_grad:
-        return loss.mean()
-    means = [t.abs().mean() if t.is_complex() else t.mean() for t in tensors(outputs) if t.requires_grad]
-    return torch.stack([m.double() for m in means]).sum() if means else None
-
-
 def _not_compared(why: str) -> Numerics:
     return Numerics(None, None, compare.TOLERANCE, why)
+
+
+def _file(module: ModuleType) -> str:
+    """The file of a module; an empty text where it has none."""
+    return getattr(module, "__file__", None) or ""

@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from graphdoctor.dynamic.numerics.perturbed_calls import Varying
+from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.target import Sample, Target
-from graphdoctor.dynamic.worker.experiment import default_loss
 from graphdoctor.model.runs import Varied
 
 Forward = Callable[[nn.Module, torch.Tensor], torch.Tensor]
@@ -208,3 +208,20 @@ def test_what_differs_between_two_runs_of_the_original_is_found_out(tmp_path: Pa
     assert "standard output" in varying(tmp_path, one_side, "eval").check().differs
     assert "standard output" in original.repeat().noise
     assert varying(tmp_path, one_side, "eval").check().differs == ""
+
+
+def chaotic(net: Any, x: torch.Tensor, scaled: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """Tame for weights of 1; for those of 100 each round multiplies what is not equal by 100."""
+    x = scaled(x)
+    for _ in range(12):
+        x = torch.sin(net.weight * x)
+    return x
+
+
+@pytest.mark.parametrize(("factor", "differs"), [(0.3, ""), (0.3002, "with the inputs as they are")])
+def test_what_is_nothing_but_rounding_refutes_no_fix(tmp_path: Path, factor: float, differs: str) -> None:
+    one_sided, given = {("net.py", 1, True)}, torch.linspace(0.1, 2.0, 150).reshape(50, 3)
+    original = varying(tmp_path, lambda net, x: chaotic(net, x, lambda x: x * 0.1 * 3.0), "eval", given)
+    original.record(one_sided, lambda _found: None)
+    found = varying(tmp_path, lambda net, x: chaotic(net, x, lambda x: x * factor), "eval", given).check()
+    assert found.differs.startswith(differs) and bool(found.differs) is bool(differs)

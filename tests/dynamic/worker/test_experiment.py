@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,16 @@ def test_a_single_graph_answers_for_fullgraph(last: Callable[[torch.Tensor], tor
     run = ran(last, "eval")
     again = crosscheck.fullgraph(Sample(Net(last), (torch.ones(2, 4),)), CountingBackend(), PLACES)
     assert run.fullgraph == again
+
+
+def test_modules_that_torch_makes_up_are_nobodys_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """``torch.ops`` has a file without a folder, which a scan started in the project's folder finds there."""
+    monkeypatch.chdir(tmp_path)
+    places = Places(root=str(tmp_path), own=(str(tmp_path),), torch=PLACES.torch)
+    (tmp_path / "helper_of_this_test.py").write_text("cache = {}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    helper = importlib.import_module("helper_of_this_test")
+    target = Target("f", lambda: Sample(abs, (torch.ones(2),)), torch.device("cpu"))
+    request = RunRequest(tmp_path / "f.py", tmp_path)
+    found = Experiment(target, "eval", request, places, CountingBackend()).modules()
+    assert helper in found and torch.ops not in found

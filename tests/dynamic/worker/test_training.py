@@ -9,9 +9,9 @@ from torch import nn
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.tracing.backend import CountingBackend
+from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.target import Sample, Target
 from graphdoctor.dynamic.worker import training
-from graphdoctor.dynamic.worker.experiment import default_loss
 from graphdoctor.model.runs import DynamicRun
 
 FOLDER = str(Path(__file__).parent)
