@@ -90,5 +90,6 @@ def _error(value: Any, exact: Any) -> float | None:
     tensors = isinstance(value, torch.Tensor) and isinstance(exact, torch.Tensor)
     if not tensors or value.shape != exact.shape or not value.is_floating_point():
         return None
-    difference = (value.double() - exact.double()).square().mean().sqrt().item()
+    # One of them may come from a file, where it is on the CPU.
+    difference = (value.cpu().double() - exact.cpu().double()).square().mean().sqrt().item()
     return difference if difference == difference else None

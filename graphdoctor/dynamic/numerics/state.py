@@ -298,15 +298,25 @@ def _bytes(state: torch.Tensor) -> bytes:
     return bytes(state.tolist())
 
 
+def _uses_cuda() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def cuda_state_after(seed: int) -> bytes:
+    """The state of a generator of CUDA that was given ``seed`` and drew nothing: the seed, and how far it is."""
+    return (seed % 2**64).to_bytes(8, "little") + bytes(8)
+
+
 def random_numbers() -> Snapshot:
     """The state of each random number generator."""
     found = {
         "the state of torch's random numbers": _digest(_bytes(torch.get_rng_state())),
         "the state of Python's random numbers": _digest(repr(random.getstate()).encode()),
     }
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        states = b"".join(_bytes(state) for state in torch.cuda.get_rng_state_all())
-        found["the state of CUDA's random numbers"] = _digest(states)
+    states = [_bytes(state) for state in torch.cuda.get_rng_state_all()] if _uses_cuda() else []
+    # A compile initialises CUDA, which draws nothing.
+    if any(state != cuda_state_after(torch.initial_seed()) for state in states):
+        found["the state of CUDA's random numbers"] = _digest(b"".join(states))
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         found["the state of numpy's random numbers"] = _digest(repr(numpy.random.get_state()).encode())
