@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -80,6 +81,14 @@ class Places:
             return "library"
         # A checkout that is imported from elsewhere is the user's own, too.
         return "third-party" if any(map(_holds_packages, PurePath(path).parents)) else "own"
+
+    def innermost(self, frames: Sequence[tuple[str, int]]) -> tuple[str, int] | None:
+        """Of files with lines, outermost first: the last that is the user's own, else that of a package."""
+        for kind in ("own", "third-party"):
+            for path, line in reversed(frames):
+                if self.kind(path) == kind and not self.is_tool(path):
+                    return path, line
+        return None
 
     def is_tool(self, path: str) -> bool:
         """True for this tool's own frames."""

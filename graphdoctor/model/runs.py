@@ -200,7 +200,7 @@ class Hint:
 class DeviceChecks:
     """What only the device shows. ``unchecked`` has a line for all that could not be seen, and why.
 
-    ``peak_memory`` is in bytes, of one eager and one compiled forward.
+    ``peak_memory`` is in bytes, of one step in eager and one compiled by Inductor, with what the model itself takes.
     """
 
     peak_memory_eager: int | None = None

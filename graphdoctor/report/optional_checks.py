@@ -158,13 +158,11 @@ def _training(step: Training) -> list[str]:
 
 def _device(checks: DeviceChecks) -> list[str]:
     found = []
-    if checks.peak_memory_eager is not None and checks.peak_memory_compiled is not None:
-        eager, compiled = (
-            f"{size / 2**20:,.1f} MiB" for size in (checks.peak_memory_eager, checks.peak_memory_compiled)
-        )
-        found.append(f"peak memory of a forward: {eager} in eager, {compiled} compiled")
+    sizes = {"in eager": checks.peak_memory_eager, "compiled by Inductor": checks.peak_memory_compiled}
+    if taken := [f"{size / 2**20:,.1f} MiB {how}" for how, size in sizes.items() if size is not None]:
+        found.append(f"peak memory of a step: {', '.join(taken)}")
     found += _hints("waits for the GPU", checks.synchronisations)
-    found += _hints("CUDA graphs skipped", checks.cudagraph_skips)
+    found += _hints("CUDA graphs", checks.cudagraph_skips)
     found += _hints("speed", checks.hints)
     return found
 

@@ -72,11 +72,8 @@ def _failed(name: str, error: BaseException, graph: fx.GraphModule | None, place
     if operator is not None and graph is not None:
         traces = [str(n.meta.get("stack_trace", "")) for n in graph.graph.nodes if str(n.target) == operator]
         files += [(path, int(line)) for trace in traces[:1] for path, line in _FILE.findall(trace)]
-    for kind in ("own", "third-party"):
-        for path, line in reversed(files):
-            if places.kind(path) == kind and not places.is_tool(path):
-                return replace(stage, path=places.show(path), line=line)
-    return stage
+    place = places.innermost(files)
+    return replace(stage, path=places.show(place[0]), line=place[1]) if place else stage
 
 
 def _shortest(error: BaseException, text: str) -> str:

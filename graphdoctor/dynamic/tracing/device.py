@@ -1,33 +1,34 @@
-"""What only the device shows: peak memory, synchronisation points, skipped CUDA graphs, hints on speed.
+"""What only the device shows: peak memory, lines that wait for the GPU, hints on speed.
 
-What needs a GPU was written from torch's sources and documentation and has not been run on one.
+What CUDA graphs leave out is in ``cuda_graphs``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
+import linecache
 import re
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 
 from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.tracing import cuda_graphs
+from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.model.runs import DeviceChecks, Hint
 
-#: torch/_logging/_registrations.py: the artifacts "perf_hints" and "cudagraphs", by the modules that write them.
-_LOGGERS = (
+#: torch/_logging/_registrations.py: the artifact "perf_hints", by the modules that write it.
+LOGGERS = (
     "torch._inductor.graph.__perf_hints",
     "torch._inductor.compile_fx.__perf_hints",
     "torch._inductor.codegen.simd.__perf_hints",
     "torch._inductor.codegen.triton.__perf_hints",
     "torch._dynamo.variables.optimizer.__perf_hints",
-    "torch._inductor.cudagraph_utils.__cudagraphs",
 )
-_CUDA_GRAPHS = "__cudagraphs"
 #: The text of a hint -> what to do. A hint without an entry is dropped: users could not act on it.
 _ACTIONS = (
     (
@@ -36,52 +37,12 @@ _ACTIONS = (
     ),
     (r"[Cc]omplex", "Inductor generates no code for complex numbers: use real and imaginary parts"),
     (r"[Rr]eduction over non-contiguous", "make the dimension that is reduced the last one of a contiguous tensor"),
-    (r"mutated inputs", "write to a copy of the input, or keep it in a buffer of the model"),
-    (r"cpu device", "create this tensor on the GPU"),
-    (r"multiple devices", "keep all tensors of a graph on one device"),
-    (r"incompatible op|dynamic shape", "pad to a fixed size, or leave CUDA graphs off for this part"),
     (r"foreach|capturable", "create the optimizer with `capturable=True` and the learning rate as a tensor"),
 )
 
 
-@dataclass
-class LoggedMessages:
-    """Messages of the loggers, in order: on speed, and on CUDA graphs."""
-
-    hints: list[str] = field(default_factory=list)
-    skips: list[str] = field(default_factory=list)
-
-
-class _Listener(logging.Handler):
-    def __init__(self, messages: LoggedMessages) -> None:
-        super().__init__()
-        self._messages = messages
-
-    def emit(self, record: logging.LogRecord) -> None:
-        kept = self._messages.skips if record.name.endswith(_CUDA_GRAPHS) else self._messages.hints
-        kept.append(record.getMessage())
-
-
-@contextlib.contextmanager
-def listen() -> Iterator[LoggedMessages]:
-    """Collect torch's messages about performance, and leave its loggers as they were."""
-    messages = LoggedMessages()
-    handler = _Listener(messages)
-    saved = []
-    for name in _LOGGERS:
-        logger = logging.getLogger(name)
-        saved.append((logger, logger.level, logger.propagate))
-        if logger.getEffectiveLevel() > logging.DEBUG:
-            logger.propagate = False
-        logger.setLevel(logging.DEBUG)
-        logger.addHandler(handler)
-    try:
-        yield messages
-    finally:
-        for logger, level, propagate in saved:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-            logger.propagate = propagate
+#: Builds a sample, and gives the step that runs it.
+Prepare = Callable[[], Callable[[], object]]
 
 
 def hints(messages: Sequence[str]) -> tuple[Hint, ...]:
@@ -96,39 +57,70 @@ def hints(messages: Sequence[str]) -> tuple[Hint, ...]:
 
 
 def check(
-    device: torch.device,
-    eager: Callable[[], object],
-    compiled: Callable[[], object],
-    places: Places,
-    messages: LoggedMessages | None,
+    device: torch.device, eager: Prepare, inductor: Prepare | None, places: Places, messages: Sequence[str]
 ) -> DeviceChecks:
-    """Run ``eager`` and ``compiled`` on ``device`` and look; ``messages`` is what Inductor said, where it was run."""
-    unchecked: tuple[str, ...] = () if messages else ("Inductor's hints on speed, which a scan with `--ladder` gives",)
-    caught = messages or LoggedMessages()
+    """Run a step on ``device`` in eager and, where ``inductor`` is given, compiled by it, and look.
+
+    ``messages`` are the hints on speed that Inductor gave before.
+    """
+    unchecked: tuple[str, ...] = () if inductor else ("Inductor's hints on speed, which a scan with `--ladder` gives",)
     if device.type != "cuda":
-        unchecked = ("CUDA graphs", "peak device memory", "synchronisation points", *unchecked)
-        return DeviceChecks(hints=hints(caught.hints), unchecked=unchecked)
-    peak_eager, waits = _watched(device, eager, places)
-    peak_compiled, _ = _watched(device, compiled, places)
-    return DeviceChecks(peak_eager, peak_compiled, waits, hints(caught.skips), hints(caught.hints), unchecked)
+        unchecked = ("CUDA graphs", "peak device memory", "lines that wait for the GPU", *unchecked)
+        return DeviceChecks(hints=hints(messages), unchecked=unchecked)
+    checks = DeviceChecks(peak(device, eager()), None, _waits(eager(), places), (), hints(messages), unchecked)
+    if inductor is None:
+        return replace(checks, unchecked=("CUDA graphs, which a scan with `--ladder` looks at", *unchecked))
+    try:
+        step = inductor()
+        step()
+        checks = replace(checks, peak_memory_compiled=peak(device, step))
+        return replace(checks, cudagraph_skips=cuda_graphs.left_out(inductor, places))
+    except Exception as error:
+        detail = fault_of(error, places, "while the device was looked at").detail
+        return replace(checks, unchecked=(f"CUDA graphs: {detail}", *unchecked))
 
 
-def _watched(device: torch.device, run: Callable[[], object], places: Places) -> tuple[int, tuple[Hint, ...]]:
-    """The peak of allocated bytes, and the lines that wait for the GPU (torch.cuda.set_sync_debug_mode)."""
-    mode = torch.cuda.get_sync_debug_mode()
+def peak(device: torch.device, step: Callable[[], object]) -> int:
+    """The most bytes that tensors take during ``step``, with those that there were before."""
     torch.cuda.reset_peak_memory_stats(device)
-    with warnings.catch_warnings(record=True) as caught:
+    step()
+    return torch.cuda.max_memory_allocated(device)
+
+
+def _waits(step: Callable[[], object], places: Places) -> tuple[Hint, ...]:
+    """The lines of the user and of packages that wait for the GPU (torch.cuda.set_sync_debug_mode)."""
+    lines: Counter[tuple[str, int]] = Counter()
+
+    def look(message: Warning | str, *_given: Any, **_named: Any) -> None:
+        if "synchronizing" in str(message) and (place := places.innermost(_stack())):
+            lines[place] += 1
+
+    mode = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
+        # The warning names torch's own line; the stack has the one that called it.
+        warnings.showwarning = look
         torch.cuda.set_sync_debug_mode("warn")
         try:
-            run()
+            step()
         finally:
             torch.cuda.set_sync_debug_mode(mode)
-    lines = Counter((w.filename, w.lineno) for w in caught if "synchronizing" in str(w.message))
-    waits = tuple(
+    return tuple(
         Hint(
-            "waits for the GPU", "keep the value in a tensor, or read it after the forward", places.show(path), line, n
+            f"`{linecache.getline(path, line).strip()}`",
+            "keep the value in a tensor, or read it after the forward; make new tensors on the GPU",
+            places.show(path),
+            line,
+            events,
         )
-        for (path, line), n in lines.items()
+        for (path, line), events in lines.items()
     )
-    return torch.cuda.max_memory_allocated(device), waits
+
+
+def _stack() -> list[tuple[str, int]]:
+    """File and line of each frame, outermost first."""
+    found, frame = [], sys._getframe(1)
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return found[::-1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -17,7 +19,9 @@ from graphdoctor.dynamic.parent.vary_specs import parse_variations
 from graphdoctor.dynamic.recompiles import sweep
 from graphdoctor.dynamic.recompiles.recompile import Probe
 from graphdoctor.dynamic.tracing import device
+from graphdoctor.dynamic.tracing.torch_messages import listen
 from graphdoctor.dynamic.user_code.load import source_of
+from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.dynamic.user_code.user_errors import fault_of
 from graphdoctor.dynamic.worker.experiment import Experiment
 from graphdoctor.model.audit import Audit
@@ -54,14 +58,18 @@ class Deeper:
             run = self._step(run, stages.READINESS, self._readiness, compiles=1, requested=bool(request.readiness))
         if run.numerics is not None and run.numerics.equal is False:
             run = self._step(run, stages.DIVERGES, self._found_where, compiles=1)
-        with device.listen() as messages:
+        with listen(device.LOGGERS) as messages:
             if request.ladder or (request.ladder is None and run.outcome in ("raised", "exited")):
                 run = self._step(run, stages.LADDER, self._climbed, compiles=1, requested=bool(request.ladder))
         if run.outcome == "ok":
             ran_inductor = run.ladder is not None and any(s.name == "inductor" for s in run.ladder.stages)
-            compiles = 0 if self.experiment.target.device.type == "cpu" else 1
+            on_cpu = self.experiment.target.device.type == "cpu"
             run = self._step(
-                run, stages.DEVICE, lambda r: self._checked(r, messages if ran_inductor else None), compiles=compiles
+                run,
+                stages.DEVICE,
+                lambda r: self._checked(r, messages, ran_inductor),
+                eager=0 if on_cpu else 2,
+                compiles=2 if ran_inductor and not on_cpu else 0,
             )
         return run
 
@@ -235,18 +243,22 @@ class Deeper:
 
     # The device
 
-    def _checked(self, run: DynamicRun, messages: device.LoggedMessages | None) -> DynamicRun:
+    def _checked(self, run: DynamicRun, messages: Sequence[str], ran_inductor: bool) -> DynamicRun:
         of = self.experiment
-        return replace(
-            run, device_checks=device.check(of.target.device, self._eager, self._compiled, of.places, messages)
-        )
+        compiled = self._inductor if ran_inductor else None
+        return replace(run, device_checks=device.check(of.target.device, self._eager, compiled, of.places, messages))
 
-    def _eager(self) -> None:
+    def _eager(self) -> Callable[[], None]:
         with torch.compiler.set_stance("force_eager"):
             sample = self.experiment.target.sample(self.experiment.mode)
-            sample.function(*sample.args, **sample.kwargs)
+        return lambda: self._forward(sample, sample.function, torch.compiler.set_stance("force_eager"))
 
-    def _compiled(self) -> None:
+    def _inductor(self) -> Callable[[], None]:
         torch._dynamo.reset()
         sample = self.experiment.target.sample(self.experiment.mode)
-        torch.compile(sample.function, backend=self.experiment.backend)(*sample.args, **sample.kwargs)
+        compiled = torch.compile(sample.function, backend=inductor.Kept("inductor"))
+        return lambda: self._forward(sample, compiled, inductor.settings())
+
+    def _forward(self, sample: Sample, function: Callable[..., object], around: AbstractContextManager[Any]) -> None:
+        with around, torch.no_grad() if self.experiment.mode == "eval" else nullcontext():
+            self.experiment.answer(sample, function)

@@ -1,10 +1,12 @@
 """What torch says about speed, and what is not checked without a GPU. Nothing here needs one."""
 
-import logging
+import sysconfig
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch._logging._internal import log_registry
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.tracing import device
@@ -19,30 +21,35 @@ def test_hints_are_kept_once_and_only_with_something_to_do() -> None:
     assert "`aten.sort`" in hint.action
 
 
-def test_the_loggers_are_left_as_they_were() -> None:
-    loggers = [logging.getLogger(name) for name in device._LOGGERS]
-    before = [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
-    with device.listen() as messages:
-        loggers[0].debug("Using FallbackKernel: aten.svd")
-        loggers[-1].warning("skipping cudagraphs due to mutated inputs (1 instances)")
-    assert (messages.hints, len(messages.skips)) == (["Using FallbackKernel: aten.svd"], 1)
-    assert "buffer" in device.hints(messages.skips)[0].action
-    assert [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers] == before
-
-
-def test_torch_still_has_these_artifacts() -> None:
-    """Fails loudly where torch renames what the hints are read from."""
-    assert {"perf_hints", "cudagraphs"} <= set(log_registry.artifact_names)
-
-
 def test_without_a_gpu_nothing_runs_and_the_gaps_are_named() -> None:
-    def never() -> None:
+    def never() -> Callable[[], None]:
         raise AssertionError("must not run")
 
-    checks = device.check(torch.device("cpu"), never, never, PLACES, None)
+    cpu = torch.device("cpu")
+    checks = device.check(cpu, never, None, PLACES, [])
     assert "peak device memory" in checks.unchecked
     assert any("--ladder" in line for line in checks.unchecked)
-    assert not any(
-        "--ladder" in line
-        for line in device.check(torch.device("cpu"), never, never, PLACES, device.LoggedMessages()).unchecked
-    )
+    checks = device.check(cpu, never, never, PLACES, ["Using FallbackKernel: aten.sort"])
+    assert not any("--ladder" in line for line in checks.unchecked)
+    assert [hint.action for hint in checks.hints]
+
+
+def test_a_wait_is_that_of_the_line_which_called_torch(monkeypatch: Any) -> None:
+    """Without a GPU nothing waits: torch's warning is given by hand, from where torch would give it."""
+    monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", lambda _mode: None)
+    inner = compile("def wait(warn): warn()", str(Path(torch.__file__).parent / "made_up.py"), "exec")
+    names: dict[str, Any] = {}
+    exec(inner, names)
+
+    def step() -> None:
+        for _ in range(2):
+            names["wait"](lambda: warnings.warn("called a synchronizing CUDA operation", stacklevel=2))
+        warnings.warn("something else", stacklevel=1)
+
+    own = Path(__file__)
+    standard = (sysconfig.get_path("stdlib"),)
+    places = Places(root=str(own.parent), own=(str(own.parent),), torch=PLACES.torch, library=standard)
+    (hint,) = device._waits(step, places)
+    assert (hint.path, hint.events) == (own.name, 2)
+    assert "names[" in hint.text
