@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import statistics
 import time
 from collections.abc import Callable
@@ -23,25 +22,20 @@ _SMALL_SPREAD = 0.05
 _SLICE = 0.2
 
 
-def timing(step: Callable[[], None], device: torch.device, seconds: float, calls: int) -> Timing:
-    """Median and quartiles of ``step`` after warm-up, which makes ``calls`` calls, in about ``seconds``.
+def timing(step: Callable[[], None], seconds: float, calls: int) -> Timing:
+    """Median and quartiles of ``step`` after warm-up, which makes ``calls`` calls, in at most about ``seconds``.
 
-    On a CPU by ``torch.utils.benchmark``, sooner where the spread gets small; on a GPU by CUDA events, as
-    ``triton.testing.do_bench`` takes them.
+    By ``torch.utils.benchmark``, which waits for the GPU around each block of steps: what is timed is what a loop
+    takes, with the time in which Python launches kernels. ``triton.testing.do_bench`` hides a part of that.
     """
-    times = _on_gpu(step, seconds) if device.type == "cuda" else _on_cpu(step, seconds)
-    low, median, high = _quartiles([spent / calls for spent in times])
-    return Timing(median, low, high, len(times))
-
-
-def _on_cpu(step: Callable[[], None], seconds: float) -> list[float]:
     # Timer uses one thread by default (torch/utils/benchmark/utils/timer.py).
     timer = benchmark.Timer("step()", globals={"step": step}, num_threads=torch.get_num_threads())
     times: list[float] = []
     deadline = time.monotonic() + seconds
     while len(times) < _LEAST_SAMPLES or (_scatters(times) and time.monotonic() < deadline):
         times += timer.blocked_autorange(min_run_time=min(_SLICE, seconds)).times
-    return times
+    low, median, high = _quartiles([spent / calls for spent in times])
+    return Timing(median, low, high, len(times))
 
 
 def _scatters(times: list[float]) -> bool:
@@ -54,20 +48,14 @@ def _quartiles(times: list[float]) -> tuple[float, float, float]:
     return low, median, high
 
 
-def _on_gpu(step: Callable[[], None], seconds: float) -> list[float]:
-    triton = importlib.import_module("triton.testing")
-    times: list[float] = triton.do_bench(step, rep=round(seconds * 1000), return_mode="all")
-    return [milliseconds / 1000 for milliseconds in times]
-
-
 def peak(step: Callable[[], None], device: torch.device) -> int:
-    """The most bytes that tensors take during ``step`` above what they held before it."""
+    """The most bytes that tensors take during ``step`` above what they held before it, and what CUDA graphs keep."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
         step()
         torch.cuda.synchronize(device)
-        return int(torch.cuda.max_memory_allocated(device) - before)
+        return int(torch.cuda.max_memory_allocated(device) - before) + _kept_by_graphs()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         step()
     # One event for each allocation (its bytes) and each release (its bytes, negative), in order of time
@@ -76,3 +64,9 @@ def peak(step: Callable[[], None], device: torch.device) -> int:
     events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
     changes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]
     return int(max(accumulate(changes, initial=0)))
+
+
+def _kept_by_graphs() -> int:
+    """The bytes of the pools that CUDA graphs replay in, whose tensors are not allocated anew."""
+    segments = torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
+    return sum(s["total_size"] for s in segments if tuple(s["segment_pool_id"]) != (0, 0))

@@ -64,7 +64,7 @@ def _work(opened: Opened) -> None:
         return
 
     opened.channel.progress(f"{strategy}: timing the steady state")
-    update(timing=measure.timing(made.round, opened.target.device, extra["seconds"], len(made.calls)))
+    update(timing=measure.timing(made.round, extra["seconds"], len(made.calls)))
     update(peak=measure.peak(lambda: made.step(*made.calls[0]), opened.target.device))
     if strategy != "eager":
         opened.channel.progress(f"{strategy}: compiling again with caches")

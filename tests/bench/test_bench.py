@@ -74,7 +74,7 @@ def trained(folder: Path) -> dict:
 def test_each_strategy_is_measured_and_equal_to_eager(trained: dict) -> None:
     results = {result["strategy"]: result for result in trained["results"]}
     for name in ("eager", "default", "regional", "optimizer"):
-        assert results[name]["status"] == "ok"
+        assert results[name]["status"] == "ok", results[name]["detail"]
         assert results[name]["timing"]["median"] > 0
         assert results[name]["peak"] > 0
         assert results[name]["equal"] is True

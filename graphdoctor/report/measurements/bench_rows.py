@@ -52,7 +52,7 @@ def caption(bench: Bench) -> str:
         f"A step is {step}. Step times are medians after warm-up; the quartiles tell how they scatter. Cold: the calls "
         "that compiled, in a new process with empty caches; warm: the same again with the caches on disk. Paid back: "
         "cold divided by the gain of a step; cannot tell: the quartiles overlap eager's. Peak memory is what tensors "
-        f"take during a step above what they hold before it.{_took(bench)}"
+        f"take during a step above what they hold before it, and what CUDA graphs keep.{_took(bench)}"
     )
 
 
