@@ -93,24 +93,30 @@ def _timings() -> Iterator[tuple[str, dict[str, Any]]]:
 def table(found: dict[str, Any]) -> str:
     """The results as Markdown."""
     versions = ", ".join(f"{name} {value}" for name, value in found["versions"].items() if value)
-    lines = [f"{versions}.", "", "| Scan | Verdict | Breaks | As on the CPU |", "|---|---|---|---|"]
-    for name, result in found.get("scans", {}).items():
-        if "breaks_agree" in result:
-            agree = "yes" if result["breaks_agree"] else "no"
-            lines.append(f"| {name} | {result['verdict']} | {len(result['breaks'])} | {agree} |")
-        else:
-            lines.append(f"| {name} | failed | | |")
-    lines += ["", "| Planted | Told |", "|---|---|"]
-    lines += [f"| {name} | {'yes' if r['found'] else 'no'} |" for name, r in found.get("planted", {}).items()]
-    lines += ["", "| Timed | First call (s) | Later (ms) | Quartiles |", "|---|---|---|---|"]
-    for name, result in found.get("timing", {}).items():
-        if "ms" in result:
-            low, high = result["quartiles_ms"]
-            lines.append(f"| {name} | {result['first_s']} | {result['ms']} | {low} to {high} |")
-        else:
-            shown = ", ".join(f"{key} {value}" for key, value in result.items())
-            lines.append(f"| {name} | {shown} | | |")
+    lines = [f"{versions}."]
+    if scans := found.get("scans"):
+        lines += ["", "| Scan | Verdict | Breaks | As on the CPU |", "|---|---|---|---|"]
+        lines += [_scan_row(name, result) for name, result in scans.items()]
+    if planted := found.get("planted"):
+        lines += ["", "| Planted | Told |", "|---|---|"]
+        lines += [f"| {name} | {'yes' if result['found'] else 'no'} |" for name, result in planted.items()]
+    if timed := found.get("timing"):
+        lines += ["", "| Timed | First call (s) | Later (ms) | Quartiles |", "|---|---|---|---|"]
+        lines += [_timing_row(name, result) for name, result in timed.items()]
     return "\n".join(lines) + "\n"
+
+
+def _scan_row(name: str, result: dict[str, Any]) -> str:
+    if "breaks_agree" not in result:
+        return f"| {name} | failed | | |"
+    return f"| {name} | {result['verdict']} | {len(result['breaks'])} | {'yes' if result['breaks_agree'] else 'no'} |"
+
+
+def _timing_row(name: str, result: dict[str, Any]) -> str:
+    if "ms" not in result:
+        return f"| {name} | {', '.join(f'{key} {value}' for key, value in result.items())} | | |"
+    low, high = result["quartiles_ms"]
+    return f"| {name} | {result['first_s']} | {result['ms']} | {low} to {high} |"
 
 
 if __name__ == "__main__":

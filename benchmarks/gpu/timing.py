@@ -1,4 +1,4 @@
-"""Modes, backends, AMP, a compiled optimizer and the caches, timed by triton's do_bench in this process.
+"""Modes, backends, AMP, a compiled optimizer and the caches, timed by torch.utils.benchmark in this process.
 
     python -m benchmarks.gpu.timing PART
 
@@ -8,6 +8,7 @@ prints one line of JSON. Each part has a process of its own: what one leaves beh
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import benchmark
 
 _WIDTH, _DEPTH, _BATCH = 1024, 8, 256
 
@@ -41,13 +43,12 @@ def _made() -> tuple[nn.Module, torch.Tensor]:
 
 def _timed(call: Callable[[], Any]) -> dict[str, Any]:
     """The first call in seconds, and the milliseconds of a later one: median and quartiles."""
-    from triton.testing import do_bench
-
     started = time.perf_counter()
     call()
     torch.cuda.synchronize()
     first = time.perf_counter() - started
-    low, median, high = do_bench(call, quantiles=[0.25, 0.5, 0.75])
+    times = [seconds * 1000 for seconds in benchmark.Timer("call()", globals={"call": call}).repeat(20, 20)]
+    low, median, high = statistics.quantiles([spent / 20 for spent in times], n=4)
     return {"first_s": round(first, 2), "ms": round(median, 4), "quartiles_ms": [round(low, 4), round(high, 4)]}
 
 
@@ -102,8 +103,6 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "eager": _forward,
     "inductor, default": lambda: _forward(mode="default"),
     "inductor, reduce-overhead": lambda: _forward(mode="reduce-overhead"),
-    "inductor, max-autotune": lambda: _forward(mode="max-autotune"),
-    "inductor, max-autotune-no-cudagraphs": lambda: _forward(mode="max-autotune-no-cudagraphs"),
     "aot_eager": lambda: _forward(backend="aot_eager"),
     "cudagraphs": lambda: _forward(backend="cudagraphs"),
     "eager, AMP": lambda: _forward(amp=True),
@@ -111,6 +110,8 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "optimizer, eager": lambda: _optimizer(compiled=False),
     "optimizer, compiled": lambda: _optimizer(compiled=True),
     "caches": _caches,
+    "inductor, max-autotune": lambda: _forward(mode="max-autotune"),
+    "inductor, max-autotune-no-cudagraphs": lambda: _forward(mode="max-autotune-no-cudagraphs"),
 }
 
 

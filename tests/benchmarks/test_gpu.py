@@ -50,3 +50,8 @@ def test_the_table_has_a_row_for_each_result() -> None:
     assert "| waits.py | no |" in rows
     assert "| eager | 1.0 | 0.5 | 0.4 to 0.6 |" in rows
     assert "| caches | cold_s 9.0 | | |" in rows
+
+
+def test_a_part_that_was_not_measured_has_no_table() -> None:
+    text = table({"versions": {"torch": "2.13.0"}, "planted": {"waits.py": {"found": True}}})
+    assert "Planted" in text and "Scan" not in text and "Timed" not in text

@@ -1,7 +1,9 @@
-"""Sizes that vary, for which each CUDA graph would be recorded anew."""
+"""A size that depends on data, at which CUDA graphs are split."""
 
 import torch
 from torch import nn
+
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
 
 
 class Vary(nn.Module):
