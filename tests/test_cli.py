@@ -117,6 +117,7 @@ def test_select_and_ignore_take_lists_and_prefixes(folder: Path) -> None:
         (["scan", "clean.py", "--html", "no/report.html"], r"graphdoctor: the folder no does not exist"),
         (["scan", "clean.py", "--output", "."], r"graphdoctor: \. is a directory"),
         (["scan", "clean.py", "--fix", "--diff"], r"graphdoctor: --fix writes .*"),
+        (["scan", "clean.py", "--unsafe-fixes"], r"graphdoctor: --unsafe-fixes adds to what --fix writes .*"),
         (["scan", "clean.py", "--select", "GD999"], r"graphdoctor: 'GD999' matches no rule.*"),
         (["explain", "GB9999"], r"graphdoctor: GB9999 is none of the .*"),
     ],

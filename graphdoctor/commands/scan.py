@@ -165,6 +165,8 @@ def scan(
     """
     if fix and show_diff:
         raise OneLine("--fix writes the fixes and --diff only shows them: use one of the two")
+    if unsafe_fixes and not (fix or show_diff):
+        raise OneLine("--unsafe-fixes adds to what --fix writes and --diff shows, and neither is there")
     if no_source and show_diff:
         raise OneLine("--diff shows source lines and --no-source forbids them: use one of the two")
     if statistics and output_format not in ("text", "json"):

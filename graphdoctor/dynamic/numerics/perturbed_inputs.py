@@ -7,7 +7,7 @@ a rewrite holds elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -40,6 +40,9 @@ class Variation:
     double: bool = False
     #: All inputs are cut to a batch of no rows.
     empty: bool = False
+    #: Integers leave the range of the sample's: run on the CPU, where an index out of range raises. On a GPU it ends
+    #: every use of the device in this process.
+    out_of_range: bool = False
 
 
 class NotApplicable(Exception):
@@ -48,11 +51,6 @@ class NotApplicable(Exception):
 
 def _is_float(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
-
-
-def _is_index_on_a_gpu(tensor: torch.Tensor) -> bool:
-    """An index out of range, which raises on a CPU, ends every use of a GPU in this process."""
-    return not _is_float(tensor) and tensor.device.type != "cpu"
 
 
 def _scaled(factor: float) -> Change:
@@ -64,14 +62,11 @@ def _shifted(by: int) -> Change:
 
 
 def _large_integers(tensor: torch.Tensor) -> torch.Tensor:
-    small = _is_float(tensor) or tensor.dtype is torch.bool or _is_index_on_a_gpu(tensor)
-    return tensor if small else tensor * 100
+    return tensor if _is_float(tensor) or tensor.dtype is torch.bool else tensor * 100
 
 
 def _negated(tensor: torch.Tensor) -> torch.Tensor:
-    if tensor.dtype is torch.bool:
-        return ~tensor
-    return tensor if _is_index_on_a_gpu(tensor) else -tensor
+    return ~tensor if tensor.dtype is torch.bool else -tensor
 
 
 def _with_one(value: float) -> Change:
@@ -93,7 +88,7 @@ def _drawn(scale: float) -> Change:
         generator = torch.Generator().manual_seed(tensor.numel())
         if tensor.is_floating_point():
             return (scale * torch.randn(tensor.shape, generator=generator)).to(tensor)
-        if tensor.is_complex() or _is_index_on_a_gpu(tensor):
+        if tensor.is_complex():
             return tensor
         bound = 2 if tensor.dtype is torch.bool else int(tensor.max()) + 1
         return torch.randint(min(bound - 1, 0), bound, tensor.shape, generator=generator).to(tensor)
@@ -113,7 +108,7 @@ def _whole(sign: int) -> Change:
 #: In this order, so that what time is left for shows most.
 VARIATIONS = (
     Variation("the inputs as they are"),
-    Variation("the inputs negated", _negated),
+    Variation("the inputs negated", _negated, out_of_range=True),
     Variation("the inputs times 1000", _scaled(1e3)),
     Variation("the inputs times 0.001", _scaled(1e-3)),
     Variation("inputs of zeros", torch.zeros_like, zeros=True),
@@ -144,7 +139,7 @@ FURTHER = (
 )
 
 #: Last, for they may be sizes, and end the worker at its memory limit.
-LAST = (Variation("integers times 100", _large_integers),)
+LAST = (Variation("integers times 100", _large_integers, out_of_range=True),)
 
 ALL = (*VARIATIONS, *FURTHER, *LAST)
 
@@ -152,6 +147,9 @@ ALL = (*VARIATIONS, *FURTHER, *LAST)
 def sample(target: Target, mode: Mode, variation: Variation, gradients: bool) -> Sample:
     """A fresh sample with ``variation``; with ``gradients``, inputs get them. Raises NotApplicable."""
     fresh = target.sample(mode, own=variation.parameters is not None)
+    if variation.out_of_range and target.device.type != "cpu" and _has_integers(fresh):
+        # A model of its own: the others share theirs, which stays where it is.
+        fresh = replace(target, device=torch.device("cpu")).sample(mode, own=True)
     module = fresh.module
     changed = variation is ALL[0]
     batch = _batch(fresh) if variation.empty else None
@@ -181,6 +179,11 @@ def sample(target: Target, mode: Mode, variation: Variation, gradients: bool) ->
         raise NotApplicable(variation.name)
     seed()
     return fresh
+
+
+def _has_integers(fresh: Sample) -> bool:
+    inputs = pytree.tensors((fresh.args, fresh.kwargs))
+    return any(not _is_float(tensor) and tensor.dtype is not torch.bool for tensor in inputs)
 
 
 def _batch(fresh: Sample) -> int | None:
