@@ -5,7 +5,6 @@ What CUDA graphs leave out is in ``cuda_graphs``.
 
 from __future__ import annotations
 
-import linecache
 import re
 import sys
 import warnings
@@ -107,7 +106,7 @@ def _waits(step: Callable[[], object], places: Places) -> tuple[Hint, ...]:
             torch.cuda.set_sync_debug_mode(mode)
     return tuple(
         Hint(
-            f"`{linecache.getline(path, line).strip()}`",
+            "an operation that synchronizes",
             "keep the value in a tensor, or read it after the forward; make new tensors on the GPU",
             places.show(path),
             line,
