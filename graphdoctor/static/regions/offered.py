@@ -27,8 +27,18 @@ from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.syntax.walk import walk
 
 
+#: Packages of datasets and samplers.
+_DATA = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
+
+
 def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
-    """The functions that ``module`` defines under one of the names in ``public``."""
+    """The functions that ``module`` defines under one of the names in ``public``.
+
+    None where it defines a dataset: what stands beside that works on samples, in the processes of a loader.
+    """
+    classes = (value.info for value in module.scope.names.values() if isinstance(value, Class))
+    if any(base.startswith(_DATA) for info in classes if info.module is module for base in info.externals):
+        return []
     named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
     return [option for option in named if isinstance(option, Function) and option.info.module is module]
 

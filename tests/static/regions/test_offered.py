@@ -77,6 +77,27 @@ def test_functions_that_prepare_or_draw_data_are_no_regions(events):
     assert printed == ["scaled"]
 
 
+def test_functions_beside_a_dataset_are_no_regions(events):
+    code = """
+        import torch
+        from torch import Tensor
+        from torch.utils.data import Dataset
+
+        __all__ = ["mixed"]
+
+        class Clips(BASE):
+            def __getitem__(self, index):
+                return mixed(torch.ones(4))
+
+        def mixed(x: Tensor):
+            print("mixed")
+            return x * 2
+    """
+    for base, printed in (("Dataset", []), ("object", ["mixed"])):
+        found = events(code.replace("BASE", base))
+        assert [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == printed
+
+
 def test_the_methods_of_a_module_without_a_forward_are_regions(events):
     found = events("""
         import torch
