@@ -26,7 +26,6 @@ from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.syntax.walk import walk
 
-
 #: Packages of datasets and samplers.
 _DATA = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
 
