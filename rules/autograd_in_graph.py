@@ -322,7 +322,7 @@ def f(x):
         return x * 2
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 

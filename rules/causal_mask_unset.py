@@ -92,7 +92,7 @@ class Net(nn.Module):
         return self.encoder(x[None], mask, is_causal=True)
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 import torch.nn as nn
 
 

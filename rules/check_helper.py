@@ -63,7 +63,7 @@ def f(x):
     return x.log()
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 import torch
 
 

@@ -53,7 +53,7 @@ def f(x):
     return x
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     for n in x[0].long().tolist():  # GB0033
         for _ in range(n):  # flagged
@@ -61,7 +61,7 @@ def f(x):
     return x
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     lengths = [n + 1 for n in x.long().sum(1).tolist()]  # GB0033
     return x * len(set(lengths))  # flagged

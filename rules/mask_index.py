@@ -107,7 +107,7 @@ class Net(nn.Module):
         return self.decoder(x, chosen=x > 1)
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 

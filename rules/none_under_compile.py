@@ -43,7 +43,7 @@ def graphdoctor_target():
     return f, (torch.rand(4, 8),)
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 

@@ -148,7 +148,7 @@ def f(x):
     return F.mse_loss(model(x), x)
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 model = torch.nn.Linear(8, 8)

@@ -162,6 +162,7 @@ def f(x):
     return x.exp().log()
 """,
     """\
+# torch !=2.11
 import platform
 import sys
 

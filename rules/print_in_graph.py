@@ -97,7 +97,7 @@ def f(x):
     return h * 2
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 

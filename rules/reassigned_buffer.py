@@ -33,14 +33,14 @@ CODE = "GD512"
 NAME = "reassigned-buffer"
 SEVERITY = "error"
 GB_IDS = ("GB4841",)
-TORCH = ">=2.13"
+TORCH = ">=2.11"
 
 #: Methods that give the tensor itself where there is nothing to do.
 SAME = ("to", "contiguous", "cpu", "cuda", "type_as")
 
 BREAKS = (
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 import torch.nn as nn
 
@@ -55,7 +55,7 @@ class Net(nn.Module):
         return x + self.table
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 from torch.nn import Buffer, Module
 

@@ -55,7 +55,7 @@ SPARSE = (
 
 BREAKS = (
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     sparse = x.to_sparse()  # GB0277
     return sparse.to_dense()  # GB0015
@@ -117,7 +117,7 @@ def f(x):
     return x * 2
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 def f(x):
     x.share_memory_()  # GB0117
     return x * 2

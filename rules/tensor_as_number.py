@@ -63,7 +63,7 @@ def f(x):
     return first.sum() + second.sum() + x.narrow(-1, count, x.size(-1) - count).sum()  # GB0033
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     length = (x[0] > 1).sum()
     return x[:, :length]  # GB0124
@@ -287,7 +287,7 @@ def f(x):
     return F.pad(x, (0, x.shape[1] % 3))
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 import torch
 
 
@@ -367,7 +367,7 @@ def f(x):
     return x[:, :middle] + x[:, middle].unsqueeze(1)
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 import torch
 
 

@@ -83,7 +83,7 @@ def f(x):
     return x.log()
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     assert (x > 0).all(), ("must be", "positive")  # raises
     return x.log()

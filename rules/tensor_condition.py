@@ -366,7 +366,7 @@ def f(x):
     return x
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import torch
 
 
@@ -378,7 +378,7 @@ def f(x):
             return x
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 def f(x):
     y = x.sum()
     match "mean":

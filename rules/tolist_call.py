@@ -39,13 +39,13 @@ def f(x):
     return x + first
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 def f(x):
     column = x.argmax(-1).tolist()[0]  # GB0033
     return x + column
 """,
     """\
-# torch >=2.13
+# torch >=2.10
 import torch
 
 
@@ -106,7 +106,7 @@ def check_call(event: Call) -> Hit | None:
         "index or iterate over the tensor itself, or pass the numbers to the model as a Python list"
         + ("; `fullgraph=True` accepts integers" if passes else ""),
         certainty(event, event.receiver),
-        torch=">=2.13" if passes else "",
+        torch=">=2.10" if passes else "",
     )
 
 

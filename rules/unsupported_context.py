@@ -166,7 +166,7 @@ def graphdoctor_target():
     return Net(), (torch.rand(8),)
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import contextlib
 
 import torch
@@ -267,7 +267,7 @@ def f(x):
     return x + ones
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import contextlib
 
 
@@ -321,7 +321,7 @@ class Net(nn.Module):
         return x * self.scale
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import contextlib
 
 
@@ -358,7 +358,7 @@ def f(x):
         return x * 2
 """,
     """\
-# torch >=2.13
+# torch >=2.11
 import contextlib
 
 

@@ -19,6 +19,9 @@ WHOLE = {
         "reassigned_buffer_breaks_1", "text_of_tensor_breaks_12", "tolist_call_breaks_1", "tolist_call_breaks_2",
         "untraceable_call_breaks_16",
     },
+    "2.11.0": {
+        "autograd_in_graph_breaks_13", "collectives_breaks_3", "text_of_tensor_breaks_12", "untraceable_call_breaks_16",
+    },
     "2.13.0": set[str](),
     "2.15.0": {
         "device_query_breaks_2", "introspection_breaks_5", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
