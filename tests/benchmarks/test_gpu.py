@@ -26,12 +26,14 @@ def test_without_a_gpu_it_ends_with_one_line(root: Path, tmp_path: Path) -> None
 
 
 def test_each_planted_case_runs_in_eager(root: Path) -> None:
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     for name in PLANTED:
         names: dict[str, object] = {}
-        exec((root / "benchmarks/gpu/planted" / name).read_text(), names)
-        model, args = names["graphdoctor_target"]()  # type: ignore[operator]
-        model(*args)
+        # A case may set this for its process.
+        with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=False):
+            exec((root / "benchmarks/gpu/planted" / name).read_text(), names)
+            model, args = names["graphdoctor_target"]()  # type: ignore[operator]
+            model(*args)
 
 
 def test_the_table_has_a_row_for_each_result() -> None:
