@@ -302,7 +302,7 @@ def _uses_cuda() -> bool:
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
-def cuda_state_after(seed: int) -> bytes:
+def _cuda_state_after(seed: int) -> bytes:
     """The state of a generator of CUDA that was given ``seed`` and drew nothing: the seed, and how far it is."""
     return (seed % 2**64).to_bytes(8, "little") + bytes(8)
 
@@ -315,7 +315,7 @@ def random_numbers() -> Snapshot:
     }
     states = [_bytes(state) for state in torch.cuda.get_rng_state_all()] if _uses_cuda() else []
     # A compile initialises CUDA, which draws nothing.
-    if any(state != cuda_state_after(torch.initial_seed()) for state in states):
+    if any(state != _cuda_state_after(torch.initial_seed()) for state in states):
         found["the state of CUDA's random numbers"] = _digest(b"".join(states))
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -66,20 +66,20 @@ def check(
     if device.type != "cuda":
         unchecked = ("CUDA graphs", "peak device memory", "lines that wait for the GPU", *unchecked)
         return DeviceChecks(hints=hints(messages), unchecked=unchecked)
-    checks = DeviceChecks(peak(device, eager()), None, _waits(eager(), places), (), hints(messages), unchecked)
+    checks = DeviceChecks(_peak(device, eager()), None, _waits(eager(), places), (), hints(messages), unchecked)
     if inductor is None:
         return replace(checks, unchecked=("CUDA graphs, which a scan with `--ladder` looks at", *unchecked))
     try:
         step = inductor()
         step()
-        checks = replace(checks, peak_memory_compiled=peak(device, step))
+        checks = replace(checks, peak_memory_compiled=_peak(device, step))
         return replace(checks, cudagraph_skips=cuda_graphs.left_out(inductor, places))
     except Exception as error:
         detail = fault_of(error, places, "while the device was looked at").detail
         return replace(checks, unchecked=(f"CUDA graphs: {detail}", *unchecked))
 
 
-def peak(device: torch.device, step: Callable[[], object]) -> int:
+def _peak(device: torch.device, step: Callable[[], object]) -> int:
     """The most bytes that tensors take during ``step``, with those that there were before."""
     torch.cuda.reset_peak_memory_stats(device)
     step()

@@ -59,7 +59,7 @@ def test_where_a_fork_would_lose_the_device_the_imports_are_made_all_the_same(ro
 import sys
 import torch
 torch.version.cuda = "13.0"
-from graphdoctor.dynamic.worker.startup import in_a_fork, warm_up
+from graphdoctor.dynamic.worker.startup import warm_up
 warm_up()
 before = set(sys.modules)
 torch.compile(torch.nn.Linear(1, 1), backend="eager")(torch.ones(1)).backward()
