@@ -362,7 +362,7 @@ def _counts(event: SetAttr | SetItem) -> bool:
 def _depends(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
     """Whether what ``statement`` assigns is made from what ``target`` held."""
     assigned = [s.value for s in statement.body if isinstance(s, cst.Assign)]
-    return any(node.deep_equals(target) for value in assigned for node in walk(value))
+    return any(_is_same(node, target) for value in assigned for node in walk(value))
 
 
 def _grows_until_enough(event: SetAttr | SetItem) -> bool:
@@ -371,7 +371,7 @@ def _grows_until_enough(event: SetAttr | SetItem) -> bool:
     loops = find(function.body, cst.While) if function is not None else []
     return any(
         any(node is event.site.statement for node in walk(loop.body))
-        and any(node.deep_equals(event.node) for node in walk(loop.test))
+        and any(_is_same(node, event.node) for node in walk(loop.test))
         for loop in loops
     )
 
@@ -402,7 +402,16 @@ def _begins_anew(event: SetAttr | SetItem) -> bool:
 
 def _assigns(statement: cst.SimpleStatementLine, target: cst.CSTNode) -> bool:
     assigned = [t.target for s in statement.body if isinstance(s, cst.Assign) for t in s.targets]
-    return any(node.deep_equals(target) for node in assigned)
+    return any(_is_same(node, target) for node in assigned)
+
+
+def _is_same(node: cst.CSTNode, target: cst.CSTNode) -> bool:
+    """Whether two nodes are written alike. Most are not, and ``deep_equals`` needs long to tell."""
+    if type(node) is not type(target):
+        return False
+    if isinstance(node, cst.Attribute) and isinstance(target, cst.Attribute) and node.attr.value != target.attr.value:
+        return False
+    return node.deep_equals(target)
 
 
 def _is_number(value: Value) -> bool:

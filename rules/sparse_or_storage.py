@@ -13,6 +13,8 @@ shape; use `x.new_empty(size)` or `reshape` in place of `resize_`.
 
 from __future__ import annotations
 
+from functools import cache
+
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.storage import reshape, size_of_memory, stay_dense
@@ -259,8 +261,7 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "reads the memory of a tensor", "do it outside the compiled function")
     if package == "torch.Tensor" and name in METHODS and event.receiver is not None and may_be_tensor(event.receiver):
         return _hit(event, "needs the memory of the tensor", METHODS[name], event.receiver)
-    if package.partition(".")[0] != "torch" or name in META_METHODS or name in TORCH_PYTHON or name == "is_tensor":
-        # These look at the tensor itself, not at its elements.
+    if not _looks_at_elements(event.qualname):
         return None
     operands = (event.receiver, *event.args) if event.receiver is not None else event.args
     if "out" in event.kwargs and _grows(event.kwargs["out"], operands):
@@ -268,6 +269,13 @@ def check_call(event: Call) -> Hit | None:
     if any(_is_sparse(o) for o in operands):
         return _hit(event, "works on a sparse tensor", "keep the tensor dense")
     return None
+
+
+@cache
+def _looks_at_elements(qualname: str) -> bool:
+    """False for what looks at the tensor itself, and for what is not of torch."""
+    name = qualname.rpartition(".")[2]
+    return qualname.startswith("torch.") and not (name in META_METHODS or name in TORCH_PYTHON or name == "is_tensor")
 
 
 def _hit(event: Call, what: str, suggestion: str, value: Value | None = None) -> Hit:

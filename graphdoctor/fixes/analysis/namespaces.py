@@ -83,7 +83,7 @@ def _origin(name: str, editor: Editor) -> str:
         return f"builtins.{name}"
     names = _names(editor)
     found, count = set(names.imported.get(name, ())), len(names.imported.get(name, ()))
-    if not found:
+    if not found and names.bound[name] == 1:
         made = [a for a in editor.assignments(editor.module.tree, name) if isinstance(a, cst.Assign)]
         if len(made) == 1 and isinstance(made[0].value, cst.Call) and not editor.function_of(made[0]):
             called = dotted_name(made[0].value.func, editor)

@@ -5,14 +5,14 @@ The tables list operators of torch 2.13 that have no side effect; what is not li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import libcst as cst
 
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.domain.value_functions import is_tensor, options
 from graphdoctor.static.domain.values import Class, Compiled, Function, Instance, Partial, TorchModule
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find
 
 
 def words(text: str) -> frozenset[str]:
@@ -79,9 +79,9 @@ def called(call: cst.Call) -> str:
     return call.func.value if isinstance(call.func, cst.Name) else ""
 
 
-def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+def calls(node: cst.CSTNode) -> Sequence[cst.Call]:
     """The calls in ``node``."""
-    return (n for n in walk(node) if type(n) is cst.Call)
+    return find(node, cst.Call)
 
 
 def root(node: cst.CSTNode) -> str:

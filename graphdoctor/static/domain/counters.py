@@ -12,6 +12,8 @@ _COUNTERS = re.compile(
     r"^([ \t]*)(?:(?:async[ \t]+)?(class|def)[ \t]+(\w+)|self\.(\w+)(?:\[[^]\n]*\])?[ \t]*[+-]=)", re.MULTILINE
 )
 
+_ADDS = re.compile(r"[+-]=")
+
 
 def counters_of(source: SourceModule) -> Mapping[str, frozenset[str]]:
     """By the name of a class, the attributes that its methods add to, constructors left out.
@@ -19,11 +21,13 @@ def counters_of(source: SourceModule) -> Mapping[str, frozenset[str]]:
     ``self.n += 1`` and ``self.n["seen"] += 1`` both add to ``n``.
     """
     # Few files have such a line, and to look for plain text is ten times as fast.
-    if not any("self." in line and ("+=" in line or "-=" in line) for line in source.lines):
+    text = source.text
+    starts = (at.start() for at in _ADDS.finditer(text))
+    if not any("self." in text[text.rfind("\n", 0, start) + 1 : start] for start in starts):
         return {}
     found: dict[str, set[str]] = {}
     around: list[tuple[int, str, str]] = []
-    for indent, kind, name, counter in _COUNTERS.findall(source.text):
+    for indent, kind, name, counter in _COUNTERS.findall(text):
         while around and around[-1][0] >= len(indent.expandtabs()):
             around.pop()
         if kind:
