@@ -1,13 +1,14 @@
 """`torch._check` and similar functions get arguments that Dynamo cannot trace.
 
 What: `torch._check_tensor_all` (and transformers' `torch_compilable_check` on tensors), `torch._check` with a
-tensor as the condition, and `torch._check` whose message is a lambda that uses a local variable.
+tensor as the condition, and `torch._check` whose message is a lambda that uses a local variable, or a text.
 
 Why: `_check_tensor_all` reads the tensor with `.item()`, so it splits the graph by default although it is
-called compile-safe; `torch._check` accepts bools only; and a message with a closure is not traced.
+called compile-safe; `torch._check` accepts bools only; and a message with a closure is not traced, nor is a text:
+torch asks for a function that gives it, also in eager, once the check fails.
 
 Fix: Use `torch._assert_async(condition.all(), "message")` for tensor data. For shapes use
-`torch._check(x.shape[0] == n)`, with a message that is constant.
+`torch._check(x.shape[0] == n, lambda: "text")`, with a message that is constant.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.checks import check_in_graph, constant_check
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import UNKNOWN, Const, LazyText, PythonValue, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -27,7 +29,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD505"
 NAME = "check-helper"
 SEVERITY = "error"
-GB_IDS = ("GB0124", "GB9158")
+GB_IDS = ("GB0124", "GB9158", "GB9840")
 TORCH = ">=2.6"
 
 TENSOR_CHECKS = ("torch._check_tensor_all", "torch._check_tensor_all_with")
@@ -49,6 +51,14 @@ import torch
 
 def f(x):
     torch._check(x.shape[0] == 4, lambda: f"expected 4 rows, got {x.shape}")  # GB9158
+    return x.log()
+""",
+    """\
+import torch
+
+
+def f(x):
+    torch._check(x.shape[0] == 4, "expected 4 rows")  # GB9840
     return x.log()
 """,
 )
@@ -102,6 +112,9 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "reads the tensor with `.item()`", 'use `torch._assert_async(condition.all(), "message")`')
     if name in CHECKS and event.args and may_be_tensor(event.args[0]):
         return _hit(event, "accepts only bools, not tensor data", 'use `torch._assert_async(condition, "message")`')
+    message = event.kwargs.get("message") or (event.args[1] if len(event.args) > 1 else UNKNOWN)
+    if name in CHECKS and all(map(_is_text, options(message))):
+        return _hit(event, "has a text as its message, not a function", "put `lambda:` before the text")
     if _message_has_closure(event.node):
         return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")
     return None
@@ -109,6 +122,12 @@ def check_call(event: Call) -> Hit | None:
 
 def _hit(event: Call, what: str, suggestion: str) -> Hit:
     return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event))
+
+
+def _is_text(value: Value) -> bool:
+    if isinstance(value, Const):
+        return isinstance(value.value, str)
+    return isinstance(value, LazyText) or (isinstance(value, PythonValue) and value.kind == "str")
 
 
 def _message_has_closure(call: cst.CSTNode) -> bool:

@@ -22,6 +22,7 @@ from graphdoctor.fixes.rows.counted_experts import loop_over_all_counted
 from graphdoctor.fixes.tensors.conversions import python_product, torch_reduction
 from graphdoctor.static.domain.events import Call, Convert, GetAttr
 from graphdoctor.static.domain.value_functions import tensor_of
+from graphdoctor.static.domain.values import Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -222,6 +223,20 @@ import numpy as np
 def f(x):
     return x + int(x.shape[0] / 2) + len(np.zeros(3)) + int(np.ceil(x.shape[0] / 3) * 3 - x.shape[0])
 """,
+    """\
+import numpy as np
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n = np.prod((2, 2))
+
+    def forward(self, x):
+        return torch.reshape(x, (-1, self.n))[:, : self.n] * int(self.n) + self.n.item()
+""",
 )
 
 
@@ -232,6 +247,8 @@ def check_convert(event: Convert) -> Hit | None:
         return None
     if tensor.constant and event.to in ("int", "float"):
         # What is computed of sizes alone is evaluated while tracing.
+        return None
+    if _is_scalar_of_eager_code(tensor) and event.to in ("int", "float", "index", "size"):
         return None
     return Hit(
         event,
@@ -249,6 +266,9 @@ def check_call(event: Call) -> Hit | None:
     name = event.qualname.rpartition(".")[2]
     as_objects = name == "astype" and "object" in code(event)
     if name not in EXTRACTORS and not as_objects:
+        return None
+    array = tensor_of(event.receiver) if event.receiver is not None else None
+    if name == "item" and array is not None and _is_scalar_of_eager_code(array):
         return None
     return Hit(
         event,
@@ -268,6 +288,11 @@ def check_getattr(event: GetAttr) -> Hit | None:
         "ask a tensor of it, or name the type",
         certainty(event, event.receiver),
     )
+
+
+def _is_scalar_of_eager_code(array: Tensor) -> bool:
+    """A numpy scalar that was computed before the compiled code ran: its value is known, not that of ``n // 2``."""
+    return array.argument and array.ndim == 0
 
 
 def _is_folded(node: cst.CSTNode) -> bool:

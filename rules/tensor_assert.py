@@ -270,7 +270,8 @@ def _is_opaque(value: Value) -> bool:
         return any(_is_opaque(item) for _, item in value.items)
     if isinstance(value, Instance):
         # Members of an enum and named tuples are constants.
-        return value.info.is_module or not set(value.info.externals) - {"object", "builtins.object"}
+        bases = set(value.info.externals) - {"object", "builtins.object", "abc.ABC"}
+        return value.info.is_module or all(base.startswith("torch.") for base in bases)
     return isinstance(value, (Tensor, TorchModule))
 
 

@@ -41,12 +41,15 @@ def check_in_graph(hit: Hit, editor: Editor) -> FixPlan | Refusal:
 
 
 def constant_check(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``torch._check(n > 0, lambda: f"got {n}")`` gets a twin for compile, whose message is constant."""
+    """``torch._check(n > 0, lambda: f"got {n}")`` gets a twin for compile, whose message is constant.
+
+    So does one whose message is a text, which is no function.
+    """
     call, statement = hit.place, editor.statement_of(hit.place)
     if not isinstance(call, cst.Call) or not isinstance(statement, cst.Expr) or statement.value is not call:
         return Refusal("The check is part of an expression.")
-    if len(call.args) != 2 or any(a.star for a in call.args) or not isinstance(call.args[1].value, cst.Lambda):
-        return Refusal("The message of the check is not made by a lambda that is written in it.")
+    if len(call.args) != 2 or any(a.star for a in call.args) or not isinstance(call.args[1].value, _MESSAGES):
+        return Refusal("The message of the check is neither a text nor a lambda that is written in it.")
     unhandled(call, editor)
     condition = on_one_line(call.args[0].value, editor)
     message = _message(call, editor) or f"check failed: {condition}"
@@ -56,6 +59,10 @@ def constant_check(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     text = editor.lines(editor.indent_of(statement), *lines)
     reason = "In eager nothing changes; the text of a compiled check that fails shows no values."
     return FixPlan((*editor.torch_import(call), editor.replace(statement, text)), "unsafe", reason, guards_output=True)
+
+
+#: How a message is written that is known without running anything.
+_MESSAGES = (cst.Lambda, cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
 
 
 def skip_comparison(hit: Hit, editor: Editor) -> FixPlan | Refusal:

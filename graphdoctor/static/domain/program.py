@@ -85,6 +85,8 @@ class ModuleInfo:
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
     looked_for: set[str] = field(default_factory=set)
+    #: Whether it imports all names of a module that is not followed, or of one that does.
+    imports_unknown_names: bool = False
     #: Of the file that is scanned: the scopes of calls in which functions were defined.
     closures: list[Scope] = field(default_factory=list)
 
@@ -159,6 +161,21 @@ class FunctionInfo:
             return False
         inner = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
         return any(type(child) is cst.Yield for child in walk(self.body, stop=inner))
+
+    @cached_property
+    def gives_own_function(self) -> bool:
+        """True when its last statement gives back a function that is defined in it, which may run later."""
+        if not isinstance(self.node, cst.FunctionDef):
+            return False
+        source = self.module.source
+        place = source.location(self.node)
+        if not any("def " in line for line in source.lines[place.line : place.end_line]):
+            return False
+        statements = source.body(self.node).body
+        last = statements[-1].body[-1] if type(statements[-1]) is cst.SimpleStatementLine else None
+        given = last.value if type(last) is cst.Return else None
+        own = {node.name.value for node in statements if type(node) is cst.FunctionDef}
+        return type(given) is cst.Name and given.value in own
 
     @cached_property
     def effect(self) -> Effect:

@@ -66,6 +66,15 @@ TENSOR_METHODS = words(
     """
 )
 
+#: What every tensor has besides, and some of what arrays have.
+TENSOR_PROPERTIES = words(
+    """
+    H T base data device dtype flat grad grad_dtype grad_fn imag is_cpu is_cuda is_ipu is_leaf is_maia is_meta is_mkldnn
+    is_mps is_mtia is_nested is_quantized is_sparse is_sparse_csr is_vulkan is_xla is_xpu itemsize layout mH mT name
+    names nbytes ndim output_nr real requires_grad retains_grad shape size strides volatile
+    """
+)
+
 #: Of numpy.ndarray.
 ARRAY_METHODS = words(
     """

@@ -13,6 +13,16 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+#: What people call modules and what they take from them: some files get these names from a library that hands all of
+#: its own on.
+CONVENTIONAL_NAMES = {
+    "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "Module": "torch.nn.Module",
+    "Tensor": "torch.Tensor", "optim": "torch.optim", "np": "numpy", "math": "math", "random": "random",
+    "warnings": "warnings", "time": "time", "partial": "functools.partial", "OrderedDict": "collections.OrderedDict",
+    "Optional": "typing.Optional", "Union": "typing.Union", "List": "typing.List", "Tuple": "typing.Tuple",
+    "Dict": "typing.Dict",
+}  # fmt: skip
+
 #: Attributes that only tensors have: reading one on an unannotated argument is evidence that it is a tensor.
 TENSOR_EVIDENCE = words(
     """

@@ -119,6 +119,8 @@ class LazyText(Value):
 
 #: The ``kind`` of a ``Seq`` among arguments that stands for ``*args`` of unknown length.
 STAR = "star"
+#: The ``kind`` of a ``Seq`` among keyword arguments whose ``element`` only some of the tables in ``**table`` pass.
+MAYBE = "maybe"
 
 
 @frozen

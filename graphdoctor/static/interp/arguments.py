@@ -18,6 +18,7 @@ from graphdoctor.static.domain.value_functions import (
     walk,
 )
 from graphdoctor.static.domain.values import (
+    MAYBE,
     NONE,
     STAR,
     UNKNOWN,
@@ -45,18 +46,30 @@ def passed(interpreter: Interpreter, node: cst.Call) -> tuple[tuple[Value, ...],
             items, element = iteration.elements(interpreter, arg.value, value)
             args += items if items is not None else [Seq(STAR, None, element)]
         elif arg.star == "**":
-            for option in options(value):
-                if isinstance(option, Mapping):
-                    kwargs.update({k: v for k, v in option.items if isinstance(k, str)})
-                    if option.rest is not None:
-                        kwargs["**"] = option.rest
-                else:
-                    kwargs["**"] = UNKNOWN
+            kwargs.update(_spread(value))
         elif arg.keyword is not None:
             kwargs[arg.keyword.value] = value
         else:
             args.append(value)
     return tuple(args), kwargs
+
+
+def _spread(value: Value) -> Kwargs:
+    """What ``**value`` passes by name, and under "**" what it may pass besides."""
+    found = [option if isinstance(option, Mapping) else Mapping((), UNKNOWN) for option in options(value)]
+    kwargs: Kwargs = {}
+    for name in dict.fromkeys(k for option in found for k, _ in option.items if isinstance(k, str)):
+        values = [v for option in found for k, v in option.items if k == name]
+        kwargs[name] = join(*values) if len(values) == len(found) else Seq(MAYBE, None, join(*values))
+    rests = [option.rest for option in found if option.rest is not None]
+    return {**kwargs, "**": join(*rests)} if rests else kwargs
+
+
+def _keyword(value: Value, default: Value | None) -> Value:
+    """What a parameter holds that gets ``value`` by name."""
+    if type(value) is not Seq or value.kind != MAYBE:
+        return value
+    return value.element if default is None else join(value.element, default)
 
 
 def say_nothing(args: Sequence[cst.Arg]) -> bool:
@@ -88,7 +101,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
         if position < len(positional_args):
             names[name] = positional_args[position]
         elif name in kwargs:
-            names[name] = kwargs[name]
+            names[name] = _keyword(kwargs[name], info.defaults.get(name))
         elif spread is not None:
             names[name] = spread
         elif "**" in kwargs:
@@ -97,7 +110,11 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             names[name] = info.defaults.get(name, UNKNOWN)
     for param in params.kwonly_params:
         name = param.name.value
-        names[name] = kwargs.get(name) or info.defaults.get(name, UNKNOWN)
+        default = info.defaults.get(name, UNKNOWN)
+        if name in kwargs:
+            names[name] = _keyword(kwargs[name], info.defaults.get(name))
+        else:
+            names[name] = join(kwargs["**"], default) if "**" in kwargs else default
     if type(params.star_arg) is cst.Param:
         extra = positional_args[len(positional) :]
         known = spread is None
@@ -105,7 +122,7 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             Seq("tuple", tuple(extra)) if known else Seq("tuple", None, join(spread or UNKNOWN, *extra))
         )
     if params.star_kwarg is not None:
-        rest = {k: v for k, v in kwargs.items() if k not in names and k != "**"}
+        rest = {k: _keyword(v, None) for k, v in kwargs.items() if k not in names and k != "**"}
         names[params.star_kwarg.name.value] = Mapping(tuple(rest.items()), kwargs.get("**"))
     for param in definitions.parameters(params):
         name = param.name.value

@@ -264,7 +264,7 @@ def call_function(
                 Call, node, qualname="torch.library.custom_op.__call__", args=args, kwargs=kwargs, receiver=function
             )
         return _opaque_result(interpreter, info, args)
-    if not (frame.compiled or frame.guessed or _worth_following(interpreter, info)):
+    if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
         return ExternalObject(f"{info.module.name}.{info.qualname}")
     inside = frame.compiled and frame.function is not None
     if inside and any(map(holds_sparse, names.values())):
@@ -362,9 +362,13 @@ def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Val
     return Tensor() if any(holds_tensor(a) for a in args) else UNKNOWN
 
 
-def _worth_following(interpreter: Interpreter, info: FunctionInfo) -> bool:
-    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules anywhere."""
-    return info.module is interpreter.main or info.name in CONSTRUCTORS or objects.builds_module(interpreter, info)
+def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
+    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules or puts a
+    function of its own around one that it is given anywhere."""
+    if info.module is interpreter.main or info.name in CONSTRUCTORS:
+        return True
+    wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
+    return wraps or objects.builds_module(interpreter, info)
 
 
 #: Methods that initialise an object.

@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.breaks.run_facts import span_of
 from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
+from graphdoctor.static.domain.torch_tables import CONVENTIONAL_NAMES
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
@@ -131,6 +132,8 @@ _WORDS = {"True": Const(True), "False": Const(False), "None": NONE}
 _UNBOUND: dict[str, Value] = {name: External(f"builtins.{name}") for name in dir(builtins)} | {
     "__name__": PythonValue("str")
 }
+#: The same where the file imports all names of a module that is not followed, such as ``from fastai.imports import *``.
+_CONVENTIONAL: dict[str, Value] = {name: External(qualname) for name, qualname in CONVENTIONAL_NAMES.items()}
 
 
 def _name(interpreter: Interpreter, node: cst.Name) -> Value:
@@ -144,7 +147,10 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
         _read_global(interpreter, node, found)
     if found is not None:
         return imports.resolve(interpreter, found) if type(found) is Imported else found
-    return _UNBOUND.get(name, UNKNOWN)
+    unbound = _UNBOUND.get(name)
+    if unbound is None and frame.module.imports_unknown_names:
+        return _CONVENTIONAL.get(name, UNKNOWN)
+    return unbound or UNKNOWN
 
 
 def _read_global(interpreter: Interpreter, node: cst.Name, value: Value | None) -> None:

@@ -57,6 +57,7 @@ def execute_import(interpreter: Interpreter, node: cst.Import | cst.ImportFrom) 
     base = _base(interpreter, node)
     if isinstance(node.names, cst.ImportStar):
         module = load_module(interpreter, interpreter.frame.module, base)
+        interpreter.frame.module.imports_unknown_names |= module is None or module.imports_unknown_names
         for name, value in module.scope.names.items() if module is not None else ():
             if not name.startswith("_"):
                 scope.assign(name, value)

@@ -52,7 +52,8 @@ def _other_item(
 
     Emits ``Subscript`` where the index is a mask.
     """
-    if isinstance(receiver, Unknown) and any(isinstance(i, Tensor) and i.dtype == "bool" for i in index):
+    is_open = isinstance(receiver, (Unknown, ExternalObject))
+    if is_open and any(isinstance(i, Tensor) and i.dtype == "bool" for i in index):
         # What takes a mask is a tensor, an array, or an object that passes it on to one.
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
     return receiver if is_read(receiver) else UNKNOWN

@@ -75,6 +75,13 @@ def _copied(value: Value) -> Value:
     return Instance(value.info, dict(value.attrs), may_be_subclass=value.may_be_subclass)
 
 
+#: Functions of Python that find what may not be there.
+_MAY_GIVE_NONE = frozenset((
+    "importlib.util.find_spec", "inspect.getmodule", "inspect.currentframe", "os.environ.get", "os.getenv",
+    "shutil.which",
+))  # fmt: skip
+
+
 def _python(
     interpreter: Interpreter, node: cst.CSTNode, qualname: str, args: tuple[Value, ...], kwargs: Kwargs
 ) -> Value:
@@ -92,6 +99,8 @@ def _python(
             else "float",
             shape=shape,
         )
+    if qualname in _MAY_GIVE_NONE:
+        return UNKNOWN
     if qualname in ("functools.partial", "functools.partialmethod") and args:
         return Partial(args[0], args[1:], tuple(kwargs.items()))
     if qualname in ("copy.copy", "copy.deepcopy") and args:
@@ -152,7 +161,7 @@ def _same(args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
 def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     name = qualname.rpartition(".")[2]
     if torch_tables.dtype_of(name) is not None and args and name not in ("bool", "int", "float"):
-        return Tensor(torch_tables.dtype_of(name), 0, numpy=True)
+        return Tensor(torch_tables.dtype_of(name), 0, numpy=True, argument=not interpreter.frame.compiled)
     if name in ("dtype", "errstate", "printoptions", "finfo", "iinfo", "ndarray", "default_rng", "RandomState"):
         return ExternalObject(qualname)
     if qualname.startswith("numpy.random.") and (drawn := _drawn_number(name, args, kwargs)) is not None:
@@ -194,7 +203,8 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
             # Of a size too, but what it gives then has the methods of an array, which Dynamo does not evaluate.
             numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
             return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
-    return Tensor(dtype, ndim, numpy=True)
+    # A numpy scalar that eager code computed is an input of the graph.
+    return Tensor(dtype, ndim, numpy=True, argument=ndim == 0 and not interpreter.frame.compiled)
 
 
 #: Functions that work on each element: of a number of Python they give a number, too.

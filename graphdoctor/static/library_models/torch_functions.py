@@ -228,7 +228,8 @@ def tensor_call(interpreter: Interpreter, name: str, args: tuple[Value, ...], kw
         ndim = _ndim_of_equation(args)
     elif name == "searchsorted" and len(args) > 1:
         found = tensor_of(args[1])
-        ndim = 0 if found is None else found.ndim
+        is_number = isinstance(args[1], (Const, PythonValue))
+        ndim = found.ndim if found is not None else 0 if is_number else None
     if name in torch_tables.REDUCTIONS and len(args) <= 1 and not (set(kwargs) & {"dim", "axis", "keepdim"}):
         ndim = 0
     elif operand is not None and name in torch_tables.SAME_SHAPE_OPS:

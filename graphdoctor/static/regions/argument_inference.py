@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.program import FunctionInfo
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
 from graphdoctor.syntax.walk import walk
 
+_OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
 #: Attributes of tensors that modules, trainers and loaders have too.
 OF_MODULES = words("device dtype cpu cuda half float double bfloat16 requires_grad_ add")
 
@@ -28,17 +30,20 @@ def uses(
 ) -> tuple[set[str], set[str]]:
     """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
     and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
-    ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, or holding the keys of a dict. ``evidence``: the attributes
-    that count.
+    ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, holding the keys of a dict, or asked for what no tensor has.
+    ``evidence``: the attributes that count.
     """
     found: set[str] = set()
     against: set[str] = set()
     bounds: set[str] = set()
+    objects: set[str] = set()
     misleading: set[int] = set()
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Attribute and type(child.value) is cst.Name:
             if child.attr.value in evidence and id(child) not in misleading:
                 found.add(child.value.value)
+            elif child.attr.value not in _OF_TENSORS and not child.attr.value.startswith("_"):
+                objects.add(child.value.value)
         elif type(child) is cst.Call:
             # It comes before what it calls.
             if _may_be_of_others(child):
@@ -58,7 +63,7 @@ def uses(
             bounds.update(_terms(index.value if type(index) is cst.Index else None))
         elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, child.value.value):
             found.add(child.value.value)
-    return found - against, against | bounds
+    return found - against, against | bounds | (objects - found)
 
 
 def _selects(node: cst.Subscript, name: str) -> bool:

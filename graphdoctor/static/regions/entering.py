@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import libcst as cst
+
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
     NONE,
+    STAR,
     UNKNOWN,
     Class,
     Compiled,
@@ -15,6 +20,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     PythonValue,
+    Seq,
     Value,
 )
 from graphdoctor.static.interp import arguments, calls, definitions, objects
@@ -57,9 +63,15 @@ def enter(
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
     with interpreter.call(frame):
         if args is None:
-            args, kwargs = (), assumed_arguments(interpreter, function)
+            args, kwargs = _rest(function), assumed_arguments(interpreter, function)
         calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
     return True
+
+
+def _rest(function: Function) -> tuple[Value, ...]:
+    """What users may pass besides to a function that takes any number of arguments."""
+    params = function.info.node.params
+    return (Seq(STAR, None, UNKNOWN),) if isinstance(params.star_arg, cst.Param) else ()
 
 
 def entry_function(target: Value) -> Function | None:
@@ -86,7 +98,8 @@ def default_module(interpreter: Interpreter, info: ClassInfo) -> Instance:
 def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
     """The arguments that a constructor does without: their defaults, or what users may give for them.
 
-    That is the type of the annotation besides None, and the other state of a flag that is off by default.
+    That is the type of the annotation besides None, the other state of a flag that is off by default, and another rate
+    or factor than 1.0.
     """
     init = info.lookup("__init__")
     if not isinstance(init, Function):
@@ -99,9 +112,14 @@ def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
             arguments_by_name[param.name.value] = join(declared, NONE)
         elif default == NONE:
             arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
-        elif isinstance(default, Const) and default.value in (False, 0):
+        elif isinstance(default, Const) and (default.value in (False, 0) or _is_one(default.value)):
             arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
     return arguments_by_name
+
+
+def _is_one(default: Any) -> bool:
+    """Whether a default is 1.0, with which a probability or a factor does nothing; 1 is a size or a count."""
+    return isinstance(default, float) and default == 1.0
 
 
 def was_called(interpreter: Interpreter, function: Function) -> bool:

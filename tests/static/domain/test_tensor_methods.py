@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import torch
 
-from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS, TENSOR_PROPERTIES
 
 
 def methods(kind: type) -> set[str]:
@@ -15,6 +15,11 @@ def methods(kind: type) -> set[str]:
 def test_no_method_of_the_installed_versions_is_missing():
     assert methods(torch.Tensor) <= TENSOR_METHODS
     assert methods(numpy.ndarray) <= ARRAY_METHODS
+
+
+def test_no_property_of_the_installed_tensors_is_missing():
+    properties = {name for name in dir(torch.Tensor) if not name.startswith("_")} - methods(torch.Tensor)
+    assert properties <= TENSOR_PROPERTIES
 
 
 def test_what_only_tensors_have_is_a_method_of_theirs_and_of_no_builtin():

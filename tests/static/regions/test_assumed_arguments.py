@@ -37,3 +37,28 @@ def test_a_batch_with_texts_as_keys_is_no_tensor(events, statement) -> None:
 @pytest.mark.parametrize("statement", ["a = 1 if batch['mask'] > 0 else 2", "a = 1 if batch[0] > 0 else 2"])
 def test_what_it_holds_is_assumed_to_be_tensors(events, statement) -> None:
     assert asked(events(NET.format(statement=statement))) == 1
+
+
+@pytest.mark.parametrize(("asked_for", "count"), [("batch.mask[0]", 0), ("batch.shape", 1), ("batch.mT", 1)])
+def test_what_is_asked_for_what_no_tensor_has_is_no_tensor(events, asked_for, count) -> None:
+    assert asked(events(NET.format(statement=f"a = {asked_for} if batch else None"))) == count
+
+
+@pytest.mark.parametrize(("default", "count"), [("1.0", 1), ("0.0", 1), ("1", 0), ("2.0", 0)])
+def test_a_rate_or_factor_that_does_nothing_may_be_another(events, default, count) -> None:
+    found = events(
+        f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, rate={default}):
+                super().__init__()
+                self.rate = rate
+
+            def forward(self, x):
+                if self.rate == {default}:
+                    return x
+                return x if x.sum() > 0 else -x
+        """
+    )
+    assert asked(found) == count

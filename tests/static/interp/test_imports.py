@@ -1,0 +1,42 @@
+"""What import statements bind."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Truth
+
+NET = """
+from {module} import *
+
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return F.relu(x) if torch.isnan(self.layer(x)) else x
+"""
+
+
+def asked(found) -> int:
+    return sum(isinstance(e, Truth) for e in found)
+
+
+def test_names_of_a_library_that_hands_on_all_of_its_own_are_the_usual_ones(events) -> None:
+    assert asked(events(NET.format(module="fastlib.imports"))) == 1
+
+
+def test_so_are_those_that_a_file_of_the_project_hands_on(events) -> None:
+    assert asked(events(NET.format(module="names"), names="from fastlib.imports import *")) == 1
+
+
+@pytest.mark.parametrize("names", ["", "import math"])
+def test_names_that_nothing_may_bind_are_not_known(events, names) -> None:
+    assert asked(events(NET.format(module="names"), names=names)) == 0
+
+
+def test_a_name_that_is_bound_is_what_it_is_bound_to(events) -> None:
+    source = "from fastlib.imports import *\n\nclass torch:\n    pass\n" + NET.format(module="other.imports")
+    assert asked(events(source)) == 0
