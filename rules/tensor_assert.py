@@ -129,6 +129,20 @@ def total(*terms):
 def f(x):
     return total(x, x * 2)
 """,
+    """\
+import torch
+
+
+class Double(torch.distributions.Transform):
+    def __call__(self, x):
+        return x * 2
+
+
+def f(x):
+    steps = [Double()]
+    assert steps  # GB0055
+    return steps[0](x)
+""",
 )
 
 CLEAN = (

@@ -100,7 +100,10 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
     if found is not None:
         return found
     lazy = lazy_member(interpreter, module, pending.name) if module is not None else None
-    return External(qualname) if lazy is None else lazy
+    if lazy is None:
+        # A package that chooses its backend at run time hands on ``torch`` without an import.
+        return External("torch" if pending.name == "torch" else qualname)
+    return lazy
 
 
 def lazy_member(interpreter: Interpreter, module: ModuleInfo, name: str) -> Value | None:

@@ -114,6 +114,8 @@ def _optional(interpreter: Interpreter, info: ClassInfo) -> dict[str, Value]:
             arguments_by_name[param.name.value] = join(UNKNOWN, NONE)
         elif isinstance(default, Const) and (default.value in (False, 0) or _is_one(default.value)):
             arguments_by_name[param.name.value] = PythonValue(type(default.value).__name__)
+        elif isinstance(default, Const) and isinstance(default.value, str):
+            arguments_by_name[param.name.value] = join(default, PythonValue("str"))
     return arguments_by_name
 
 

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
+    Compiled,
     Const,
     External,
     Function,
@@ -92,7 +93,8 @@ def methods_without_forward(
     for name, value in module.scope.names.items():
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
-            methods = [] if info.lookup("forward") is not None else _methods(info)
+            forward = options(info.lookup("forward") or UNKNOWN)
+            methods = [] if any(isinstance(option, (Function, Compiled)) for option in forward) else _methods(info)
             methods = [method for method in methods if method.info.name not in _TRAINING]
             if methods:
                 instance = made(info)

@@ -280,7 +280,7 @@ TABLE: list[Row] = [
     (plain_iterable, "for k in tqdm(*x):\n    pass", CALL, UNKNOWN, "What the progress bar runs over is not its first argument."),
     # Settings, checks and contexts.
     (capture_numbers, PATCHED, (cst.Call, "x.item"), UNKNOWN, "Numbers of tensors are already recorded in this function."),
-    (constant_check, "torch._check(x.sum() > 0, 'a')", CALL, UNKNOWN,
+    (constant_check, "torch._check(x.sum() > 0, g)", CALL, UNKNOWN,
      "The message of the check is neither a text nor a lambda that is written in it."),
     (attention_backends, "return g(x)", CALL, UNKNOWN, "This is no call of sdp_kernel."),
     (attention_backends, "with sdp_kernel(False, False, False, False):\n    pass", CALL, UNKNOWN, "No backend is left."),
