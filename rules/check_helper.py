@@ -13,6 +13,8 @@ Fix: Use `torch._assert_async(condition.all(), "message")` for tensor data. For 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
@@ -54,6 +56,7 @@ def f(x):
     return x.log()
 """,
     """\
+# torch >=2.10
 import torch
 
 
@@ -114,7 +117,8 @@ def check_call(event: Call) -> Hit | None:
         return _hit(event, "accepts only bools, not tensor data", 'use `torch._assert_async(condition, "message")`')
     message = event.kwargs.get("message") or (event.args[1] if len(event.args) > 1 else UNKNOWN)
     if name in CHECKS and all(map(_is_text, options(message))):
-        return _hit(event, "has a text as its message, not a function", "put `lambda:` before the text")
+        hit = _hit(event, "has a text as its message, not a function", "put `lambda:` before the text")
+        return replace(hit, torch=">=2.10")
     if _message_has_closure(event.node):
         return _hit(event, "has a message with a closure, which is not traced", "make the message a constant string")
     return None

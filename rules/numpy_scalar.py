@@ -224,6 +224,7 @@ def f(x):
     return x + int(x.shape[0] / 2) + len(np.zeros(3)) + int(np.ceil(x.shape[0] / 3) * 3 - x.shape[0])
 """,
     """\
+# torch >=2.10
 import numpy as np
 import torch
 import torch.nn as nn
@@ -291,7 +292,9 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def _is_scalar_of_eager_code(array: Tensor) -> bool:
-    """A numpy scalar that was computed before the compiled code ran: its value is known, not that of ``n // 2``."""
+    """A numpy scalar that was computed before the compiled code ran: since torch 2.10 its value is known, not that of
+    ``n // 2``.
+    """
     return array.argument and array.ndim == 0
 
 
