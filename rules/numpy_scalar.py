@@ -295,7 +295,7 @@ def _is_scalar_of_eager_code(array: Tensor) -> bool:
     """A numpy scalar that was computed before the compiled code ran: since torch 2.10 its value is known, not that of
     ``n // 2``.
     """
-    return array.argument and array.ndim == 0
+    return array.argument and array.constant and array.ndim == 0
 
 
 def _is_folded(node: cst.CSTNode) -> bool:

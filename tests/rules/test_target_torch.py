@@ -15,7 +15,7 @@ from graphdoctor.target_torch.specifiers import allows
 #: Examples that are one graph with ``fullgraph=True`` on a version, by ``benchmarks.rule_versions``.
 WHOLE = {
     "2.9.0": {
-        "autograd_in_graph_breaks_13", "collectives_breaks_3", "reassigned_buffer_breaks_0",
+        "autograd_in_graph_breaks_13", "check_helper_breaks_2", "collectives_breaks_3", "reassigned_buffer_breaks_0",
         "reassigned_buffer_breaks_1", "text_of_tensor_breaks_12", "tolist_call_breaks_1", "tolist_call_breaks_2",
         "untraceable_call_breaks_16",
     },
@@ -24,7 +24,8 @@ WHOLE = {
     },
     "2.13.0": set[str](),
     "2.15.0": {
-        "device_query_breaks_2", "introspection_breaks_5", "sparse_or_storage_breaks_8", "tensor_assert_breaks_5",
+        "check_helper_breaks_2", "device_query_breaks_2", "introspection_breaks_5", "sparse_or_storage_breaks_8",
+        "tensor_assert_breaks_5",
         "unsupported_context_breaks_10", "untraceable_call_breaks_10", "untraceable_call_breaks_22",
     },
 }  # fmt: skip

@@ -161,7 +161,8 @@ def _same(args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
 def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
     name = qualname.rpartition(".")[2]
     if torch_tables.dtype_of(name) is not None and args and name not in ("bool", "int", "float"):
-        return Tensor(torch_tables.dtype_of(name), 0, numpy=True, argument=not interpreter.frame.compiled)
+        is_input = not interpreter.frame.compiled
+        return Tensor(torch_tables.dtype_of(name), 0, numpy=True, argument=is_input, constant=is_input)
     if name in ("dtype", "errstate", "printoptions", "finfo", "iinfo", "ndarray", "default_rng", "RandomState"):
         return ExternalObject(qualname)
     if qualname.startswith("numpy.random.") and (drawn := _drawn_number(name, args, kwargs)) is not None:
@@ -203,8 +204,9 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
             # Of a size too, but what it gives then has the methods of an array, which Dynamo does not evaluate.
             numbers = all(isinstance(part, (Tensor, PythonValue, Const)) for part in options(args[0]))
             return Tensor("float", 0, numpy=True, constant=True) if numbers else UNKNOWN
-    # A numpy scalar that eager code computed is an input of the graph.
-    return Tensor(dtype, ndim, numpy=True, argument=ndim == 0 and not interpreter.frame.compiled)
+    # A numpy scalar that eager code computed is an input of the graph, of a value that is known.
+    is_input = ndim == 0 and not interpreter.frame.compiled
+    return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
 
 
 #: Functions that work on each element: of a number of Python they give a number, too.
