@@ -250,6 +250,18 @@ NUMBER_ARGS_FUNCTIONS: dict[str, tuple[tuple[int | str, ...], tuple[str, ...]]] 
     "nn.functional.huber_loss": ((), ("delta",)), "nn.functional.smooth_l1_loss": ((), ("beta",)),
     "nn.functional.margin_ranking_loss": ((3,), ("margin",)), "linspace": ((2,), ("steps",)),
     "logspace": ((2,), ("steps",)),
+    **{
+        f"nn.functional.conv{n}d": ((3, 4, 5, 6), ("stride", "padding", "dilation", "groups")) for n in (1, 2, 3)
+    },
+    **{
+        f"nn.functional.conv_transpose{n}d": (
+            (3, 4, 5, 6, 7), ("stride", "padding", "output_padding", "groups", "dilation"),
+        ) for n in (1, 2, 3)
+    },
+    **{
+        f"nn.functional.{kind}_pool{n}d": ((1, 2, 3), ("kernel_size", "stride", "padding"))
+        for kind in ("avg", "max") for n in (1, 2, 3)
+    },
 }  # fmt: skip
 
 #: Modules whose call gives a tuple whose first element is a tensor.

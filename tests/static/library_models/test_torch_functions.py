@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Call, Truth
+from graphdoctor.static.domain.events import Call, Convert, Truth
 
 
 def test_a_variable_is_the_tensor_that_it_is_made_of(events) -> None:
@@ -49,3 +49,22 @@ def test_how_many_dimensions_a_function_gives(events, made: str, ndim: int | Non
             return x + 1
     """)
     assert [e.value.ndim for e in found if isinstance(e, Truth)] == [ndim]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["conv1d(x, w, None, 1, n)", "conv2d(x, w, padding=n)", "conv_transpose1d(x, w, dilation=n)", "max_pool1d(x, n)"],
+)
+def test_sizes_of_convolutions_and_pools_are_numbers(events, call) -> None:
+    found = events(
+        f"""
+        import torch
+        import torch.nn.functional as F
+
+        class Net(torch.nn.Module):
+            def forward(self, x, w):
+                n = x.argmax()
+                return F.{call}
+        """
+    )
+    assert [e.how for e in found if isinstance(e, Convert)] == [call.partition("(")[0]]
