@@ -16,6 +16,7 @@ from graphdoctor.static.domain.values import (
     LazyText,
     Mapping,
     OneOf,
+    Partial,
     PythonValue,
     Seq,
     Tensor,
@@ -69,7 +70,7 @@ def join(*values: Value) -> Value:
     if len(seen) == 1:
         return seen[0]
     if len(seen) > _MOST_OPTIONS:
-        chosen = found.count(Function) + found.count(Class) + found.count(Instance)
+        chosen = sum(found.count(kind) for kind in (Function, Partial, Class, Instance))
         if len(seen) - chosen > _MOST_OPTIONS or chosen > _MOST_CHOICES:
             return UNKNOWN
     return OneOf(tuple(seen))

@@ -91,7 +91,11 @@ def _mapping_item(
         if found is None:
             compound_statements.fail(interpreter, External("builtins.KeyError"))
         return found or UNKNOWN
-    return _any_value(receiver)
+    named = [receiver.get(option.value) for option in options(first) if isinstance(option, Const)]
+    known = [value for value in named if value is not None]
+    found = _any_value(receiver)
+    # Of too many values nothing is known; the usual key still has its own.
+    return join(*known) if known and isinstance(found, Unknown) else found
 
 
 def _any_value(mapping: Mapping) -> Value:
