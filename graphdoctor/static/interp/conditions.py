@@ -69,11 +69,22 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         )
     value = expressions.evaluate(interpreter, test)
     verdict = expressions.truth(interpreter, test, value, context, branch)
-    return Answer(
-        verdict,
-        sample_of(value) if verdict is None else verdict,
-        is_tensor(value),
-    )
+    sample = sample_of(value) if verdict is None else verdict
+    if sample is None and _asks_for_a_rare_tensor(interpreter, test):
+        sample = False
+    return Answer(verdict, sample, is_tensor(value))
+
+
+def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
+    """Whether ``test`` asks if a number is a tensor that is rather a number: ``flag: Union[bool, Tensor]``."""
+    if type(test) is not cst.Call or type(test.func) is not cst.Name or test.func.value != "isinstance":
+        return False
+    if len(test.args) != 2 or type(test.args[0].value) is not cst.Name:
+        return False
+    asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)
+    first = options(asked)[0]
+    is_number = isinstance(first, PythonValue) and first.kind in ("bool", "int", "float")
+    return is_number and isinstance(kind, External) and kind.qualname == "torch.Tensor"
 
 
 def _is_of_a_count(interpreter: Interpreter, test: cst.BaseExpression) -> bool:

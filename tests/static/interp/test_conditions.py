@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Convert, GetAttr, Truth
+from graphdoctor.static.domain.events import Call, Convert, GetAttr, Truth
 from graphdoctor.static.domain.values import SkippedDefault
 
 
@@ -132,3 +132,22 @@ def test_lists_of_different_length_differ_whatever_they_hold(events, other: str,
             return [x + 1, x + 2] != {other}
     """)
     assert sum(isinstance(e, Truth) for e in found) == asked
+
+
+@pytest.mark.parametrize(
+    ("declared", "is_rare"),
+    [("Union[bool, torch.Tensor]", True), ("float | torch.Tensor", True), ("Union[torch.Tensor, float]", False)],
+)
+def test_what_is_rather_a_number_is_rarely_a_tensor(events, declared, is_rare):
+    found = events(
+        f"""
+        from typing import Union
+
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x: torch.Tensor, rate: {declared}):
+                return x * rate.item() if isinstance(rate, torch.Tensor) else x * rate
+        """
+    )
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname.endswith(".item")] == [is_rare]

@@ -393,3 +393,47 @@ def test_what_python_looks_for_may_not_be_there(events):
         """
     )
     assert functions(found) == ["Net.forward"]
+
+
+def test_a_mode_may_be_another_and_its_table_still_has_the_usual_one(events):
+    found = events(
+        """
+        import torch
+
+        def usual(x):
+            return x if x.sum() > 0 else -x
+
+        TABLE = {"usual": {"fast": usual}, **{name: name.upper() for name in "abcdefgh"}}
+        TABLE["other"], TABLE["third"], TABLE["fourth"] = 1, 2.0, None
+        TABLE["fifth"], TABLE["sixth"], TABLE["seventh"] = torch.ones(2), [1], len
+
+        class Net(torch.nn.Module):
+            def __init__(self, mode="usual"):
+                super().__init__()
+                self.mode = mode
+
+            def forward(self, x):
+                if self.mode == "unusual":
+                    return x if x.max() > 0 else -x
+                return TABLE[self.mode]["fast"](x)
+        """
+    )
+    assert functions(found) == ["Net.forward", "usual"]
+
+
+def test_torch_that_a_package_hands_on_is_torch(events):
+    found = events(
+        """
+        from backend import torch
+
+        def f(x):
+            return x if torch.isnan(x) else -x
+
+        def graphdoctor_target():
+            import torch
+
+            return f, (torch.rand(2),)
+        """,
+        backend="import importlib\n\nimportlib.import_module('backends')\n",
+    )
+    assert functions(found) == ["f"]

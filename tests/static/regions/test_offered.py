@@ -166,3 +166,19 @@ def test_the_forward_of_an_autograd_function_that_nothing_calls_is_a_region(even
     """)
     tested = [e.site.function for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]
     assert tested == ["Log.forward", "Exp.forward"]
+
+
+def test_methods_of_a_module_whose_forward_is_no_function_are_regions(events):
+    found = events("""
+        import torch
+
+        __all__ = ["Sphere"]
+
+        class Manifold(torch.nn.Module):
+            forward = NotImplemented
+
+        class Sphere(Manifold):
+            def project(self, x):
+                return x / x.norm() if x.sum() > 0 else x
+    """)
+    assert [e.site.function for e in found if isinstance(e, Truth)] == ["Sphere.project"]
