@@ -2,7 +2,7 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and
+tensor, `x.as_subclass(torch.Tensor)`, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and
 the making of pydantic's models and of distributions with `validate_args=True`; also the functions of scipy, sklearn,
 pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
 
@@ -39,7 +39,7 @@ NAME = "untraceable-call"
 SEVERITY = "error"
 GB_IDS = (
     "GB0007", "GB0156", "GB0134", "GB0147", "GB0059", "GB0142", "GB0092", "GB0299", "GB0033", "GB0055", "GB0107",
-    "GB0124", "GB0208", "GB0294", "GB0467",
+    "GB0124", "GB0208", "GB0294", "GB0467", "GB0001",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -285,6 +285,13 @@ class Net(nn.Module):
     def forward(self, x):
         return x * self.tree.degree(1)  # GB0142
 """,
+    """\
+import torch
+
+
+def f(x):
+    return x.as_subclass(torch.Tensor) * 2  # GB0001
+""",
 )
 
 CLEAN = (
@@ -523,12 +530,29 @@ class Net(nn.Module):
     def forward(self, x):
         return x * self.degree
 """,
+    """\
+import torch
+
+
+class Weights(torch.Tensor):
+    pass
+
+
+def f(x):
+    return x.as_subclass(Weights) * 2
+""",
 )
 
 
 def watches(name: str) -> bool:
     packages = HOST_PACKAGES | DISTRIBUTIONS
-    return _is_untraced(name) or name in ARRAYS or name.rpartition(".")[2] in HOOKS or within(name, packages)
+    return (
+        _is_untraced(name)
+        or name in ARRAYS
+        or name == _AS_SUBCLASS
+        or name.rpartition(".")[2] in HOOKS
+        or within(name, packages)
+    )
 
 
 def check_call(event: Call) -> Hit | None:
@@ -537,6 +561,7 @@ def check_call(event: Call) -> Hit | None:
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
     untraced = _is_untraced(event.qualname) or _registers_hook(event) or _validates(event) or _of_package(event)
+    untraced = untraced or _makes_plain(event)
     if not untraced and not of_objects:
         return None
     return Hit(
@@ -546,6 +571,11 @@ def check_call(event: Call) -> Hit | None:
         certainty(event),
         torch=ON_SOME.get(event.qualname, ""),
     )
+
+
+def _makes_plain(event: Call) -> bool:
+    """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
+    return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
 
 
 def _validates(event: Call) -> bool:
@@ -570,6 +600,8 @@ def _suggestion(name: str) -> str:
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name == "builtins.pow":
         return "write it with the operator `**`"
+    if name == _AS_SUBCLASS:
+        return "make the tensor plain before the call that is compiled"
     if name == "pydantic.BaseModel":
         return "check the values before the call that is compiled, and pass them as they are"
     if within(name, DISTRIBUTIONS):
@@ -578,6 +610,7 @@ def _suggestion(name: str) -> str:
 
 
 _OBJECT = External("builtins.object")
+_AS_SUBCLASS = "torch.Tensor.as_subclass"
 
 
 def _is_untraced(name: str) -> bool:
