@@ -2,9 +2,10 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor, `x.as_subclass(torch.Tensor)`, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and
-the making of pydantic's models and of distributions with `validate_args=True`; also the functions of scipy, sklearn,
-pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
+tensor, `x.as_subclass(torch.Tensor)`, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch
+does not have (`np.nanmean`), and the making of pydantic's models and of distributions with `validate_args=True`;
+also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that work on data of their
+own.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
