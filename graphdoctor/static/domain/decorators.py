@@ -83,6 +83,16 @@ def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:
     )
 
 
+def gives_own_function(body: cst.BaseSuite | cst.BaseExpression) -> bool:
+    """Whether the last statement of ``body`` gives back a function that is defined in it."""
+    statements = body.body if isinstance(body, cst.IndentedBlock) else ()
+    last = statements[-1] if statements else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    given = small.value if isinstance(small, cst.Return) else None
+    own = {node.name.value for node in statements if isinstance(node, cst.FunctionDef)}
+    return isinstance(given, cst.Name) and given.value in own
+
+
 def _marks_constant(node: cst.CSTNode) -> bool:
     if type(node) is cst.SimpleString:
         return value_of(node.value) == _CONSTANT

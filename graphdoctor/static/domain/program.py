@@ -14,7 +14,7 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
-from graphdoctor.static.domain.decorators import NOTHING, Effect, effect
+from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
@@ -165,17 +165,7 @@ class FunctionInfo:
     @cached_property
     def gives_own_function(self) -> bool:
         """True when its last statement gives back a function that is defined in it, which may run later."""
-        if not isinstance(self.node, cst.FunctionDef):
-            return False
-        source = self.module.source
-        place = source.location(self.node)
-        if not any("def " in line for line in source.lines[place.line : place.end_line]):
-            return False
-        statements = source.body(self.node).body
-        last = statements[-1].body[-1] if type(statements[-1]) is cst.SimpleStatementLine else None
-        given = last.value if type(last) is cst.Return else None
-        own = {node.name.value for node in statements if type(node) is cst.FunctionDef}
-        return type(given) is cst.Name and given.value in own
+        return isinstance(self.node, cst.FunctionDef) and gives_own_function(self.body)
 
     @cached_property
     def effect(self) -> Effect:

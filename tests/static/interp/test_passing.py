@@ -1,0 +1,164 @@
+"""What calls may pass: by tables, in any number, or not at all."""
+
+from __future__ import annotations
+
+from graphdoctor.static.domain.events import Truth
+
+
+def functions(found):
+    return sorted({e.site.function for e in found if isinstance(e, Truth)})
+
+
+def test_a_method_that_another_module_wraps_is_followed(events):
+    found = events(
+        """
+        from base import Metric
+
+        class Largest(Metric):
+            def update(self, x):
+                self.value = x if x.max() > 0 else -x
+        """,
+        base="""
+        import functools
+        import torch
+
+        class Metric(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.update = self._wrap(self.update)
+
+            def _wrap(self, update):
+                @functools.wraps(update)
+                def wrapped(*args, **kwargs):
+                    self.calls = 1
+                    return update(*args, **kwargs)
+                return wrapped
+
+            def forward(self, x: torch.Tensor):
+                return self.update(x)
+        """,
+    )
+    assert functions(found) == ["Largest.update"]
+
+
+def test_what_only_some_tables_pass_by_name_may_be_left_out(events):
+    found = events(
+        """
+        import torch
+
+        def plain(x):
+            return x
+
+        class Solver:
+            def __init__(self, *, grid=None):
+                self.grid = self.made if grid is None else grid
+
+            def made(self, x):
+                return x if x.sum() > 0 else -x
+
+        class Net(torch.nn.Module):
+            def __init__(self, is_plain):
+                super().__init__()
+                self.options = {"grid": plain} if is_plain else {}
+
+            def forward(self, x):
+                return Solver(**self.options).grid(x)
+        """
+    )
+    assert functions(found) == ["Solver.made"]
+
+
+def test_an_unknown_table_may_pass_what_only_a_name_takes(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, options):
+                super().__init__()
+                self.options = options
+
+            def forward(self, x):
+                return self.step(x, **self.options)
+
+            def step(self, x, *, checked=False):
+                return x * 2 if checked and x.sum() > 0 else x
+        """
+    )
+    assert functions(found) == ["Net.step"]
+
+
+def test_any_number_of_arguments_may_be_passed_to_an_entry(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, *args):
+                return self.step(*args)
+
+            def step(self, x: torch.Tensor):
+                return x if x.sum() > 0 else -x
+        """
+    )
+    assert functions(found) == ["Net.step"]
+
+
+def test_what_python_looks_for_may_not_be_there(events):
+    found = events(
+        """
+        import importlib.util
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                if importlib.util.find_spec("fast_things") is not None:
+                    return x * 2
+                return x if x.sum() > 0 else -x
+        """
+    )
+    assert functions(found) == ["Net.forward"]
+
+
+def test_a_mode_may_be_another_and_its_table_still_has_the_usual_one(events):
+    found = events(
+        """
+        import torch
+
+        def usual(x):
+            return x if x.sum() > 0 else -x
+
+        TABLE = {"usual": {"fast": usual}, **{name: name.upper() for name in "abcdefgh"}}
+        TABLE["other"], TABLE["third"], TABLE["fourth"] = 1, 2.0, None
+        TABLE["fifth"], TABLE["sixth"], TABLE["seventh"] = torch.ones(2), [1], len
+
+        class Net(torch.nn.Module):
+            def __init__(self, mode="usual"):
+                super().__init__()
+                self.mode = mode
+
+            def forward(self, x):
+                if self.mode == "unusual":
+                    return x if x.max() > 0 else -x
+                return TABLE[self.mode]["fast"](x)
+        """
+    )
+    assert functions(found) == ["Net.forward", "usual"]
+
+
+def test_torch_that_a_package_hands_on_is_torch(events):
+    found = events(
+        """
+        from backend import torch
+
+        def f(x):
+            return x if torch.isnan(x) else -x
+
+        def graphdoctor_target():
+            import torch
+
+            return f, (torch.rand(2),)
+        """,
+        backend="import importlib\n\nimportlib.import_module('backends')\n",
+    )
+    assert functions(found) == ["f"]
