@@ -287,6 +287,7 @@ class Net(nn.Module):
         return x * self.tree.degree(1)  # GB0142
 """,
     """\
+# torch >=2.9
 import torch
 
 
@@ -532,6 +533,7 @@ class Net(nn.Module):
         return x * self.degree
 """,
     """\
+# torch >=2.9
 import torch
 
 
