@@ -324,6 +324,8 @@ REWRITTEN = {
                     "    parts = [value.clone() for value in ([x, x * 2])]\n    named = {key: value.clone() if isinstance("),
     "check_text": (HEAD + F + "    torch._check(x.shape[0] == 4, lambda: f'expected 4 rows, got {x.shape}')\n    return x\n",
                    'torch._check(x.shape[0] == 4, lambda: "expected 4 rows, got `x.shape`")'),
+    "check_without_function": (HEAD + F + "    torch._check(x.shape[0] == 4, 'expected 4 rows')\n    return x * 2\n",
+                               'torch._check(x.shape[0] == 4, lambda: "expected 4 rows")'),
     "contexts": ("import contextlib\n" + HEAD + F + "    with contextlib.ExitStack() as stack:\n        # No gradients.\n"
                  "        stack.enter_context(torch.no_grad())\n        if x.ndim > 2:\n"
                  "            stack.enter_context(torch.autocast('cpu'))\n        q = x[None, None]\n"
