@@ -56,3 +56,21 @@ def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, bo
     )
     (finding,) = analyse([(file, "net.py")]).findings
     assert finding.suggestion.startswith(suggestion)
+
+
+def test_what_torch_compares_are_tensors_whatever_gave_them(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("""\
+import torch
+import torch.nn as nn
+from elsewhere import rotated
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        if torch.allclose(rotated(x), rotated(x + 1)):
+            return x
+        return x + (1 if rotated(x).equal(2) else 2)
+""")
+    (found,) = analyse([(file, "net.py")]).findings
+    assert (found.location.line, found.rule, found.confidence) == (8, "GD201", "likely")
