@@ -94,7 +94,9 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
     spread: Value | None = None
     for position, arg in enumerate(positional_args):
         if isinstance(arg, Seq) and arg.kind == STAR:
-            spread, positional_args = arg.element, positional_args[:position]
+            # What follows a star of unknown length may be anything that the star stands before.
+            alike = all(kinds(value) == kinds(arg.element) for value in positional_args[position + 1 :])
+            spread, positional_args = arg.element if alike else UNKNOWN, positional_args[:position]
             break
     for position, param in enumerate(positional):
         name = param.name.value

@@ -222,6 +222,8 @@ def module_attribute(receiver: TorchModule, name: str) -> Value:
         held = receiver.children.get(name)
         if held is not None:
             return held
+    if name == "bias" and receiver.qualname.rpartition(".")[2].removesuffix("Cell") in torch_tables.RECURRENT:
+        return PythonValue("bool")
     if name in ("weight", "bias", "running_mean", "running_var", "in_proj_weight", "in_proj_bias"):
         return Tensor("float", owned=True)
     if name == "training":

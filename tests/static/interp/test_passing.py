@@ -162,3 +162,48 @@ def test_torch_that_a_package_hands_on_is_torch(events):
         backend="import importlib\n\nimportlib.import_module('backends')\n",
     )
     assert functions(found) == ["f"]
+
+
+def test_what_stands_behind_a_star_may_be_any_of_many_arguments(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, count):
+                super().__init__()
+                self.count = count
+
+            def forward(self, x: torch.Tensor):
+                return self.step(*x.split(self.count), self.training)
+
+            def step(self, *args):
+                flag = args[-1]
+                return args[0] * 2 if flag else args[0]
+        """
+    )
+    assert functions(found) == []
+
+
+def test_the_bias_of_a_recurrent_layer_is_a_flag(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = torch.nn.GRUCell(2, 2)
+                self.linear = torch.nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.plain(x) if self.cell.bias else self.asked(x)
+
+            def plain(self, x):
+                return x if self.cell.bias else -x
+
+            def asked(self, x):
+                return x if self.linear.bias else -x
+        """
+    )
+    assert functions(found) == ["Net.asked"]
