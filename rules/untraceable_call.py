@@ -563,9 +563,8 @@ def check_call(event: Call) -> Hit | None:
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
-    untraced = _is_untraced(event.qualname) or _registers_hook(event) or _validates(event) or _of_package(event)
-    untraced = untraced or _makes_plain(event)
-    if not untraced and not of_objects:
+    special = of_objects or _registers_hook(event) or _validates(event) or _of_package(event) or _makes_plain(event)
+    if not special and not _is_untraced(event.qualname):
         return None
     return Hit(
         event,

@@ -85,7 +85,7 @@ class ModuleInfo:
     scope: Scope
     #: Files that were looked for when it, or a function of it, imported something.
     looked_for: set[str] = field(default_factory=set)
-    #: Whether it imports all names of a module that is not followed, or of one that does.
+    #: True behind ``from m import *`` where the module m is not followed, or has such an import itself.
     imports_unknown_names: bool = False
     #: Of the file that is scanned: the scopes of calls in which functions were defined.
     closures: list[Scope] = field(default_factory=list)

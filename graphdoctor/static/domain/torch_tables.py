@@ -13,8 +13,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What people call modules and what they take from them: some files get these names from a library that hands all of
-#: its own on.
+#: The usual names of modules, and of what is imported from them. Behind ``from fastai.imports import *`` a file has
+#: them without an import of its own.
 CONVENTIONAL_NAMES = {
     "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "Module": "torch.nn.Module",
     "Tensor": "torch.Tensor", "optim": "torch.optim", "np": "numpy", "math": "math", "random": "random",

@@ -22,8 +22,12 @@ from graphdoctor.static.domain.values import (
     NONE,
     STAR,
     UNKNOWN,
+    Class,
+    Compiled,
+    Function,
     Instance,
     Mapping,
+    Partial,
     PythonValue,
     Seq,
     Tensor,
@@ -63,6 +67,17 @@ def _spread(value: Value) -> Kwargs:
         kwargs[name] = join(*values) if len(values) == len(found) else Seq(MAYBE, None, join(*values))
     rests = [option.rest for option in found if option.rest is not None]
     return {**kwargs, "**": join(*rests)} if rests else kwargs
+
+
+def for_callee(callee: Value, kwargs: Kwargs) -> Kwargs:
+    """``kwargs`` as ``callee`` gets them: where its defaults are not known, as if every table passed each of them."""
+    if not kwargs or type(callee) in _WITH_DEFAULTS:
+        return kwargs
+    return {name: _keyword(value, None) for name, value in kwargs.items()}
+
+
+#: Callees of scanned code: their parameters are bound by ``bound``.
+_WITH_DEFAULTS = frozenset((Function, Class, Instance, Compiled, Partial))
 
 
 def _keyword(value: Value, default: Value | None) -> Value:

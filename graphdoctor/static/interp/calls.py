@@ -112,7 +112,8 @@ def apply(
 ) -> Value:
     """Call ``callee``, one alternative, with values."""
     call = _CALLS.get(type(callee))
-    return UNKNOWN if call is None else call(interpreter, node, callee, args, kwargs, used)
+    given = arguments.for_callee(callee, kwargs)
+    return UNKNOWN if call is None else call(interpreter, node, callee, args, given, used)
 
 
 def _call_module(

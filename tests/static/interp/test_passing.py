@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Call, Truth
+from graphdoctor.static.domain.values import Const
 
 
 def functions(found):
@@ -207,3 +208,21 @@ def test_the_bias_of_a_recurrent_layer_is_a_flag(events):
         """
     )
     assert functions(found) == ["Net.asked"]
+
+
+def test_what_only_some_tables_pass_to_a_library_is_what_they_pass(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, is_wide):
+                super().__init__()
+                self.options = {"dim": 1} if is_wide else {}
+
+            def forward(self, x):
+                return x.sum(**self.options)
+        """
+    )
+    passed = [e.kwargs["dim"] for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.sum"]
+    assert passed == [Const(1)]
