@@ -29,6 +29,7 @@ NAME = "rnn-module"
 SEVERITY = "error"
 GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
+ENDS_FUNCTION = True
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
 _OF_ANY_LAYER = "?.flatten_parameters"
@@ -124,6 +125,22 @@ class Net(nn.Module):
 
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.GRU(8, 8)
+        self.second = nn.GRU(8, 8)
+
+    def forward(self, x):
+        state = x.new_zeros((self.first.num_layers, 8))  # GB0014
+        self.first.flatten_parameters()
+        x, state = self.first(x, state)
+        return self.second(x)[0]
 """,
 )
 
@@ -225,6 +242,38 @@ class Net(nn.Module):
 
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class LSTM(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden_size = 8
+        self.cell = nn.LSTMCell(8, 8)
+
+    def forward(self, x):
+        state = (x.new_zeros((4, self.hidden_size)), x.new_zeros((4, self.hidden_size)))
+        outputs = []
+        for step in range(x.shape[1]):
+            state = self.cell(x[:, step], state)
+            outputs.append(state[0])
+        return torch.stack(outputs, dim=1)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = LSTM()
+
+    def forward(self, x):
+        return self.rnn(x)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 3, 8),)
 """,
 )
 

@@ -20,6 +20,12 @@ TOO_LARGE = "too large to analyse completely; what was found so far is reported"
 #: What a rule does with an event of the class that it looks at.
 _Check = tuple[Rule, Callable[[Any], Any]]
 
+#: The code of a rule, a file and a function in it.
+_FunctionKey = tuple[str, str, str]
+
+#: A line and a column.
+_Start = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -139,12 +145,33 @@ class Audience(EventSink):
     def places(self) -> list[Place]:
         """The hits, by rule and node."""
         found: dict[tuple[str, int], tuple[Rule, list[int]]] = {}
+        ends = self._ends()
         for number, (rule, hit) in enumerate(self.hits):
+            if rule.ends_function and _start(hit) > ends.get(_function(rule, hit), _start(hit)):
+                continue
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
         return [
             Place(rule, tuple(self.hits[number][1] for number in numbers), self._fullgraph.issuperset(numbers))
             for rule, numbers in found.values()
         ]
+
+    def _ends(self) -> dict[_FunctionKey, _Start]:
+        """From where on functions are not traced, by rule and function: where a hit surely ends it first."""
+        found: dict[_FunctionKey, _Start] = {}
+        for rule, hit in self.hits:
+            if rule.ends_function and _breaks(rule, hit) and not hit.event.site.conditional:
+                key = _function(rule, hit)
+                found[key] = min(_start(hit), found.get(key, _start(hit)))
+        return found
+
+
+def _function(rule: Rule, hit: Hit) -> _FunctionKey:
+    return rule.code, str(hit.event.site.module.file), hit.event.site.function
+
+
+def _start(hit: Hit) -> _Start:
+    place = hit.event.site.module.location(hit.place)
+    return place.line, place.column
 
 
 def _breaks(rule: Rule, hit: Hit) -> bool:

@@ -15,6 +15,8 @@ A rule module has, read from top to bottom:
   there;
 * optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
   so a function of a library that does it is none that users compile for its own sake;
+* optionally ``ENDS_FUNCTION = True``: Dynamo traces nothing of the function behind it, so what the rule finds further
+  down in the same function is no break of its own;
 * optionally ``recorded_by(hit, editor)``: the setting of ``torch._dynamo.config`` with which Dynamo records what the
   hit is about, so that nothing breaks there; empty where none does;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
@@ -103,6 +105,7 @@ class Rule:
     recorded_by: Callable[[Hit, Any], str] | None = None
     fullgraph: bool = False
     setup: bool = False
+    ends_function: bool = False
     target: str = ""
 
     def holds(self, hit: Hit) -> bool:
@@ -132,6 +135,7 @@ def load(module: ModuleType) -> Rule:
             recorded_by=getattr(module, "recorded_by", None),
             fullgraph=getattr(module, "FULLGRAPH", False),
             setup=getattr(module, "SETUP", False),
+            ends_function=getattr(module, "ENDS_FUNCTION", False),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing

@@ -55,6 +55,37 @@ def test_a_bad_file_costs_only_its_own_findings(tmp_path, text, reason):
     assert good.status == "scanned" and len(result.findings) == 2
 
 
+RECURRENT = """\
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        self.first = nn.GRU(8, 8)
+        self.second = nn.LSTM(8, 8)
+
+    def encode(self, x):
+        return self.first(x)[0]
+
+    def forward(self, x):
+        if self.kind == "gru":
+            x, _ = self.first(x)
+        else:
+            x, _ = self.second(x)
+        self.second.flatten_parameters()
+        if self.second.bidirectional:
+            x, _ = self.second(x)
+        return self.encode(x)
+"""
+
+
+def test_what_a_rule_finds_behind_the_end_of_a_function_is_left_out(tmp_path):
+    found = analyse(write(tmp_path, model=RECURRENT)).findings
+    # Each arm may be the one that is not taken; in `encode` nothing stands before the layer.
+    assert [(f.rule, f.location.line) for f in found] == [("GD502", line) for line in (11, 15, 17, 18)]
+
+
 def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
     def crash(event):
         raise ZeroDivisionError("deliberate")
