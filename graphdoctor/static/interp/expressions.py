@@ -155,7 +155,10 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
 
 def _read_global(interpreter: Interpreter, node: cst.Name, value: Value | None) -> None:
     here = interpreter.main is not None and interpreter.frame.scope.module is interpreter.main.scope
-    number = (isinstance(value, Const) and type(value.value) in (int, float)) or isinstance(value, PythonValue)
+    if isinstance(value, PythonValue):
+        number = value.kind in ("int", "float")
+    else:
+        number = isinstance(value, Const) and type(value.value) in (int, float)
     if here and number and node.value not in interpreter.frame.scope.outer:
         interpreter.emit(ReadGlobal, node, name=node.value)
 

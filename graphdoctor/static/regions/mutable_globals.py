@@ -20,8 +20,28 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
         if isinstance(statement, (cst.For, cst.While)):
             found |= assigned_names(statement)
     if "global " in source.text and _GLOBAL.search(source.text):
-        found |= {item.name.value for node in find(source.tree, cst.Global) for item in node.names}
+        declared = {item.name.value for node in find(source.tree, cst.Global) for item in node.names}
+        found |= {name for name in declared if not _is_set_once(source, name)}
     return frozenset(found)
+
+
+def _is_set_once(source: SourceModule, name: str) -> bool:
+    """Whether all that binds ``name`` is one assignment of a function, of what is the same in each call of it.
+
+    So a ``main`` sets up what the other functions of a script read.
+    """
+    binding = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
+    bound = [node for node in walk(source.tree) if isinstance(node, binding) and _names(node.target, name)]
+    for function in find(source.tree, cst.FunctionDef) if len(bound) == 1 else ():
+        for node in walk(function.body, stop=(cst.For, cst.While, cst.FunctionDef, cst.Lambda)):
+            if isinstance(node, cst.Assign) and bound[0] in node.targets:
+                given = [param.name.value for param in find(function.params, cst.Param)]
+                return not any(_names(node.value, each) for each in (name, *given))
+    return False
+
+
+def _names(node: cst.CSTNode, name: str) -> bool:
+    return any(found.value == name for found in find(node, cst.Name))
 
 
 def assigned_names(loop: cst.For | cst.While) -> set[str]:
