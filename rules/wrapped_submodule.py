@@ -15,7 +15,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Store, Use, compiled
+from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled
 
 from ._shared import code
 
@@ -122,6 +122,32 @@ steps = [torch.compile(each, backend="eager") for each in (g,)]
 def f(x):
     return x * 2
 """,
+    """\
+from abc import ABC
+
+import torch
+import torch.nn as nn
+
+
+class Pipeline(ABC):
+    def __init__(self, names):
+        self.parts = self.load(names)
+
+    def load(self, names):
+        return {name: nn.Linear(8, 8) for name in names}
+
+    def compile(self, name):
+        part = self.parts[name]
+        self.parts[name] = torch.compile(part, backend="eager")
+
+
+pipeline = Pipeline(["encoder"])
+pipeline.compile("encoder")
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
@@ -142,12 +168,18 @@ def check_store(event: Store) -> Hit | None:
     if not isinstance(event.target, cst.Subscript) or wrapped is None:
         return None
     container = event.container
-    if container is None or container.items or container.entries:
+    if container is None or container.items or container.entries or _is_plain_object(event.holder):
         # A list or dict of the program's own is no part of a model.
         return None
     # What is compiled is the element itself, so the container is one of modules.
     same = wrapped.owner is not None and wrapped.owner.number == container.number != 0
     return _hit(event) if same or event.target.deep_equals(wrapped.node) else None
+
+
+def _is_plain_object(holder: TrackedObject | None) -> bool:
+    """Whether its class is in the scanned code and is no module."""
+    kind = holder.made_of if holder is not None else None
+    return kind is not None and not any(root.endswith("Module") or "." not in root for root in kind.roots)
 
 
 def _hit(event: Use | Store) -> Hit:

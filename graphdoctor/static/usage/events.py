@@ -194,6 +194,8 @@ class Store(Event):
     path: tuple[Condition, ...]
     #: What it is stored in.
     container: TrackedObject | None = None
+    #: The object that has the container as an attribute.
+    holder: TrackedObject | None = None
 
 
 @frozen

@@ -196,7 +196,11 @@ class Statements(Conditions):
                 self.visit(index)
             if container.number and key:
                 self.state.put(container.number, key, tracked)
-            self.emit(Store, target, target=target, tracked=tracked, path=self.frame.path, container=container)
+            holder = container.owner
+            if isinstance(target.value, cst.Attribute) and isinstance(target.value.value, cst.Name):
+                holder = self.evaluate(target.value.value)
+            path = self.frame.path
+            self.emit(Store, target, target=target, tracked=tracked, path=path, container=container, holder=holder)
         elif isinstance(target, cst.Attribute):
             self._store(target, tracked)
 
