@@ -1,6 +1,7 @@
 """The result of `torch.compile` is thrown away.
 
-What: `torch.compile(model)` as a statement of its own.
+What: `torch.compile(model)` as a statement of its own, or a function that binds the result to a name of its own which
+nothing reads behind that: `for layer in model.layers: layer = torch.compile(layer)`.
 
 Why: `torch.compile` returns a compiled wrapper and leaves its argument as it is. The program goes on with the
 uncompiled model, without any message.
@@ -10,10 +11,16 @@ Fix: Use the result, `model = torch.compile(model)`, or compile in place with `m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import libcst as cst
+
 from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.rule import Hit
+from graphdoctor.syntax.module import SourceModule
+from graphdoctor.syntax.walk import children, find, walk
 
-from ._shared import code
+from ._shared import code, function_named
 
 CODE = "GD601"
 NAME = "compile-result-unused"
@@ -28,6 +35,35 @@ import torch.nn as nn
 
 model = nn.Linear(8, 8)
 torch.compile(model, backend="eager")  # flagged
+
+
+def f(x):
+    return model(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+for layer in model:
+    layer = torch.compile(layer, backend="eager")  # flagged
+
+
+def f(x):
+    return model(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def prepare(model):
+    model.eval()
+    model = torch.compile(model, backend="eager")  # flagged
+
+
+model = nn.Linear(8, 8)
+prepare(model)
 
 
 def f(x):
@@ -82,14 +118,131 @@ def f(x):
 def compiled():
     return torch.compile(f, backend="eager")
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+def compiled(model):
+    model = torch.compile(model, backend="eager")
+    return model
+
+
+model = compiled(nn.Linear(8, 8))
+
+
+def f(x):
+    return model(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+
+layers = []
+for layer in nn.Sequential(nn.Linear(8, 8), nn.ReLU()):
+    layer = torch.compile(layer, backend="eager")
+    layers.append(layer)
+
+
+def f(x):
+    for layer in layers:
+        x = layer(x)
+    return x
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+def train(model, steps):
+    for step in range(steps):
+        if step > 0:
+            model(torch.rand(4, 8))
+        if step == 0:
+            model = torch.compile(model, backend="eager")
+
+
+train(nn.Linear(8, 8), 3)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
 def check_compile(event: Compile) -> Hit | None:
-    if event.form != "call" or event.used:
+    if event.form != "call":
+        return None
+    if not event.used:
+        return Hit(
+            event,
+            f"the result of {code(event)} is not used, so nothing is compiled",
+            "write `model = torch.compile(model)`, or compile in place with `model.compile()`",
+        )
+    name = _dropped(event)
+    if not name:
         return None
     return Hit(
         event,
-        f"the result of {code(event)} is not used, so nothing is compiled",
-        "write `model = torch.compile(model)`, or compile in place with `model.compile()`",
+        f"nothing reads `{name}` behind {code(event)}, so nothing is compiled",
+        "return the result, store it where the model is kept, or compile in place with `model.compile()`",
+        "likely",
     )
+
+
+def _dropped(event: Compile) -> str:
+    """The name that the result is bound to, where it is one of the function, or of a loop, that nothing reads then."""
+    source, statement, function = event.site.module, event.site.statement, function_named(event)
+    name = _bound_name(event)
+    if not name:
+        return ""
+    scope = function.body if function is not None else source.tree
+    loops = [node for node in _above(scope, statement) if isinstance(node, (cst.For, cst.While))]
+    binding = [loop for loop in loops if isinstance(loop, cst.For) and _names(loop.target, name)]
+    declared = [node for kind in (cst.Global, cst.Nonlocal) for node in find(scope, kind)]
+    if (function is None and not binding) or any(_names(node, name) for node in declared):
+        return ""
+    # In another loop it is read in the next round by what stands before the statement.
+    again = next((loop for loop in loops if loop not in binding), None)
+    place = source.location(statement if again is None else again)
+    since = (place.end_line, place.end_column) if again is None else (place.line, place.column)
+    return "" if any(at is None or at >= since for at in _reads(source, scope, name)) else name
+
+
+def _bound_name(event: Compile) -> str:
+    """``model`` where the statement is ``model = torch.compile(...)``."""
+    statement = event.site.statement
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if not isinstance(small, cst.Assign) or small.value is not event.node or len(small.targets) > 1:
+        return ""
+    target = small.targets[0].target
+    return target.value if isinstance(target, cst.Name) else ""
+
+
+def _above(node: cst.CSTNode, below: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes between two, the outer ones first; none where the second is not in the first."""
+    for child in children(node):
+        if any(inner is below for inner in walk(child)):
+            yield child
+            yield from _above(child, below)
+            return
+
+
+def _reads(source: SourceModule, scope: cst.CSTNode, name: str) -> Iterator[tuple[int, int] | None]:
+    """Where ``name`` is read in ``scope``; None where that is in a function, which may run at any time."""
+    inner = [node for kind in (cst.FunctionDef, cst.Lambda) for node in find(scope, kind)]
+    later = {id(found) for function in inner for found in find(function, cst.Name)}
+    other = {id(node.target) for node in find(scope, cst.AssignTarget)}
+    other |= {id(node.attr) for node in find(scope, cst.Attribute)}
+    other |= {id(node.keyword) for node in find(scope, cst.Arg)}
+    for found in find(scope, cst.Name):
+        if id(found) in later and found.value == name:
+            yield None
+        elif id(found) not in other and found.value in (name, "locals", "vars"):
+            place = source.location(found)
+            yield place.line, place.column
+
+
+def _names(node: cst.CSTNode, name: str) -> bool:
+    return any(found.value == name for found in find(node, cst.Name))

@@ -218,7 +218,7 @@ def check_call(event: Call) -> Hit | None:
     owner, _, method = event.qualname.rpartition(".")
     of_optimizer = method in OPTIMIZER_METHODS and (owner.startswith("torch.optim.") or _named_optimizer(event))
     strict_clip = event.qualname in CLIPPERS and event.kwargs.get("error_if_nonfinite") == Const(True)
-    if not of_optimizer and owner not in SCALERS and not strict_clip or _is_update(event):
+    if (not of_optimizer and owner not in SCALERS and not strict_clip) or _is_update(event):
         return None
     return Hit(
         event,

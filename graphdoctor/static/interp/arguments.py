@@ -24,6 +24,7 @@ from graphdoctor.static.domain.values import (
     UNKNOWN,
     Class,
     Compiled,
+    Const,
     Function,
     Instance,
     Mapping,
@@ -120,7 +121,10 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
         elif name in kwargs:
             names[name] = _keyword(kwargs[name], info.defaults.get(name))
         elif spread is not None:
-            names[name] = spread
+            default = info.defaults.get(name, UNKNOWN)
+            # Tensors in a row of unknown length end before a parameter that is a number by default.
+            ends = isinstance(default, Const) and default.value is not None and may_be_tensor(spread)
+            names[name] = default if ends else spread
         elif "**" in kwargs:
             names[name] = join(kwargs["**"], info.defaults.get(name, UNKNOWN))
         else:

@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.events import Assert, Import, Subscript
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq
+from graphdoctor.static.domain.values import UNKNOWN, Const, Mapping, Seq, Tensor
 from graphdoctor.static.interp import (
     assignments,
     attributes,
@@ -105,6 +105,9 @@ def _augmented(interpreter: Interpreter, node: cst.AugAssign) -> bool:
     before = expressions.evaluate(interpreter, node.target)
     value = expressions.evaluate(interpreter, node.value)
     after = operators.binary(interpreter, node, operator, before, value)
+    if isinstance(before, Tensor) and before.owned:
+        # A parameter or buffer is changed in place.
+        after = before
     if type(node.target) is cst.Attribute:
         attributes.write_attribute(
             interpreter, node.target, expressions.evaluate(interpreter, node.target.value), after, augmented=True

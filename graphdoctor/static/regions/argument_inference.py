@@ -30,7 +30,8 @@ def uses(
 ) -> tuple[set[str], set[str]]:
     """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
     and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
-    ``dim=n``, ``torch.arange(n)`` and ``x.view(n, -1)``, holding the keys of a dict, or asked for what no tensor has.
+    ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)`` and ``if n % k``, holding the keys of a dict, or asked for what no
+    tensor has.
     ``evidence``: the attributes that count.
     """
     found: set[str] = set()
@@ -63,6 +64,8 @@ def uses(
             bounds.update(_terms(index.value if type(index) is cst.Index else None))
         elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, child.value.value):
             found.add(child.value.value)
+        elif type(child) is cst.If:
+            objects.update(_counters(child.test))
     return found - against, against | bounds | (objects - found)
 
 
@@ -121,6 +124,15 @@ def _counted(node: cst.BaseExpression) -> Iterator[cst.Name]:
         counter = counter.left
     if type(counter) is cst.Name:
         yield counter
+
+
+def _counters(test: cst.BaseExpression) -> Iterator[str]:
+    """The names in a condition that are asked like a counter is: ``if step % every == 0``."""
+    if type(test) is cst.BooleanOperation:
+        yield from _counters(test.left)
+        yield from _counters(test.right)
+    else:
+        yield from (name.value for name in _counted(test.left if type(test) is cst.Comparison else test))
 
 
 _LITERALS = (cst.Integer, cst.SimpleString)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.lint.engine import analyse
-from graphdoctor.static.domain.events import Call, Truth
+from graphdoctor.static.domain.events import Call, Convert, Truth
 
 HEAD = """
         from dataclasses import dataclass
@@ -334,3 +334,30 @@ def test_a_function_in_a_field_of_a_dataclass_is_no_method(events):
                 return self.attend(x, x, True)
     """)
     assert not [e for e in found if isinstance(e, Truth)]
+
+
+def test_a_formatted_key_reads_only_entries_whose_name_fits(events):
+    found = events("""
+        import torch
+        import torch.nn as nn
+
+        class Position(nn.Module):
+            def forward(self, count):
+                return torch.arange(0, count)
+
+        class Token(nn.Module):
+            def forward(self, x):
+                return x.sum().item()
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleDict({"position": Position(), "token_0": Token(), "token_1": Token()})
+
+            def forward(self, x, names):
+                for name in names:
+                    x = x + self.parts[f"token_{name}"](x)
+                return self.parts.position(x.shape[0])
+    """)
+    assert items(found) == ["Token.forward"]
+    assert not [e for e in found if isinstance(e, Convert)]

@@ -145,3 +145,19 @@ def test_what_is_a_size_is_a_number(code, number):
     function = cst.parse_module(f"def f(x, y):\n    return {code}\n").body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[1]) is number
+
+
+@pytest.mark.parametrize(
+    ("condition", "number"),
+    [
+        ("x % 100 == 0", True),
+        ("y is None or (x + 1) % every == 0", True),
+        ("x % 2", True),
+        ("x.sum() % 2 == 0", False),
+        ("y % x == 0", False),
+    ],
+)
+def test_what_is_asked_like_a_counter_is_a_number(condition, number):
+    function = cst.parse_module(f"def f(x, y):\n    if {condition}:\n        y = g(x)\n    return y\n").body[0]
+    assert isinstance(function, cst.FunctionDef)
+    assert ("x" in uses(function.body)[1]) is number
