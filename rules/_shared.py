@@ -132,6 +132,12 @@ def function_named(event: Event) -> cst.FunctionDef | None:
     return event.site.module.function(event.site.function)
 
 
+def is_module(tracked: TrackedObject) -> bool:
+    """Whether an object is surely a module: of a class of the scanned code, or a layer of torch."""
+    roots = tracked.made_of.roots if tracked.made_of is not None else (tracked.made_by,)
+    return any(root.startswith("torch.nn.") or root.endswith(".LightningModule") for root in roots)
+
+
 def is_of_torch(module: TrackedObject | None) -> bool:
     """Whether a module is known to be a layer of torch, or a container of such layers alone."""
     made: Operation | None = module.maker if module is not None else None

@@ -36,7 +36,7 @@ from graphdoctor.static.usage.events import (  # fmt: skip
 )
 from graphdoctor.syntax.walk import walk
 
-from ._shared import code
+from ._shared import code, is_module
 
 CODE = "GD606"
 NAME = "method-of-compiled"
@@ -206,7 +206,7 @@ def _calls_itself(tracked: TrackedObject, name: str) -> bool:
 def _runs_layers(event: Use, tracked: TrackedObject, name: str) -> bool:
     """Whether the method, or another that it reaches, calls modules that the object holds, none of them compiled."""
     parts = event.parts(tracked)
-    layers = {f"self.{key}" for key, part in parts.items() if _is_module(part)}
+    layers = {f"self.{key}" for key, part in parts.items() if is_module(part)}
     if not layers or any(_is_compiled(part) for part in parts.values()):
         return False
     return any(_called(node) in layers for node in _reached(tracked, name))
@@ -226,11 +226,6 @@ def _reached(tracked: TrackedObject, name: str) -> Iterator[cst.CSTNode]:
             yield node
             if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
                 names.append(node.attr.value)
-
-
-def _is_module(tracked: TrackedObject) -> bool:
-    roots = tracked.made_of.roots if tracked.made_of is not None else (tracked.made_by,)
-    return any(root.startswith("torch.nn.") for root in roots)
 
 
 def _is_compiled(tracked: TrackedObject) -> bool:

@@ -1,7 +1,8 @@
 """Compiled wrappers stand inside a model, and change the names in its state dict.
 
 What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
-modules, and `model.layers[i] = torch.compile(model.layers[i])`.
+modules, `model.layers[i] = torch.compile(model.layers[i])`, and `self.encoder = torch.compile(self.encoder)` in a
+module.
 
 Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
 `layers.0._orig_mod.weight`, and a checkpoint of the uncompiled model does not load.
@@ -17,7 +18,7 @@ import libcst as cst
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled
 
-from ._shared import code
+from ._shared import code, is_module
 
 CODE = "GD617"
 NAME = "wrapped-submodule"
@@ -59,6 +60,29 @@ def compiled(layer):
 def main(model):
     for i in range(2):
         model.layers[i] = compiled(model.layers[i])  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(8, 8)
+
+    def prepare(self):
+        self.encoder = torch.compile(self.encoder, backend="eager")  # flagged
+
+    def forward(self, x):
+        return self.encoder(x)
+
+
+Net().prepare()
 
 
 def f(x):
@@ -148,6 +172,47 @@ pipeline.compile("encoder")
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(8, 8)
+        self.loss = torch.nn.functional.mse_loss
+
+    def prepare(self):
+        self.loss = torch.compile(self.loss, backend="eager")
+
+    def forward(self, x):
+        return self.encoder(x)
+
+
+Net().prepare()
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Pipeline:
+    def __init__(self):
+        self.encoder = nn.Linear(8, 8)
+
+
+pipeline = Pipeline()
+pipeline.encoder = torch.compile(pipeline.encoder, backend="eager")
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
@@ -165,9 +230,17 @@ def check_use(event: Use) -> Hit | None:
 def check_store(event: Store) -> Hit | None:
     made = compiled(event.tracked)
     wrapped = made.argument(0, "model") if made is not None else None
-    if not isinstance(event.target, cst.Subscript) or wrapped is None:
-        return None
     container = event.container
+    if wrapped is None:
+        return None
+    if not isinstance(event.target, cst.Subscript):
+        child = (
+            container is not None
+            and is_module(container)
+            and is_module(wrapped)
+            and event.target.deep_equals(wrapped.node)
+        )
+        return _hit(event) if child else None
     if container is None or container.items or container.entries or _is_plain_object(event.holder):
         # A list or dict of the program's own is no part of a model.
         return None
