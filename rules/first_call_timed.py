@@ -1,6 +1,7 @@
 """A measurement includes the compilation.
 
-What: A clock that is read before and after the first call of a compiled function, which nothing called before.
+What: A clock that is read, or an event of the GPU that is recorded, before and after the first call of a compiled
+function, which nothing called before.
 
 Why: `torch.compile` itself compiles nothing; the first call does, and takes seconds or minutes. The mean over a loop
 includes it too. A clock that starts inside the loop gives each call its own time, and is not reported; nor is one

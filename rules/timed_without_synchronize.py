@@ -107,7 +107,7 @@ def check_timed(event: Timed) -> Hit | None:
     calls = [s for s in event.inside if s.name == ".__call__" and s.receiver is not None and _on_gpu(s.receiver)]
     # Any other call may wait; what a helper does that was followed is among the calls.
     others = [s for s in event.inside if s.name != "range" and not s.followed and s not in calls]
-    if not calls or others or not any(s.receiver and s.receiver.find("torch.compile", ".compile") for s in calls):
+    if event.waits or others or not any(s.receiver and s.receiver.find("torch.compile", ".compile") for s in calls):
         return None
     words = f"{code(event)}: nothing waits for the GPU between the two readings"
     return Hit(event, words, "call `torch.cuda.synchronize()` before each reading", "likely")

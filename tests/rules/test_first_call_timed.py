@@ -34,3 +34,31 @@ def test_a_switch_that_is_not_known_may_leave_it_uncompiled(tmp_path: Path, opti
     file = tmp_path / "measure.py"
     file.write_text(SOURCE.format(options=options))
     assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
+EVENTS = """\
+import torch
+
+model = torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 8)).cuda())
+start = torch.cuda.Event(enable_timing=True)
+end = torch.cuda.Event(enable_timing=True)
+
+
+def timed(run):
+    start.record()
+    run()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+{before}
+print(timed(lambda: model(torch.rand(4, 8, device="cuda"))))
+"""
+
+
+@pytest.mark.parametrize(("before", "found"), [("", ["GD623"]), ("model(torch.rand(4, 8, device='cuda'))", [])])
+def test_events_of_the_gpu_are_a_clock_that_waits(tmp_path: Path, before: str, found: list[str]) -> None:
+    file = tmp_path / "measure.py"
+    file.write_text(EVENTS.format(before=before))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found

@@ -113,6 +113,8 @@ class Calls(BuiltinCalls):
             name = _OWN_COMPILE
         target = self._target(callee, name, receiver, (*args, *kwargs.values()))
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
+        if name == ".elapsed_time":
+            self.elapsed(node, step)
         if target is not None:
             return self.follow(node, target, step)
         return self._result(node, step)

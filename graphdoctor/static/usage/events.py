@@ -215,7 +215,7 @@ class NameUse(Event):
 
 @frozen
 class Timed(Event):
-    """Two readings of a clock are subtracted; ``inside`` are the calls between them, ``before`` those before."""
+    """Two readings of a clock are compared; ``inside`` are the calls between them, ``before`` those before."""
 
     inside: Sequence[Operation]
     before: Sequence[Operation]
@@ -223,6 +223,8 @@ class Timed(Event):
     looped: bool
     #: The number of the first step of the run that it stands in: what was done before may have been followed by calls.
     since: int = 0
+    #: The GPU itself notes when it gets to a reading.
+    waits: bool = False
 
 
 #: The classes of this file; rules get them outside compiled code too.
