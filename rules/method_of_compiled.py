@@ -2,7 +2,9 @@
 
 What: `model = torch.compile(model)`, or `prepare` of an `Accelerator` that compiles, and then `model.generate(...)`, or
 another method than `forward` of a class of the project, which calls the module itself (`self(x)` or
-`self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant.
+`self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant. A warning too
+where the class is not known, the method is named like a pass (`encode`, `predict`), and the file never calls the model
+itself; and where such a method is handed to another function, `sample(model.forward_with_guidance)`.
 
 Why: `torch.compile(model)` wraps calls of the model. Another method is looked up on the model inside, whose `self` is
 the uncompiled one: 0 frames are compiled, and there is no message.
@@ -14,6 +16,7 @@ torch.compile(net.encode)`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -80,6 +83,50 @@ def answer(ids):
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+
+
+class Tokenizer:
+    def __init__(self, load):
+        self.codec = torch.compile(load().eval())
+
+    def tokens(self, audio):
+        return self.codec.encode(audio)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def forward_guided(self, x):
+        return self(x) * 2
+
+
+def sample(step, x):
+    return step(x)
+
+
+net = torch.compile(Net(), backend="eager")
+step = net.forward_guided
+sample(step, torch.rand(4, 8))  # flagged
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 CLEAN = (
@@ -139,12 +186,58 @@ def answer(ids):
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+
+
+class Tokenizer:
+    def __init__(self, load):
+        self.codec = torch.compile(load().eval())
+
+    def tokens(self, audio):
+        return self.codec.encode(self.codec(audio))
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def forward_twice(self, x):
+        return x * 2
+
+
+def sample(step, x):
+    return step(x)
+
+
+net = torch.compile(Net(), backend="eager")
+sample(net.forward, torch.rand(4, 8))
+sample(net.forward_twice, torch.rand(4, 8))
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
 def check_use(event: Use) -> Hit | None:
     step = event.step
     model = step.receiver
+    if (taken := _taken(event)) is not None:
+        return taken
     if not step.name.startswith(".") or step.name == ".__call__" or model is None or model.unsure:
         return None
     wrapper, parallel = _wrapper(model), model.find(*DDP, *FSDP, "torch.nn.DataParallel")
@@ -158,7 +251,7 @@ def check_use(event: Use) -> Hit | None:
         found = found or _calls_itself(model, "generate")
     else:
         found = _calls_itself(model, step.name[1:])
-    if not found and _runs_layers(event, model, step.name[1:]):
+    if not found and (_runs_layers(event, model, step.name[1:]) or _is_all_that_is_called(event, model)):
         # Maybe only calls of the model were meant to be compiled.
         found, severity = True, "warning"
     # A flag that turns compiling on says nothing of when the method is called.
@@ -169,6 +262,39 @@ def check_use(event: Use) -> Hit | None:
     if severity == "warning":
         advice = f"compile the method too: `model.{method} = torch.compile(model.{method})`"
     return sure and Hit(event, words, advice, sure, severity=severity)
+
+
+def _taken(event: Use) -> Hit | None:
+    """A method of a compiled module that is handed to what is called."""
+    for passed in (*event.step.args, *event.step.kwargs.values()):
+        model, method = passed.owner, passed.name.removeprefix(".")
+        if isinstance(passed.code, Function) and isinstance(passed.code.node, cst.FunctionDef):
+            method = passed.code.node.name.value
+        wrapper = _wrapper(model) if model is not None and not model.unsure else None
+        if model is None or wrapper is None or method == "forward" or passed.steps:
+            continue
+        runs = method.startswith("forward_") if _class(model) is None else _calls_itself(model, method)
+        sure = together(wrapper.path, event.step.path, "likely") if runs else None
+        words = f"{code(event)} gets `{method}` of the uncompiled model: {_by(wrapper)} wraps calls of the model alone"
+        if sure:
+            return Hit(event, words, "compile in place: `model.compile()`", "likely", severity="warning")
+    return None
+
+
+def _is_all_that_is_called(event: Use, model: TrackedObject) -> bool:
+    """Whether the file does nothing with the compiled model, of an unknown class, but call methods like this one."""
+    node = event.step.node
+    if _class(model) is not None or not _PASS.match(event.step.name) or not isinstance(node, cst.Call):
+        return False
+    name = dotted(node.func).rpartition(".")[0]
+    used = re.compile(rf"(?<![\w.]){re.escape(name)}\b(?!\s*(=[^=]|\.\w))")
+    return bool(name) and used.search(event.site.module.text) is None
+
+
+#: Methods that run a model, by their names.
+_PASS = re.compile(
+    r"\.(encode|decode|predict|infer|sample|embed|transcribe|translate|synthesi[sz]e|extract|segment|detect|forward_)"
+)
 
 
 def _by(wrapper: Operation) -> str:
@@ -190,12 +316,13 @@ def _compiles_whole(step: Operation) -> bool:
 
 def _method(tracked: TrackedObject, name: str) -> Function | None:
     """A method of the module's class, of the scanned code."""
-    kept = tracked.made_of or _inner_class(tracked)
+    kept = _class(tracked)
     return kept.method(name) if kept is not None else None
 
 
-def _inner_class(tracked: TrackedObject) -> Class | None:
-    return None if tracked.inner is None else tracked.inner.made_of or _inner_class(tracked.inner)
+def _class(tracked: TrackedObject) -> Class | None:
+    """The class of a module, or of what wraps one, where the scanned code has it."""
+    return tracked.made_of or (_class(tracked.inner) if tracked.inner is not None else None)
 
 
 def _calls_itself(tracked: TrackedObject, name: str) -> bool:

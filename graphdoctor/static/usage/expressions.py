@@ -252,7 +252,9 @@ class Expressions:
             return None
         if name in ("_orig_mod", "module"):
             return self._seen(node, owner.inner)
-        return self.found(node, owner.inner, name)
+        inside = self.found(node, owner.inner, name)
+        # A method stays bound to what is wrapped, but it was taken from the wrapper.
+        return replace(inside, owner=owner) if inside is not None and isinstance(inside.code, Function) else inside
 
     def _dict(self, node: cst.Dict) -> TrackedObject:
         entries: list[tuple[TrackedObject, TrackedObject]] = []
