@@ -381,7 +381,7 @@ def test_inputs_that_the_original_does_not_accept_are_named(plant: Plant) -> Non
     program = MODULE.format("y = self.a(x).max(0).values")
     proved = plant(program, "self.a(x).max(0).values", "self.a(x).amax(0)", mode="eval")
     assert proved.label == "verified" and proved.fix.assumes == (
-        "inputs of float32, float64; nothing to compare where the original raises too: integers in place of floats, an empty batch; without gradients"
+        "inputs of float32, float64; nothing to compare where the original raises: integers in place of floats, an empty batch; without gradients"
     )
     assert f"Verified for {proved.fix.assumes}." in proved.verification.detail
 

@@ -22,11 +22,13 @@ from graphdoctor.dynamic.user_code.target import Sample
 #: Calls a sample: its outputs, and the loss where one was computed and went backward.
 Call = Callable[[Sample], tuple[Any, torch.Tensor | None]]
 
-#: What stands in a snapshot in place of all else where the call raised: the type of the exception, its first line, and
-#: whether a ``raise`` or an ``assert`` of the scanned code raised it.
+#: What stands in a snapshot in place of all else where the call raised: the type of the exception, its first line,
+#: whether a ``raise`` or an ``assert`` of the scanned code raised it, and whether a Python number did: a division by
+#: zero, or a NaN that was made an int.
 RAISED = "raised"
 TEXT = "text of what was raised"
 DELIBERATE = "raised on purpose"
+BY_NUMBER = "raised by a number"
 
 #: What the two snapshots are called that are compared.
 Sides = tuple[str, str]
@@ -81,7 +83,8 @@ def of_error(error: Exception, is_own: Callable[[str], bool]) -> Snapshot:
     """The observation of a call that raised; ``is_own`` returns whether a file is the user's."""
     kind = type(error).__name__
     text = f"{kind}: {one_line(str(error).partition(chr(10))[0])}"[:200]
-    return {RAISED: kind, TEXT: text, DELIBERATE: _is_deliberate(error, is_own)}
+    by_number = isinstance(error, ArithmeticError) or "cannot convert float" in text
+    return {RAISED: kind, TEXT: text, DELIBERATE: _is_deliberate(error, is_own), BY_NUMBER: by_number}
 
 
 def differences(expected: Snapshot, actual: Snapshot, sides: Sides = VERIFIED) -> Iterator[tuple[str, str]]:

@@ -167,11 +167,13 @@ class Varying:
         ``exact`` is what it leaves behind in float64, ``nudged`` with the last bit of all numbers changed.
         """
         if observed.RAISED in before:
-            # An input that the original does not accept proves nothing, unless it is refused on purpose.
-            if not before[observed.DELIBERATE]:
+            # An input that the original does not accept proves nothing, unless it is refused on purpose, or where it
+            # computes with numbers: callers may count on that.
+            if not before[observed.DELIBERATE] and not before[observed.BY_NUMBER]:
                 return "", ""
             if observed.RAISED not in after:
-                return _sorted(variation, f"only the original raises {before[observed.TEXT]}")
+                clause = f"only the original raises {before[observed.TEXT]}"
+                return _sorted(variation, clause) if before[observed.DELIBERATE] else ("", clause)
             same = before[observed.RAISED] == after[observed.RAISED]
             return "", "" if same else f"it raises {after[observed.TEXT]}, and the original {before[observed.TEXT]}"
         if observed.RAISED in after:

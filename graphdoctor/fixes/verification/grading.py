@@ -97,7 +97,7 @@ def assumptions(trials: Trials) -> str:
     skipped = dict.fromkeys(name for varied in trials.recorded for name in varied.skipped)
     text = f"inputs of {', '.join(dtypes)}" if dtypes else "the inputs of the sample"
     if refused:
-        text += f"; nothing to compare where the original raises too: {', '.join(refused)}"
+        text += f"; nothing to compare where the original raises: {', '.join(refused)}"
     if not any(varied.backward for varied in trials.recorded):
         text += "; without gradients"
     if skipped:

@@ -81,4 +81,9 @@ def test_an_exception_is_deliberate_where_the_users_code_raises_it() -> None:
         found = observed.of_error(raising(body), lambda path: path == __file__)
         assert found[observed.DELIBERATE] is deliberate
     found = observed.of_error(raising(on_purpose), lambda path: False)
-    assert found == {observed.RAISED: "ValueError", observed.TEXT: "ValueError: no", observed.DELIBERATE: False}
+    assert found == {
+        observed.RAISED: "ValueError",
+        observed.TEXT: "ValueError: no",
+        observed.DELIBERATE: False,
+        observed.BY_NUMBER: False,
+    }

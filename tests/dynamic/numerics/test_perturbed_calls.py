@@ -155,6 +155,20 @@ def test_exceptions_are_told_from_results(tmp_path: Path) -> None:
     assert new.differs == "with one NaN in each input: only the fixed code raises ValueError: bad"
 
 
+def share(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return x * net.weight * (1.0 / (x > 0).sum().item())
+
+
+def share_as_tensor(net: Any, x: torch.Tensor) -> torch.Tensor:
+    return x * net.weight * (1.0 / (x > 0).sum())
+
+
+def test_a_number_that_raises_no_more_leaves_the_fix_unsafe(tmp_path: Path) -> None:
+    rewritten = compared(tmp_path, share, share_as_tensor, "eval")
+    assert rewritten.differs == ""
+    assert "only the original raises ZeroDivisionError: float division by zero" in rewritten.changes
+
+
 def test_an_input_that_the_original_does_not_accept_does_not_count(tmp_path: Path) -> None:
     def rows(net: Any, x: torch.Tensor) -> torch.Tensor:
         return x.max(0).values * net.weight

@@ -110,7 +110,7 @@ def test_all_fixes_work() -> None:
     assert verification.minimal == ("A", "B", "C") and verification.dropped == ()
     assert verification.detail == (
         "4 fixes applied to a copy in memory: 0 graph breaks, 3 before. Verified for inputs of float32; nothing to "
-        "compare where the original raises too: an empty batch. For fullgraph=True 3 fixes suffice: GD101 at "
+        "compare where the original raises: an empty batch. For fullgraph=True 3 fixes suffice: GD101 at "
         "m.py:1, GD101 at m.py:2, GD101 at m.py:3."
     )
     assert labels_of(result.findings) == ["safe", "verified", "safe", "safe"]
