@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
+from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import more_than_output
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.core.editor import Editor
@@ -48,4 +49,7 @@ def guard_statement(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     lost = trace(call.args, (*event.args, *event.kwargs.values()), event.inner, editor)
     if lost:
         return FixPlan(edits, "unsafe", f"Under compile {shown} is left out, and `{lost}` does not run either.")
+    if is_given_once(statement, editor):
+        reason = f"Under compile {shown} is left out, and noted as given, so a later eager call leaves it out too."
+        return FixPlan(edits, "unsafe", reason)
     return FixPlan(edits, "safe", f"In eager nothing changes; under compile {shown} is left out.")

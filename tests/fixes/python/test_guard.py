@@ -51,6 +51,23 @@ def test_safe_unless_an_argument_may_have_an_effect(fixed: Any) -> None:
     assert unsafe.findings[0].fix.reason == reason
 
 
+@pytest.mark.parametrize(
+    ("body", "safety"),
+    [
+        ("if 'a' not in seen:\n        seen.add('a')\n        print('a')", "unsafe"),
+        ("if seen.get('a') is None:\n        seen['a'] = 1\n        print('a')", "unsafe"),
+        ("if state.told:\n        return x\n    state.told = True\n    print('a')", "unsafe"),
+        ("global done\n    if not done:\n        done = True\n        print('a')", "unsafe"),
+        ("if state.told:\n        print('a')\n    seen['b'] = 1", "safe"),
+        ("state.told = False\n    print('a')", "safe"),
+    ],
+)
+def test_not_safe_where_a_flag_says_that_it_was_given(fixed: Any, body: str, safety: str) -> None:
+    head = "import types\n\ndone, seen, state = False, dict(b=1), types.SimpleNamespace(told=False)\n"
+    head = head.replace("dict(b=1)", "set()") if "seen.add" in body else head
+    assert fixed(head + TARGET.format(line=body)).safety("GD101") == safety
+
+
 def test_not_safe_where_the_file_reads_its_line_numbers(fixed: Any) -> None:
     source = TARGET.format(line="print(x)").replace("return x", "return x * inspect.currentframe().f_lineno")
     assert fixed("import inspect\n" + source).safety("GD101") == "unsafe"
