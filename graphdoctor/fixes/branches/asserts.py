@@ -7,6 +7,7 @@ default and with ``fullgraph=True``, and raise RuntimeError when they fail. A me
 from __future__ import annotations
 
 import ast
+import re
 
 import libcst as cst
 
@@ -15,6 +16,7 @@ from graphdoctor.fixes.analysis.try_blocks import unhandled
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
+from graphdoctor.model.findings import Known
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -43,7 +45,19 @@ def assert_in_graph(if_node: cst.If, hit: Hit, editor: Editor) -> FixPlan | Refu
         "In eager nothing changes; a compiled check that fails raises RuntimeError with constant text, on CUDA as a "
         "device-side assert."
     )
-    return FixPlan((*imports, editor.insert_before(if_node, text)), "unsafe", reason, guards_output=True)
+    edits = (*imports, editor.insert_before(if_node, text))
+    known: tuple[Known, ...] = () if _checks_input(statement.exc) else ("exception",)
+    return FixPlan(edits, "unsafe", reason, known, guards_output=True)
+
+
+def _checks_input(exception: cst.BaseExpression) -> bool:
+    """Whether it says that what was passed is wrong, which callers correct and do not handle by its type."""
+    made = exception.func if isinstance(exception, cst.Call) else exception
+    return isinstance(made, cst.Name) and made.value in _OF_INPUT
+
+
+#: What failed checks raise; RuntimeError is what they raise in the graph.
+_OF_INPUT = ("AssertionError", "Exception", "IndexError", "RuntimeError", "TypeError", "ValueError")
 
 
 def constant_message(assert_node: cst.Assert, hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -81,7 +95,10 @@ def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
         return _string(node, editor)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Modulo, cst.Add)):
         left = constant_text(node.left, editor)
-        return left if isinstance(node.operator, cst.Modulo) else left + constant_text(node.right, editor)
+        if isinstance(node.operator, cst.Add):
+            return left + constant_text(node.right, editor)
+        values = [e.value for e in node.right.elements] if isinstance(node.right, cst.Tuple) else [node.right]
+        return _filled(left, [f"`{' '.join(editor.code(value).split())}`" for value in values])
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "format":
         return constant_text(node.func.value, editor)
     if isinstance(node, cst.Name):
@@ -89,6 +106,15 @@ def constant_text(node: cst.BaseExpression, editor: Editor) -> str:
         if len(bound) == 1 and isinstance(bound[0], cst.Assign) and not names(bound[0].value):
             return constant_text(bound[0].value, editor)
     return ""
+
+
+def _filled(text: str, values: list[str]) -> str:
+    """``text`` with the code of the values in place of ``%d``."""
+    left = iter(values)
+    return _CONVERSION.sub(lambda found: "%" if found.group() == "%%" else next(left, found.group()), text)
+
+
+_CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 
 
 def _string(node: cst.BaseExpression, editor: Editor) -> str:

@@ -91,6 +91,17 @@ def test_text_and_safety(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("exception", "known"),
+    [("ValueError('NaN')", ()), ("AssertionError", ()), ("FloatingPointError('NaN')", ("exception",))],
+)
+def test_an_exception_that_callers_handle_by_its_type_is_known_to_be_another(
+    make: Any, exception: str, known: tuple[str, ...]
+) -> None:
+    plan = make(source_of(f"if torch.isnan(x).any():\n    raise {exception}"), cst.If).run(assert_in_graph)
+    assert isinstance(plan, FixPlan) and plan.known == known
+
+
+@pytest.mark.parametrize(
     "message, text",
     [
         ('f"a {x!r:>4} {{b}} \\n"', '"a `x` {b} \\n"'),
@@ -99,6 +110,7 @@ def test_text_and_safety(make: Any) -> None:
         ('"a " + str(x)', '"a "'),
         ("f'say \"{x}\"'", "'say \"`x`\"'"),
         ("str(x)", '"assertion failed: x.any()"'),
+        ("'at step %d of %5.2f%%' % (x.sum(), 2)", '"at step `x.sum()` of `2`%"'),
     ],
 )
 def test_constant_part_of_messages(make: Any, message: str, text: str) -> None:
