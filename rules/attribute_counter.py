@@ -5,7 +5,8 @@ on an item of a list or dictionary that they hold: `self.stats["steps"] += 1`.
 
 Why: Dynamo guards on the value, so each call finds a changed value and compiles again; after
 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not
-help: numbers on modules are constants.
+help: numbers on modules are constants. Of an object that the caller passes, such as a cache, an int becomes a symbol
+with the second value, and nothing compiles again behind that, which is a note.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
 `self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
@@ -320,14 +321,15 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
         when, cost = "changes in each call that comes here", "the next call is compiled again each time"
-    if _is_symbol(event):
+    symbol = _is_symbol(event) or _is_of_argument(event)
+    if symbol:
         cost = "the second value is compiled again, with a symbol in its place"
     return Hit(
         event,
         f"{code(event)} {when}, and {cost}",
         "count outside the compiled function, or keep the count in a tensor buffer",
         "likely" if event.site.conditional else "certain",
-        severity="info" if _is_symbol(event) else None,
+        severity="info" if symbol else None,
     )
 
 
@@ -344,6 +346,11 @@ def _is_symbol(event: SetAttr | SetItem) -> bool:
         isinstance(o.value if isinstance(o, Const) else o, float) or (isinstance(o, PythonValue) and o.kind == "float")
         for o in options(event.value)
     )
+
+
+def _is_of_argument(event: SetAttr | SetItem) -> bool:
+    """Whether it is an attribute of an object that the caller passes, such as a cache: its ints become symbols."""
+    return isinstance(event, SetAttr) and isinstance(event.receiver, Instance) and event.receiver.is_passed
 
 
 def _outlives(receiver: Value) -> bool:

@@ -29,3 +29,44 @@ def test_what_gives_the_same_again_is_no_counter(tmp_path: Path, operator: str, 
     file = tmp_path / "net.py"
     file.write_text(NET.format(operator=operator))
     assert [finding.rule for finding in analyse([(file, "net.py")]).findings] == rules
+
+
+CACHE = """\
+import torch
+import torch.nn as nn
+
+
+class Cache:
+    def __init__(self, length):
+        self.length = length
+
+    def grow(self, count):
+        self.length += count
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = Cache(4)
+
+    def forward(self, x, cache):
+        cache.length += x.shape[0]
+        {owner}.grow(2)
+        return x * 2
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(4, 8), Cache(0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("owner", "found"),
+    [("cache", [(10, "info"), (19, "info")]), ("self.kept", [(10, "warning"), (19, "info")])],
+)
+def test_an_int_of_an_object_that_is_passed_becomes_a_symbol(
+    tmp_path: Path, owner: str, found: list[tuple[int, str]]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(CACHE.format(owner=owner))
+    assert [(f.location.line, f.severity) for f in analyse([(file, "net.py")]).findings] == found

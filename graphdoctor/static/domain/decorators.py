@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.syntax.literals import value_of
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 #: Marks a function that runs only where the lookup of its decorator finds nothing else.
 DEFAULT_OF_LOOKUP = "default-of-lookup"
@@ -91,6 +91,16 @@ def gives_own_function(body: cst.BaseSuite | cst.BaseExpression) -> bool:
     given = small.value if isinstance(small, cst.Return) else None
     own = {node.name.value for node in statements if isinstance(node, cst.FunctionDef)}
     return isinstance(given, cst.Name) and given.value in own
+
+
+def keeps_in_table(function: cst.FunctionDef, body: cst.CSTNode) -> bool:
+    """Whether ``function`` stores an argument under a key: ``BLOCKS[name] = cls``."""
+    names = [param.name.value for param in find(function.params, cst.Param)]
+    return any(
+        isinstance(target.target, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value in names
+        for node in find(body, cst.Assign)
+        for target in node.targets
+    )
 
 
 def _marks_constant(node: cst.CSTNode) -> bool:

@@ -14,7 +14,7 @@ from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
-from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function
+from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
@@ -166,6 +166,11 @@ class FunctionInfo:
     def gives_own_function(self) -> bool:
         """True when its last statement gives back a function that is defined in it, which may run later."""
         return isinstance(self.node, cst.FunctionDef) and gives_own_function(self.body)
+
+    @cached_property
+    def keeps_in_table(self) -> bool:
+        """True when it stores an argument under a key, as what registers classes does."""
+        return isinstance(self.node, cst.FunctionDef) and keeps_in_table(self.node, self.body)
 
     @cached_property
     def effect(self) -> Effect:

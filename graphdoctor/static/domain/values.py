@@ -87,12 +87,13 @@ class PythonValue(Value):
 
     ``kind`` is a type name ("int", "float", "bool", "str", "dtype", "device", "size", "object").
     ``shape`` is True for numbers that come from a tensor's shape. ``sample`` is what such a number, or a comparison of
-    it, is for the sample that the file declares: other inputs may have other shapes.
+    it, is for the sample that the file declares: other inputs may have other shapes. Of a text from the environment it
+    is what the text is where nothing is set there.
     """
 
     kind: str = "object"
     shape: bool = False
-    sample: int | None = None
+    sample: int | str | None = None
     #: For a dtype: "bool", "int", "float" or "complex".
     family: str | None = None
     #: A number that compiled code read from tensor data (``item``, ``tolist``), or a list of such numbers: an
@@ -232,6 +233,8 @@ class Instance(Value):
     is_representative: bool = False
     #: Made in compiled code, so each call has another one.
     inside: bool = False
+    #: Passed to compiled code, and no module: its ints become symbols, where those of other objects are constants.
+    is_passed: bool = False
     #: How often compiled code stored in it a kind of value that it did not hold before.
     changes: int = 0
     #: Known by an annotation, or of an imported class, and no module: which names and tables its class holds is not

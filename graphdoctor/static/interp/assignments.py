@@ -116,8 +116,9 @@ def _with_item(mapping: Mapping, index: tuple[Value, ...], value: Value) -> Mapp
 def put_back(interpreter: Interpreter, target: cst.BaseExpression, value: Value) -> None:
     """Store a container that was changed in place where it was read from."""
     if type(target) is cst.Name:
-        scope = interpreter.frame.scope
-        if target.value in scope.names:
+        frame = interpreter.frame
+        scope = frame.scope if frame.compiled else frame.scope.holder(target.value)
+        if scope is not None and target.value in scope.names:
             scope.names[target.value] = value
     elif type(target) is cst.Attribute:
         for option in options(expressions.evaluate(interpreter, target.value)):

@@ -10,6 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, OTHER_COMPILER
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
+from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
 from graphdoctor.static.domain.values import (
@@ -204,6 +205,7 @@ def call_compiled(
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
+        note_passed((*args, *kwargs.values()))
     try:
         with interpreter.sink.compiling(fullgraph):
             return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))

@@ -58,7 +58,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         optional = left.verdict is None and not (
             loops.is_met(interpreter.frame.loops, test.left) or _is_of_a_count(interpreter, test.left)
         )
-        with interpreter.path(optional=optional):
+        with interpreter.path(optional=optional, untaken=left.verdict is None and left.sample is (not is_and)):
             narrow(interpreter, test.left, positive=is_and)
             right = ask(interpreter, test.right, context, branch)
         interpreter.restore(before)

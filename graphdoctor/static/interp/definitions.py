@@ -220,6 +220,8 @@ def define_class(interpreter: Interpreter, node: cst.ClassDef) -> Value:
                 method.info.markers |= {DEFAULT_OF_LOOKUP}
         if wrapper == External("torch.compile"):
             interpreter.emit(Compile, place.decorator, form="decorator", target=value, kwargs={}, used=True)
+        if isinstance(wrapper, Function) and wrapper.info.module is frame.module and wrapper.info.keeps_in_table:
+            calls.apply(interpreter, place.decorator, wrapper, (value,), {})
     return value
 
 

@@ -23,6 +23,7 @@ from graphdoctor.static.domain.value_functions import (
 from graphdoctor.static.domain.values import (
     UNKNOWN,
     Const,
+    External,
     Instance,
     LazyText,
     Mapping,
@@ -199,10 +200,11 @@ def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
 
 def _sampled(name: str, a: Value, b: Value) -> int | None:
     """What an operator gives for the sample of the file; None where that is not known."""
-    numbers = [v.value if isinstance(v, Const) else v.sample if isinstance(v, PythonValue) else None for v in (a, b)]
-    if not all(isinstance(n, int) for n in numbers):
+    values = [v.value if isinstance(v, Const) else v.sample if isinstance(v, PythonValue) else None for v in (a, b)]
+    texts = name in COMPARISONS and all(isinstance(v, str) for v in values)
+    if not texts and not all(isinstance(v, int) for v in values):
         return None
-    found = (_fold if name in ARITHMETIC else _ordered)(name, *numbers)
+    found = (_fold if name in ARITHMETIC else _ordered)(name, *values)
     return int(found.value) if isinstance(found, Const) and isinstance(found.value, int) else None
 
 
@@ -403,4 +405,8 @@ def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right
     items = right.items if isinstance(right, Seq) else None
     if isinstance(left, Const) and items is not None and all(isinstance(i, Const) for i in items):
         return Const((left in items) is not negative)
+    if right == External("os.environ"):
+        return PythonValue("bool", sample=int(negative))
+    if isinstance(left, PythonValue) and isinstance(left.sample, str) and items is not None:
+        return PythonValue("bool", sample=int((Const(left.sample) in items) is not negative))
     return PythonValue("bool")

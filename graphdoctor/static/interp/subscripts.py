@@ -84,7 +84,7 @@ def _skipped_item(
 
 
 def _mapping_item(
-    interpreter: Interpreter, node: cst.Subscript, receiver: Mapping, first: Value, _index: tuple[Value, ...]
+    interpreter: Interpreter, _node: cst.Subscript, receiver: Mapping, first: Value, _index: tuple[Value, ...]
 ) -> Value:
     if isinstance(first, Const):
         found = receiver.get(first.value)
@@ -93,26 +93,21 @@ def _mapping_item(
         return found or UNKNOWN
     named = [receiver.get(option.value) for option in options(first) if isinstance(option, Const)]
     known = [value for value in named if value is not None]
-    found = _any_value(receiver, node)
+    found = _any_value(receiver, first)
     # Of too many values nothing is known; the usual key still has its own.
     return join(*known) if known and isinstance(found, Unknown) else found
 
 
-def _any_value(mapping: Mapping, node: cst.Subscript) -> Value:
-    named = [value for key, value in mapping.items if _may_read(node, key)]
+def _any_value(mapping: Mapping, key: Value) -> Value:
+    """What the keys that ``key`` may be stand for: of ``f"layer_{i}"`` those that begin with ``layer_``."""
+    ends = key.affixes if isinstance(key, PythonValue) else None
+    named = [
+        value
+        for name, value in mapping.items
+        if ends is None or (isinstance(name, str) and name.startswith(ends[0]) and name.endswith(ends[1]))
+    ]
     values = [*named, mapping.rest] if mapping.rest is not None else named
     return join(*values) if values else UNKNOWN
-
-
-def _may_read(node: cst.Subscript, key: Any) -> bool:
-    """Whether ``node`` may read ``key``: ``d[f"layer_{i}"]`` only one that begins with ``layer_``."""
-    index = node.slice[0].slice
-    text = index.value if isinstance(index, cst.Index) else None
-    if not isinstance(text, cst.FormattedString) or not text.parts:
-        return True
-    ends = text.parts[0], text.parts[-1]
-    first, last = (part.value if isinstance(part, cst.FormattedStringText) else "" for part in ends)
-    return isinstance(key, str) and key.startswith(first) and key.endswith(last)
 
 
 def _instance_item(
@@ -164,7 +159,7 @@ def _child(interpreter: Interpreter, node: cst.Subscript, receiver: TorchModule,
             return TorchModule(receiver.qualname, Seq("list", None, join(*(children.items or (children.element,)))))
         return sequence_item(interpreter, node, children, first)
     if isinstance(children, Mapping):
-        return children.get(first.value) or UNKNOWN if isinstance(first, Const) else _any_value(children, node)
+        return children.get(first.value) or UNKNOWN if isinstance(first, Const) else _any_value(children, first)
     return UNKNOWN
 
 

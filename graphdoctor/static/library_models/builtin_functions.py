@@ -119,6 +119,12 @@ def _cast(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Va
             return Const(_CASTS[name](value.value))
         except (ValueError, OverflowError):
             return PythonValue(name)
+    if isinstance(value, PythonValue) and (
+        isinstance(value.sample, str) or (name == "bool" and value.sample is not None)
+    ):
+        default = _cast(interpreter, node, name, (Const(value.sample),))
+        known = isinstance(default, Const) and isinstance(default.value, (int, str))
+        return PythonValue(name, sample=default.value if isinstance(default, Const) and known else None)
     return PythonValue(
         name, shape=isinstance(value, PythonValue) and value.shape, data_dependent=name != "bool" and is_read(value)
     )

@@ -77,8 +77,7 @@ def _copied(value: Value) -> Value:
 
 #: Functions of Python that find what may not be there.
 _MAY_GIVE_NONE = frozenset((
-    "importlib.util.find_spec", "inspect.getmodule", "inspect.currentframe", "os.environ.get", "os.getenv",
-    "shutil.which",
+    "importlib.util.find_spec", "inspect.getmodule", "inspect.currentframe", "shutil.which",
 ))  # fmt: skip
 
 
@@ -132,8 +131,15 @@ def _python(
     if qualname in ("json.load", "json.loads", "pickle.load", "pickle.loads"):
         return UNKNOWN
     if qualname == "os.environ.get" or qualname == "os.getenv":
-        return PythonValue("object")
+        return _of_environment(args[1] if len(args) > 1 else kwargs.get("default", NONE))
     return interpreter.build(node, qualname, args, kwargs)
+
+
+def _of_environment(default: Value) -> Value:
+    """A text that most runs do not set."""
+    if not isinstance(default, Const):
+        return UNKNOWN
+    return PythonValue("str", sample=str(default.value) if default.value else "")
 
 
 def _itertools(interpreter: Interpreter, name: str, args: tuple[Value, ...]) -> Value:

@@ -75,7 +75,11 @@ def _plain(
     if is_text(receiver):
         if name == "format" and isinstance(receiver, Const) and not kwargs:
             return strings.formatted(receiver.value, args)
-        return strings.joined(receiver, strings.parts(args[0])) if name == "join" and args else strings.method(name)
+        return (
+            strings.joined(receiver, strings.parts(args[0]))
+            if name == "join" and args
+            else strings.method(name, receiver)
+        )
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
     if type(receiver) is Unknown and name in ONLY_TENSORS:

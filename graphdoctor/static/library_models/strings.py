@@ -73,8 +73,10 @@ def found(pattern: Value, where: Value) -> Value:
     return _SOME if searched is None else Seq("list", tuple(map(Const, re.findall(wanted, searched))))
 
 
-def method(name: str) -> Value:
+def method(name: str, of: Value) -> Value:
     """What the method ``name`` of a text that is not known gives."""
+    if name in ("lower", "upper", "strip") and isinstance(of, PythonValue) and isinstance(of.sample, str):
+        return PythonValue("str", sample=getattr(of.sample, name)())
     if name in ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"):
         return PythonValue("bool")
     if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain.frames import Frame
+from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import join, options
 from graphdoctor.static.domain.values import (
@@ -64,6 +65,7 @@ def enter(
     with interpreter.call(frame):
         if args is None:
             args, kwargs = _rest(function), assumed_arguments(interpreter, function)
+        note_passed((*args, *(kwargs or {}).values()))
         calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
     return True
 

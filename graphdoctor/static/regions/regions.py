@@ -13,6 +13,7 @@ from itertools import chain
 
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.frames import Frame
+from graphdoctor.static.domain.held_objects import held_objects
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import as_arguments, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -34,7 +35,6 @@ from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
-from graphdoctor.static.regions.held_objects import held_objects
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
     NO_METHODS,

@@ -151,3 +151,39 @@ def test_what_is_rather_a_number_is_rarely_a_tensor(events, declared, is_rare):
         """
     )
     assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname.endswith(".item")] == [is_rare]
+
+
+def test_a_flag_of_the_environment_is_what_it_is_by_default(events):
+    found = events("""
+        import os
+
+        import torch
+
+        DEBUG = os.environ.get("DEBUG", "0") == "1"
+        VERBOSE = bool(int(os.getenv("VERBOSE", "0")))
+        TRACE = os.environ.get("TRACE", "").lower() in ("1", "true")
+        CHECK = "CHECK" in os.environ
+        LOUD = os.environ.get("LOUD")
+        FAST = os.environ.get("FAST", "1") != "0"
+
+        @torch.compile
+        def f(x):
+            if DEBUG:
+                x.sum().item()
+            if VERBOSE:
+                x.sum().item()
+            if TRACE and x.max() > 1:
+                x.sum().item()
+            if CHECK:
+                x.sum().item()
+            if LOUD:
+                x.sum().item()
+            if FAST:
+                x.sum().item()
+            else:
+                x.sum().item()
+            return x
+    """)
+    read = [e for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"]
+    untaken = {e.site.module.location(e.node).line: e.site.untaken for e in read}
+    assert untaken == {16: True, 18: True, 20: True, 22: True, 24: True, 26: False, 28: True}

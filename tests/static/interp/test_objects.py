@@ -336,6 +336,39 @@ def test_a_function_in_a_field_of_a_dataclass_is_no_method(events):
     assert not [e for e in found if isinstance(e, Truth)]
 
 
+def test_what_a_decorator_keeps_in_a_table_is_found_there(events):
+    found = events("""
+        import torch
+        import torch.nn as nn
+
+        BLOCKS = {}
+
+        def register(name):
+            def keep(cls):
+                BLOCKS[name] = cls
+                return cls
+            return keep
+
+        @register("plain")
+        class Block(nn.Module):
+            def forward(self, x):
+                return x.sum().item()
+
+        class Net(nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                self.blocks = nn.ModuleList([BLOCKS[name]() for name in names])
+
+            def forward(self, x):
+                for block in self.blocks:
+                    x = block(x)
+                return x
+
+        model = torch.compile(Net(["plain"]))
+    """)
+    assert items(found) == ["Block.forward"]
+
+
 def test_a_formatted_key_reads_only_entries_whose_name_fits(events):
     found = events("""
         import torch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphdoctor.static.domain.value_functions import walk
+from collections.abc import Iterable
+
+from graphdoctor.static.domain.value_functions import options, walk
 from graphdoctor.static.domain.values import Instance, TorchModule, Value
 
 
@@ -22,3 +24,12 @@ def held_objects(instance: Instance) -> list[Instance]:
             stack.append(value.children)
         stack += [part for part in walk(value, 1) if part is not value]
     return found
+
+
+def note_passed(args: Iterable[Value]) -> None:
+    """Note of the objects among the arguments of a region, and of what they hold, that they are passed to it."""
+    for value in args:
+        for option in options(value):
+            if isinstance(option, Instance) and not option.info.is_module:
+                for each in (option, *held_objects(option)):
+                    each.is_passed = each.is_passed or not each.info.is_module
