@@ -1,7 +1,7 @@
 """A list grows in every call of compiled code.
 
-What: `append`, `extend` or `insert` on a list that outlives the call: an attribute of the module, or a global. Lists
-that are emptied or bound again somewhere in the file are left out.
+What: `append`, `extend` or `insert` on a list that outlives the call: an attribute of the module, a global, or an item
+of one. Lists that are emptied or bound again somewhere in the file are left out.
 
 Why: Dynamo guards on the length of the list, so each call finds another length and compiles again; after 8
 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not help.
@@ -49,6 +49,21 @@ HISTORY = []
 def f(x):
     HISTORY.append(x.mean())  # flagged
     return x * 2
+""",
+    """\
+import torch
+
+history = {"loss": [], "size": []}
+
+
+@torch.compile(backend="eager")
+def f(x):
+    history["loss"].append(x.sum())  # flagged
+    return x * 2
+
+
+for _ in range(4):
+    f(torch.rand(4, 8))
 """,
 )
 
@@ -131,13 +146,16 @@ def _emptied(tree: cst.Module) -> frozenset[str | None]:
             emptied.add(_last_name(node.func.value))
         elif type(node) is cst.AssignTarget or type(node) is cst.AnnAssign:
             name = _last_name(node.target)
-            (emptied if name in bound else bound).add(name)
+            # An item that is bound may be a new list in a table.
+            (emptied if name in bound or type(node.target) is cst.Subscript else bound).add(name)
         elif type(node) is cst.Del:
             emptied.update(_last_name(inner) for inner in walk(node))
     return frozenset(emptied)
 
 
 def _last_name(node: cst.CSTNode) -> str | None:
+    if isinstance(node, cst.Subscript):
+        return _last_name(node.value)
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else None

@@ -145,6 +145,9 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     found = frame.scope.names.get(name) or frame.scope.find(name)
     if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
         _read_global(interpreter, node, found)
+        if type(found) is Const and type(found.value) in (int, float):
+            # Calls find another number than the file begins with.
+            found = PythonValue(type(found.value).__name__)
     if found is not None:
         return imports.resolve(interpreter, found) if type(found) is Imported else found
     unbound = _UNBOUND.get(name)

@@ -26,7 +26,9 @@ def sequence(
     if name in ("append", "extend", "insert", "add", "appendleft"):
         func = node.func if isinstance(node, cst.Call) else None
         container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
-        if container is not None and assignments.outlives_call(interpreter, container):
+        # A list in a table lives as long as the table.
+        holder = container.value if isinstance(container, cst.Subscript) else container
+        if container is not None and holder is not None and assignments.outlives_call(interpreter, holder):
             interpreter.emit(Grow, node, container=container)
         _grow(interpreter, node, receiver, name, args)
         return NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.values import Tensor
 
 MODEL = """
@@ -66,3 +66,24 @@ def decided(events, body: str) -> list[bool]:
 )
 def test_a_test_of_a_count_is_met_by_some_call(events, body, optional):
     assert decided(events, body) == optional
+
+
+def test_a_number_that_functions_bind_anew_is_not_the_one_that_the_file_begins_with(events):
+    found = events("""
+        import torch
+
+        step = 0
+        SIZE = 0
+
+        @torch.compile
+        def f(x):
+            global step
+            step += 1
+            if step % 4 == 0:
+                x.sum().item()
+            if SIZE % 4 == 1:
+                x.max().item()
+            return x
+    """)
+    read = [e.site.module.location(e.node).line for e in found if isinstance(e, Call) and e.qualname.endswith(".item")]
+    assert read == [12]
