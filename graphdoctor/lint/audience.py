@@ -12,6 +12,7 @@ from graphdoctor.model.findings import Severity
 from graphdoctor.static.domain.events import Block, Call, Compile, Event
 from graphdoctor.static.interp.interpreter import Budget, EventSink
 from graphdoctor.static.rule import Hit, Rule
+from graphdoctor.syntax.module import SourceModule
 
 SEVERITIES = get_args(Severity)
 
@@ -132,14 +133,17 @@ class Audience(EventSink):
                 self._fullgraph.update(range(first, len(self.hits)))
 
     @contextmanager
-    def only_offered(self) -> Iterator[None]:
-        """Keep of a library's function the breaks, and none where it does what nobody compiles a function for."""
+    def only_offered(self, source: SourceModule) -> Iterator[None]:
+        """Keep of a library's function, defined in ``source``, the breaks.
+
+        None where it does itself what nobody compiles a function for; what it calls may do so to set itself up.
+        """
         first = len(self.hits)
         try:
             yield
         finally:
             found = self.hits[first:]
-            compiled = not any(rule.setup for rule, _ in found)
+            compiled = not any(rule.setup and hit.event.site.module is source for rule, hit in found)
             self.hits[first:] = [each for each in found if compiled and severity_of(*each) == "error"]
 
     def places(self) -> list[Place]:

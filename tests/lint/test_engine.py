@@ -86,6 +86,34 @@ def test_what_a_rule_finds_behind_the_end_of_a_function_is_left_out(tmp_path):
     assert [(f.rule, f.location.line) for f in found] == [("GD502", line) for line in (11, 15, 17, 18)]
 
 
+OFFERED = """\
+import torch
+
+from words import table
+
+__all__ = ["decode", "restored"]
+
+
+def decode(tokens: torch.Tensor):
+    return table(), tokens.sum().item()
+
+
+def restored(weights: torch.Tensor):
+    return open("weights.txt").read(), weights.sum().item()
+"""
+
+
+def test_what_a_function_sets_itself_up_with_elsewhere_does_not_hide_its_breaks(tmp_path):
+    package = tmp_path / "library"
+    package.mkdir()
+    files = {"__init__": "", "words": "def table():\n    return open('words.txt').read()\n"}
+    text = OFFERED.replace("from words", "from library.words")
+    found = analyse(write(package, **files, decoding=text)).findings
+    assert [(f.location.path, f.rule, f.location.line) for f in found if f.rule == "GD211"] == [
+        ("decoding.py", "GD211", 9)
+    ]
+
+
 def test_a_crash_in_one_rule_costs_that_rule_on_that_file(tmp_path):
     def crash(event):
         raise ZeroDivisionError("deliberate")

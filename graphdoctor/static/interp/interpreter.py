@@ -20,6 +20,7 @@ from graphdoctor.static.domain.value_functions import as_arguments, join, kinds
 from graphdoctor.static.domain.values import Const, ExternalObject, Instance, SkippedDefault, Value
 from graphdoctor.static.memo.replay import CallCache, CallSummaries
 from graphdoctor.static.memo.summaries import Summaries
+from graphdoctor.syntax.module import SourceModule
 
 
 class Budget(Exception):
@@ -88,7 +89,7 @@ class EventSink:
         yield
 
     @contextmanager
-    def only_offered(self) -> Iterator[None]:
+    def only_offered(self, _source: SourceModule) -> Iterator[None]:
         """While a function is interpreted that a library offers, and of which nothing shows that it is compiled."""
         yield
 

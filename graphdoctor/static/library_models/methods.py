@@ -228,7 +228,7 @@ def _object(
         if name in ("register_buffer", "register_parameter", "add_module", "register_module") and isinstance(
             first, Const
         ):
-            target.attrs[str(first.value)] = _owned(value)
+            target.attrs[str(first.value)] = _owned(_buffer(value) if name == "register_buffer" else value)
             return NONE
         if name == "__setattr__" and isinstance(first, Const):
             target.attrs[str(first.value)] = value
@@ -281,6 +281,12 @@ def _object(
             if name in ("named_parameters", "named_buffers"):
                 return Seq("iterator", None, Seq("tuple", (PythonValue("str"), Tensor("float", owned=True))))
     return UNKNOWN
+
+
+def _buffer(value: Value) -> Value:
+    """What a module takes as a buffer: a tensor, or None."""
+    kept = [option for option in options(value) if isinstance(option, Tensor) or option == NONE]
+    return join(*kept) if any(isinstance(option, Tensor) for option in kept) else join(Tensor(), *kept)
 
 
 def _owned(value: Value) -> Value:

@@ -240,7 +240,7 @@ def _counterparts(
             continue
         made = instances.setdefault(id(info), default_module(interpreter, info))
         if not was_called(interpreter, value.to(made)):
-            with interpreter.sink.only_offered():
+            with interpreter.sink.only_offered(module.source):
                 enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
 
 
@@ -268,11 +268,11 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if works_on_the_host(interpreter, option) or not may_give_tensors(interpreter, option):
                 continue
             if takes_tensors(interpreter, option):
-                with interpreter.sink.only_offered():
+                with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
         for forward, passed in autograd_functions(interpreter, module):
             if not was_called(interpreter, forward):
-                with interpreter.sink.only_offered():
+                with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, forward, (), passed)
     interpreter.most_steps = most
 

@@ -8,6 +8,7 @@ import pytest
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Convert, Truth
+from graphdoctor.static.domain.values import Tensor
 
 HEAD = """
         from dataclasses import dataclass
@@ -334,6 +335,29 @@ def test_a_function_in_a_field_of_a_dataclass_is_no_method(events):
                 return self.attend(x, x, True)
     """)
     assert not [e for e in found if isinstance(e, Truth)]
+
+
+def test_a_buffer_is_a_tensor_whatever_gave_it(events):
+    found = events("""
+        import filters
+        import torch
+        import torch.nn as nn
+
+        class Net(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.register_buffer("bank", filters.bank(size))
+                self.register_buffer("kept", torch.ones(3) if size else filters.bank(size))
+
+            def forward(self, x):
+                if self.bank > 1:
+                    x = x + 1
+                if self.kept > 1:
+                    x = x + 1
+                return x
+    """)
+    assert [e.site.module.location(e.node).line for e in found if isinstance(e, Truth)] == [13, 15]
+    assert all(type(e.value) is Tensor for e in found if isinstance(e, Truth))
 
 
 def test_what_a_decorator_keeps_in_a_table_is_found_there(events):
