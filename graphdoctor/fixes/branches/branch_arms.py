@@ -13,7 +13,7 @@ from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import External
 from graphdoctor.syntax.walk import walk
 
@@ -122,7 +122,24 @@ def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
 def check(value: cst.BaseExpression, editor: Editor) -> None:
     """Refuse a side that cannot be computed when it is not taken, or that ``torch.where`` cannot take."""
     check_tensor(value, editor)
+    if _selects(value, editor):
+        raise Refuse("one side selects by a mask, so the sides differ in size")
     check_calls(value, editor)
+
+
+def _selects(value: cst.BaseExpression, editor: Editor) -> bool:
+    """Whether ``value`` is as large as a mask says: ``edges[:, keep]``, or computed of that element by element."""
+    if isinstance(value, cst.BinaryOperation):
+        return _selects(value.left, editor) or _selects(value.right, editor)
+    parts = value.slice if isinstance(value, cst.Subscript) else ()
+    return any(_is_mask(part.slice.value, editor) for part in parts if isinstance(part.slice, cst.Index))
+
+
+def _is_mask(index: cst.BaseExpression, editor: Editor) -> bool:
+    if isinstance(index, (cst.Comparison, cst.UnaryOperation)):
+        return isinstance(index, cst.Comparison) or isinstance(index.operator, cst.BitInvert)
+    tensor = tensor_of(editor.value(index))
+    return tensor is not None and tensor.dtype == "bool"
 
 
 def check_calls(value: cst.BaseExpression, editor: Editor) -> None:

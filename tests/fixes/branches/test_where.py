@@ -290,6 +290,11 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
         ("if x.sum() > 0:\n    return x\ny = x\nreturn y", "the return of the other side does not follow directly"),
         ("if x.sum() > 0:\n    y = x\n    return y\nreturn x", "a side does more than return a value"),
         ("if x.sum() > 0:\n    return\nreturn x", "a side returns nothing"),
+        ("if x.sum() > 0:\n    x = x[x > 0]\nreturn x", "one side selects by a mask, so the sides differ in size"),
+        (
+            "keep = x > 0\nif x.sum() > 0:\n    return x[:, keep] * 2\nreturn x",
+            "one side selects by a mask, so the sides differ in size",
+        ),
         (
             "if 0 < x.mul(flag(x)).sum() < 2:\n    x = x * 2\nreturn x",
             "`flag(x)` would be called twice; give it a name",
