@@ -66,17 +66,23 @@ def of_fullgraph(rules: Iterable[Rule]) -> frozenset[str]:
     return frozenset(rule.code for rule in rules if rule.fullgraph)
 
 
+def of_varying(rules: Iterable[Rule]) -> frozenset[str]:
+    """The codes of those rules whose breaks only come once a size has varied."""
+    return frozenset(rule.code for rule in rules if rule.varying)
+
+
 def join(
     findings: Sequence[Finding],
     runs: Sequence[DynamicRun],
     rules: Mapping[str, RuleText],
     fullgraph: frozenset[str] = frozenset(),
+    varying: frozenset[str] = frozenset(),
 ) -> tuple[Finding, ...]:
     """``findings`` with their status, and one more for each break that none of them expected.
 
     ``rules`` maps a graph-break id to the rule that alone owns it. Findings of rules without graph-break ids (usage,
     recompiles) stay "static-only"; a recompile at the line confirms one about recompiles. Those of the rules
-    ``fullgraph`` are judged by ``fullgraph=True``.
+    ``fullgraph`` are judged by ``fullgraph=True``; a run, which has one size, refutes none of the rules ``varying``.
     """
     if not runs:
         return tuple(findings)
@@ -91,8 +97,10 @@ def join(
             extra.append(_unexpected(site, rules, raises=(site.first.path, site.first.line) in raising))
         else:
             seen.setdefault(id(match), []).append(site)
-    traced = _Traced(runs, found, fullgraph)
-    joined = [_confirm(f, seen[id(f)]) if id(f) in seen else traced.judge(f) for f in findings]
+    traced = _Traced(runs, found, fullgraph, varying)
+    joined = [
+        _confirm(f, seen[id(f)], expected=f.rule not in varying) if id(f) in seen else traced.judge(f) for f in findings
+    ]
     found_by_break = (*joined, *(_beside(f, joined) for f in extra))
     return (*found_by_break, *exports.unexpected(found_by_break, runs, rules))
 
@@ -166,10 +174,10 @@ def _distance(finding: Finding, brk: Break) -> tuple[bool, bool, int, int, bool]
     return (brk.column is None and not expected, not exact, *size, not expected)
 
 
-def _confirm(finding: Finding, seen: Sequence[Site]) -> Finding:
+def _confirm(finding: Finding, seen: Sequence[Site], *, expected: bool) -> Finding:
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
-    is_error = finding.confidence == "possible" and seen[0].first.owner == "own"
+    is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
     dropped, whole = _names(seen), any(s.whole_frame for s in seen)
     return replace(
         finding,
@@ -243,8 +251,11 @@ def inside(brk: Break) -> str:
 class _Traced:
     """What the runs show about lines at which nothing broke."""
 
-    def __init__(self, runs: Sequence[DynamicRun], found: Sequence[Site], fullgraph: frozenset[str]) -> None:
+    def __init__(
+        self, runs: Sequence[DynamicRun], found: Sequence[Site], fullgraph: frozenset[str], varying: frozenset[str]
+    ) -> None:
         self.fullgraph = fullgraph
+        self.varying = varying
         self.verdicts = [run.fullgraph for run in runs]
         self.all_ok = all(run.outcome == "ok" for run in runs)
         self.all_compiled = all(run.graphs > 0 for run in runs)
@@ -279,7 +290,7 @@ class _Traced:
         if lines & self.not_exported:
             # It breaks nothing under torch.compile, and is right all the same.
             return finding
-        if not finding.gb_ids or is_usage(finding) or not self.all_ok:
+        if not finding.gb_ids or is_usage(finding) or finding.rule in self.varying or not self.all_ok:
             return finding
         watched = [lines.get(place.path) for lines in self.executed]
         if not watched or any(lines is None for lines in watched):

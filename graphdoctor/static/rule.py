@@ -13,6 +13,7 @@ A rule module has, read from top to bottom:
   only then; most calls concern two of sixty rules;
 * optionally ``FULLGRAPH = True``: by default nothing breaks where it says; with ``fullgraph=True`` compiling fails
   there;
+* optionally ``VARYING = True``: it breaks once a size has varied, so a run on one input refutes nothing;
 * optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
   so a function of a library that does it is none that users compile for its own sake;
 * optionally ``ENDS_FUNCTION = True``: Dynamo traces nothing of the function behind it, so what the rule finds further
@@ -104,6 +105,7 @@ class Rule:
     watches: Callable[[str], bool] | None = None
     recorded_by: Callable[[Hit, Any], str] | None = None
     fullgraph: bool = False
+    varying: bool = False
     setup: bool = False
     ends_function: bool = False
     target: str = ""
@@ -134,6 +136,7 @@ def load(module: ModuleType) -> Rule:
             watches=getattr(module, "watches", None),
             recorded_by=getattr(module, "recorded_by", None),
             fullgraph=getattr(module, "FULLGRAPH", False),
+            varying=getattr(module, "VARYING", False),
             setup=getattr(module, "SETUP", False),
             ends_function=getattr(module, "ENDS_FUNCTION", False),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from graphdoctor.breaks.job_locations import JobPlaces, Sources
 from graphdoctor.breaks.locations import function_at
-from graphdoctor.diagnosis.join import is_usage, join, of_fullgraph, rule_texts
+from graphdoctor.diagnosis.join import is_usage, join, of_fullgraph, of_varying, rule_texts
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.runs import DynamicRun
 from graphdoctor.scan.filtering import Selection, kept
@@ -52,7 +52,8 @@ def joined(static: StaticScan, runs: Sequence[DynamicRun], texts: Mapping[str, s
 
     ``texts`` are the user's files by the paths of the findings.
     """
-    every = join(static.diagnosis.findings, runs, rule_texts(static.rules), of_fullgraph(static.rules))
+    rules = static.rules
+    every = join(static.diagnosis.findings, runs, rule_texts(rules), of_fullgraph(rules), of_varying(rules))
     every = kept(every, static.selection, texts)
     compiled = _compiled(runs, texts)
     return tuple(finding for finding in every if _concerns(finding, compiled))

@@ -42,6 +42,13 @@ def test_exact_start_wins_then_the_smallest_range_then_the_id(build: Any) -> Non
     assert [f.status for f in joined] == ["static-only", "confirmed"]
 
 
+def test_a_break_that_comes_with_sizes_that_vary_is_not_refuted_by_one_size(build: Any) -> None:
+    finding = build.finding(rule="GD219", severity="warning", gb_ids=("GB0112",))
+    for run, state in ((build.run(), ("static-only", "warning")), (build.run(build.brk()), ("confirmed", "error"))):
+        (found,) = join([finding], [run], RULES, varying=frozenset({"GD219"}))
+        assert (found.status, found.severity) == state
+
+
 @pytest.mark.parametrize(
     ("verdict", "status"),
     [

@@ -42,7 +42,8 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
 
         runs = with_own_calls(ran.runs, findings, sources.texts)
         texts = by_line.rule_texts(catalog.rules())
-        findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(plan.rules.loaded.rules))
+        rules = plan.rules.loaded.rules
+        findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(rules), by_line.of_varying(rules))
         findings = seen(findings, analysed.called)
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import confirmed

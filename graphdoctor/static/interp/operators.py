@@ -300,7 +300,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return PythonValue("bool", data_dependent=True)
     if (isinstance(a, Unknown) or isinstance(b, Unknown)) and "str" not in (_kind(a), _kind(b)):
         return UNKNOWN
-    return PythonValue("bool", sample=_sampled(name, a, b))
+    return PythonValue("bool", shape=_from_shape(a) or _from_shape(b), sample=_sampled(name, a, b))
 
 
 def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:

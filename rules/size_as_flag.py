@@ -1,0 +1,119 @@
+"""A comparison of a size is passed to an operator as a flag.
+
+What: `F.scaled_dot_product_attention(q, k, v, is_causal=q.shape[-2] > 1)`, or the same by way of a name.
+
+Why: A size is a symbol of the graph once it has varied (`dynamic=True`, `mark_dynamic`, or the second length that is
+passed), and then so is the comparison. The operator takes a bool and no symbol: the graph breaks there, and
+`fullgraph=True` raises. With a size that never varies nothing breaks.
+
+Fix: Decide in Python, which gives a plain bool and one graph for each answer: `is_causal=True if q.shape[-2] > 1 else
+False`. `bool(...)` does not help.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import PythonValue, Value
+from graphdoctor.static.rule import FixPlan, Hit, Refusal
+
+from ._shared import code
+
+CODE = "GD219"
+NAME = "size-as-flag"
+SEVERITY = "warning"
+GB_IDS = ("GB0112",)
+TORCH = ">=2.6"
+VARYING = True
+
+OF_ANY_LENGTH = """
+
+def graphdoctor_target():
+    import torch
+
+    x = torch.rand(2, 4, 8)
+    torch._dynamo.mark_dynamic(x, 1)
+    return f, (x,)
+"""
+
+BREAKS = (
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=x.shape[1] > 1)  # GB0112
+"""
+    + OF_ANY_LENGTH,
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    length = x.size(-2)
+    causal = length > 1
+    return F.scaled_dot_product_attention(x, x, x, None, 0.0, causal)  # GB0112
+"""
+    + OF_ANY_LENGTH,
+)
+
+CLEAN = (
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=True if x.shape[1] > 1 else False)
+"""
+    + OF_ANY_LENGTH,
+    """\
+import torch.nn.functional as F
+
+
+def f(x):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=x.dim() > 2)
+"""
+    + OF_ANY_LENGTH,
+    """\
+import torch.nn.functional as F
+
+
+def f(x, causal=True):
+    return F.scaled_dot_product_attention(x, x, x, is_causal=causal)
+"""
+    + OF_ANY_LENGTH,
+)
+
+
+def watches(name: str) -> bool:
+    return name == "torch.nn.functional.scaled_dot_product_attention"
+
+
+def check_call(event: Call) -> Hit | None:
+    value = event.kwargs.get("is_causal", event.args[5] if len(event.args) > 5 else None)
+    if value is None or not all(map(_is_compared_size, options(value))):
+        return None
+    return Hit(
+        event,
+        f"`is_causal` of {code(event)} is a symbol once the size varies, which the operator does not take: this splits "
+        "the graph then, and `fullgraph=True` raises",
+        "write `True if ... else False` around the comparison",
+        "likely",
+    )
+
+
+def _is_compared_size(value: Value) -> bool:
+    return isinstance(value, PythonValue) and value.kind == "bool" and value.shape
+
+
+def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    call = hit.place
+    args = call.args if isinstance(call, cst.Call) else ()
+    given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "is_causal"]
+    if not given or not isinstance(given[0], cst.Comparison):
+        return Refusal("The comparison is not written in the call.")
+    edit = editor.replace(given[0], f"True if {editor.code(given[0])} else False")
+    return FixPlan((edit,), "safe", "The same bool, decided in Python: one graph for each answer.")

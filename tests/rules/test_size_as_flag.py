@@ -1,0 +1,37 @@
+"""The fix of ``size_as_flag``: the same bool, decided in Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import torch
+import torch.nn.functional as F
+
+
+@torch.compile
+def attend(q, causal=True):
+    many = q.shape[1] > 1
+    return F.scaled_dot_product_attention(q, q, q, is_causal={flag})
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "fixed"),
+    [
+        ("q.shape[1] > 1", "is_causal=True if q.shape[1] > 1 else False)"),
+        ("many", "The comparison is not written in the call."),
+        ("bool(many)", "The comparison is not written in the call."),
+        ("causal", None),
+        ("q.shape[1] > 1 and causal is None", None),
+    ],
+)
+def test_a_comparison_in_the_call_becomes_a_bool(tmp_path, flag, fixed):
+    file = tmp_path / "attention.py"
+    file.write_text(SOURCE.format(flag=flag))
+    found = [f for f in analyse([(file, file.name)]).findings if f.rule == "GD219"]
+    assert bool(found) is (fixed is not None)
+    for fix in (finding.fix for finding in found):
+        assert fix is not None and fixed in (fix.diff or fix.reason)
