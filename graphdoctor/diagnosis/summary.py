@@ -181,6 +181,8 @@ def _ended(run: DynamicRun) -> str:
     if run.raised_at is not None and run.fails_compiled:
         error = run.detail.partition(" under torch.compile")[0]
         return f"{_COMPILING} raises {error} at {without_site(run.raised_at.path)}:{run.raised_at.line}"
+    if run.raised_at is not None and run.outcome == "exited":
+        return f"called {run.detail.rpartition(' (')[0]}, at {without_site(run.raised_at.path)}:{run.raised_at.line}"
     if run.raised_at is not None:
         # "RuntimeError in eager": the message follows where the reports show the line.
         return f"raised {run.detail.partition(':')[0]} at {without_site(run.raised_at.path)}:{run.raised_at.line}"

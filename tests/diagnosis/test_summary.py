@@ -158,3 +158,10 @@ def test_a_training_step_that_fails_or_differs_is_not_ready(build: Any) -> None:
     differs = replace(step, numerics=Numerics(False, 1.0, "1e-5"))
     summary = summarise(FILES, [], [build.run(mode="train", training=differs)])
     assert summary.verdict == "not-ready" and "the training step differs from eager" in summary.headline
+
+
+def test_a_run_that_the_program_ended_is_said_with_its_place(build: Any) -> None:
+    ended = {"outcome": "exited", "raised_at": build.frame("m.py", 4, "f")}
+    run = replace(build.run(), detail="sys.exit(0) at import (m.py:4 in f)", **ended)
+    headline = summarise(FILES[:1], [], [run]).headline
+    assert headline == "Cannot tell: the eval run called sys.exit(0) at import, at m.py:4"

@@ -9,7 +9,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +18,7 @@ import torch
 from graphdoctor.dynamic.numerics import comparison, observed, perturbed_inputs, reference, rounding
 from graphdoctor.dynamic.numerics.comparison import Snapshot
 from graphdoctor.dynamic.numerics.perturbed_inputs import ALL, FURTHER, NotApplicable, Variation
+from graphdoctor.dynamic.numerics.plain_globals import PlainGlobals
 from graphdoctor.dynamic.tracing import private_torch
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.user_code.fresh import is_large
@@ -123,6 +124,11 @@ class Varying:
         comparison.save(noise, self.folder, f"{self.mode}-{_NOISE}")
         return Varied(self.mode, noise=tuple(noise))
 
+    @cached_property
+    def _globals(self) -> PlainGlobals:
+        """What each call begins with, so that none counts on from another."""
+        return PlainGlobals(self.modules)
+
     def _name(self, variation: Variation) -> str:
         return f"{self.mode}-{ALL.index(variation)}"
 
@@ -134,6 +140,7 @@ class Varying:
         ``attempts`` say whether the inputs get gradients: the first that does not raise counts.
         """
         for gradients in attempts:
+            self._globals.restore()
             sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
             dtypes = perturbed_inputs.dtypes(sample)
             try:
@@ -144,6 +151,7 @@ class Varying:
 
     def _again(self, variation: Variation, gradients: bool, change: Callable[[Sample], None]) -> Snapshot:
         """What the code leaves behind on a sample after ``change``; nothing where it raises, or the model is large."""
+        self._globals.restore()
         try:
             sample = perturbed_inputs.sample(self.target, self.mode, variation, gradients)
             if sample.module is not None and is_large(sample.module):
