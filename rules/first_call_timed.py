@@ -14,6 +14,8 @@ Fix: Call it a few times before the clock starts, once for each shape that is me
 
 from __future__ import annotations
 
+import re
+
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Operation, Timed, together
 
@@ -154,14 +156,14 @@ def f(x):
 
 
 #: Words of those who know what they measure.
-_AWARE = ("compil", "warm", "first", "cold")
+_AWARE = re.compile("compil(?!ed)|warm|first|cold")
 
 
 def check_timed(event: Timed) -> Hit | None:
     if (
         event.looped
         or any(_is_run(step) for step in event.inside)
-        or any(word in code(event, event.site.statement, 1000).lower() for word in _AWARE)
+        or _AWARE.search(code(event, event.site.statement, 1000).lower())
     ):
         return None
     for step in event.inside:

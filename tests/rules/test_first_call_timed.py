@@ -62,3 +62,13 @@ def test_events_of_the_gpu_are_a_clock_that_waits(tmp_path: Path, before: str, f
     file = tmp_path / "measure.py"
     file.write_text(EVENTS.format(before=before))
     assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
+@pytest.mark.parametrize(
+    ("label", "found"),
+    [("compiled", ["GD623"]), ("compile time", []), ("compilation took", []), ("first call", []), ("ms", ["GD623"])],
+)
+def test_a_label_that_speaks_of_compiling_says_what_is_measured(tmp_path: Path, label: str, found: list[str]) -> None:
+    file = tmp_path / "measure.py"
+    file.write_text(SOURCE.format(options="").replace("print(", f"print({label!r}, "))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
