@@ -303,7 +303,9 @@ def _by(wrapper: Operation) -> str:
 
 def _wrapper(tracked: TrackedObject) -> Operation | None:
     """What wrapped an object for compiled calls that is not compiled in place as well."""
-    if tracked.find(".compile", ".forward=", "accelerate.utils.compile_regions") is not None or not tracked.steps:
+    named = ".compile", ".forward=", "accelerate.utils.compile_regions", ".unwrap_model"
+    if tracked.find(*named) is not None or not tracked.steps:
+        # Compiled in place, or unwrapped by the program, which means what is inside.
         return None
     return tracked.find("torch.compile") or next((s for s in reversed(tracked.steps) if _compiles_whole(s)), None)
 

@@ -2,17 +2,19 @@
 
 What: `torch.save(model.state_dict(), ...)`, `accelerator.save` or `save_file` of safetensors, also with the state dict
 inside a dict, where `model` is the result of `torch.compile`, of `accelerate.utils.compile_regions`, or of the
-`prepare` of an `Accelerator` that compiles.
+`prepare` of an `Accelerator` that compiles. `unwrap_model` keeps the compiled wrapper by default.
 
-Why: All keys begin with `_orig_mod.`, or hold it, so `load_state_dict` of the uncompiled model raises. A file that
-mentions `_orig_mod`, or loads a state into the compiled model, is taken to deal with it. After `model.compile()` the
-keys are the usual ones.
+Why: All keys begin with `_orig_mod.`, or hold it, so `load_state_dict` of the uncompiled model raises. A file whose
+code mentions `_orig_mod`, or that loads a state into the compiled model, is taken to deal with it. After
+`model.compile()` the keys are the usual ones.
 
 Fix: Save `model._orig_mod.state_dict()`, or compile in place with `model.compile()`. `compile_regions` leaves the model
 that it is given as it is: save the state of that.
 """
 
 from __future__ import annotations
+
+import re
 
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, together
@@ -72,6 +74,22 @@ def main(net, path):
 
     model = compile_regions(net)
     torch.save(model.state_dict(), path)  # flagged
+
+
+def f(x):
+    return x * 2
+""",
+    """\
+import torch
+
+
+def main(net, path):
+    from accelerate import Accelerator
+
+    accelerator = Accelerator()
+    model = accelerator.prepare(torch.compile(net))
+    # Takes away what it added, and no _orig_mod.
+    accelerator.save(accelerator.unwrap_model(model).state_dict(), path)  # flagged
 
 
 def f(x):
@@ -147,6 +165,22 @@ torch.save(model.state_dict(), io.BytesIO())
 def f(x):
     return x * 2
 """,
+    """\
+import torch
+
+
+def main(net, path):
+    from accelerate import Accelerator
+
+    accelerator = Accelerator()
+    model = accelerator.prepare(torch.compile(net))
+    inner = accelerator.unwrap_model(model, keep_torch_compile=False)
+    accelerator.save(inner.state_dict(), path)
+
+
+def f(x):
+    return x * 2
+""",
 )
 
 
@@ -159,7 +193,7 @@ def check_use(event: Use) -> Hit | None:
         step.name == ".save" and step.receiver is not None and step.receiver.made_by.endswith("Accelerator")
     )
     saved = step.argument(0, "obj", "tensors") if step.name in _SAVES or by_accelerator else None
-    if saved is None or "_orig_mod" in event.site.module.text or _loaded_compiled(event):
+    if saved is None or _NAMED.search(event.site.module.text) or _loaded_compiled(event):
         return None
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
@@ -168,11 +202,16 @@ def check_use(event: Use) -> Hit | None:
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
             advice = "save `model._orig_mod.state_dict()`, or compile in place: `model.compile()`"
+            if _made_by(state, ".unwrap_model"):
+                advice = "unwrap with `keep_torch_compile=False`"
             if wrapper.name == _REGIONS:
                 advice = "save the state of the model that `compile_regions` was given, which keeps its keys"
             return Hit(event, words, advice, sure)
     return None
 
+
+#: The program names the prefix, other than in a comment: it may take it away.
+_NAMED = re.compile(r"^[^#\n]*_orig_mod", re.MULTILINE)
 
 _REGIONS = "accelerate.utils.compile_regions"
 
@@ -188,6 +227,11 @@ def _wrapper(state: TrackedObject) -> Operation | None:
     model = state.maker.receiver if state.maker is not None and state.made_by == ".state_dict" else None
     # What fabric.setup gives has the keys of the model inside.
     return None if model is None or any(s.name.startswith(".setup") for s in model.steps) else _compiles(model)
+
+
+def _made_by(state: TrackedObject, name: str) -> bool:
+    model = state.maker.receiver if state.maker is not None else None
+    return model is not None and model.find(name) is not None
 
 
 def _compiles(model: TrackedObject) -> Operation | None:

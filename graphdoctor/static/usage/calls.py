@@ -20,6 +20,7 @@ from graphdoctor.static.usage.events import (
     Partial,
     TrackedObject,
     Use,
+    compiling_setup,
     dotted,
     unwrapped,
 )
@@ -338,6 +339,10 @@ class Calls(BuiltinCalls):
             wrapped = tuple(self.made(node, step, arg) for arg in step.args)
             return wrapped[0] if len(wrapped) == 1 else TrackedObject(node, items=wrapped, number=self.new_number())
         if step.name in _UNWRAPS and first is not None:
+            # It takes wrappers of distributed training away, and puts the compiled one back.
+            kept = first.find("torch.compile") is not None or any(map(compiling_setup, first.steps))
+            if kept and step.option("keep_torch_compile") is not False:
+                return self.made(node, step, first)
             return replace(unwrapped(first), node=node)
         if step.name in IN_PLACE and first is not None:
             self.state.record(first, step)
