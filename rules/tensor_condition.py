@@ -701,9 +701,29 @@ def _short_circuited(event: Truth | Call) -> bool:
     test = branch.test
     while isinstance(test, cst.BooleanOperation):
         if any(node is event.node for node in walk(test.right)):
-            return not asks_training(test) and not asks_for_elements(test) and not _is_first_time(test, branch)
+            passed = not event.site.assumed and _asks_whether_passed(test)
+            asked = asks_training(test) or asks_for_elements(test) or _is_first_time(test, branch)
+            return not asked and not passed
         test = test.left
     return False
+
+
+def _asks_whether_passed(test: cst.BooleanOperation) -> bool:
+    """True for ``done is not None and done.any()``, in code whose callers are known."""
+    asked = test.left
+    if not isinstance(test.operator, cst.And) or not isinstance(asked, cst.Comparison):
+        return False
+    part = asked.comparisons[0]
+    given = isinstance(part.operator, cst.IsNot) and _is_none(part.comparator)
+    return given and isinstance(asked.left, cst.Name) and asked.left.value in _names(test.right)
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {name.value for name in find(node, cst.Name)}
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _is_first_time(test: cst.BooleanOperation, branch: cst.If | cst.IfExp | cst.While) -> bool:
@@ -716,9 +736,7 @@ def _is_first_time(test: cst.BooleanOperation, branch: cst.If | cst.IfExp | cst.
     ):
         return False
     part = missing.comparisons[0]
-    is_none = (
-        isinstance(part.operator, cst.Is) and isinstance(part.comparator, cst.Name) and part.comparator.value == "None"
-    )
+    is_none = isinstance(part.operator, cst.Is) and _is_none(part.comparator)
     targets = (target.target for target in find(branch.body, cst.AssignTarget))
     return is_none and any(target.deep_equals(missing.left) for target in targets)
 

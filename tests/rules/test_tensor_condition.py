@@ -74,3 +74,36 @@ class Net(nn.Module):
 """)
     (found,) = analyse([(file, "net.py")]).findings
     assert (found.location.line, found.rule, found.confidence) == (8, "GD201", "likely")
+
+
+POLICY = """\
+import torch
+import torch.nn as nn
+
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 4)
+
+    def act(self, x, done: torch.Tensor = None):
+        if done is not None and done.any():
+            x = x * 0
+        return self.head(x)
+
+
+def main(environment):
+    act = torch.compile(Policy().act)
+    done = None
+    for _ in range(9):
+        {call}
+        x, done = environment.step()
+"""
+
+
+@pytest.mark.parametrize(("call", "lines"), [("act(torch.rand(2, 4), done)", [11]), ("act(torch.rand(2, 4))", [])])
+def test_an_optional_tensor_that_a_later_round_passes_is_asked(tmp_path, call, lines):
+    file = tmp_path / "policy.py"
+    file.write_text(POLICY.format(call=call))
+    found = [f for f in analyse([(file, file.name)]).findings if f.confidence != "possible"]
+    assert [(f.rule, f.location.line) for f in found] == [("GD201", line) for line in lines]

@@ -151,6 +151,9 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             continue
         if isinstance(names[name], Unknown):
             names[name] = annotated_value(interpreter, info, param.annotation.annotation)
+        elif any(type(option) is Unknown for option in options(names[name])):
+            declared = annotated_value(interpreter, info, param.annotation.annotation)
+            names[name] = join(*(declared if type(o) is Unknown else o for o in options(names[name])))
         elif may_be_tensor(names[name]) and not (is_sure_tensor(names[name]) or _is_reduced(names[name])):
             declared = annotated_value(interpreter, info, param.annotation.annotation)
             if _rather_declared(names[name], declared):
