@@ -190,4 +190,12 @@ def _length(data: Value | None) -> int | None:
         return data.sizes[0]
     own = data.info.lookup("__len__") if isinstance(data, Instance) else None
     returned = [n.value for n in walk(own.info.body) if isinstance(n, cst.Return)] if isinstance(own, Function) else []
-    return returned[0].evaluated_value if len(returned) == 1 and isinstance(returned[0], cst.Integer) else None
+    return _number(returned[0], data) if len(returned) == 1 and isinstance(data, Instance) else None
+
+
+def _number(node: cst.BaseExpression | None, data: Instance) -> int | None:
+    """``32``, or ``self.size`` where the object that was made has a number there."""
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value
+    kept = data.attrs.get(node.attr.value) if isinstance(node, cst.Attribute) else None
+    return kept.value if isinstance(kept, Const) and type(kept.value) is int else None

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.values import (
     CHILDREN,
     UNKNOWN,
     Const,
+    ExternalObject,
     Instance,
     Mapping,
     PythonValue,
@@ -90,7 +91,11 @@ def loaders(interpreter: Interpreter, loops: tuple[cst.For | cst.While, ...]) ->
     for loop in loops:
         if type(loop) is cst.For:
             with interpreter.path(muted=True):
-                values = [expressions.evaluate(interpreter, n) for n in walk(loop.iter) if type(n) is cst.Name]
+                named = (n for n in walk(loop.iter) if type(n) is cst.Name or type(n) is cst.Call)
+                values = [expressions.evaluate(interpreter, node) for node in named]
+            # What is made in the statement itself was made before.
+            made = (interpreter.build_numbers.get(id(node)) for node in walk(loop.iter))
+            values += [ExternalObject("", number) for number in made if number is not None]
             built = [interpreter.built(option) for value in values for option in options(value)]
             found += [b for b in built if b is not None and b.qualname.rpartition(".")[2] == "DataLoader"]
     return tuple(replace(b, args=tuple(_data(interpreter, a) for a in b.args)) for b in found)

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, CompiledCall
+from graphdoctor.static.domain.values import Const
 
 HEAD = """
 import torch
@@ -46,3 +47,33 @@ def test_a_round_that_starts_like_the_one_before_is_not_interpreted(events, body
 )
 def test_what_a_round_leaves_for_the_next_is_known_there(events, body) -> None:
     assert calls(events, body, "abs") == 1
+
+
+def test_the_loader_of_a_loop_is_known_where_the_loop_or_a_function_makes_it(events):
+    found = events(
+        """
+        import itertools
+
+        import torch
+        from torch.utils.data import DataLoader
+
+        net = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+
+        def loader(data):
+            return DataLoader(data, batch_size=2)
+
+        def train(data, batches):
+            for x in loader(data):
+                net(x)
+            for i, x in enumerate(DataLoader(data, batch_size=3)):
+                net(x)
+            for x in itertools.cycle(DataLoader(data, batch_size=4)):
+                net(x)
+            for x in batches:
+                net(x)
+        """,
+        everywhere=True,
+    )
+    calls = [e for e in found if isinstance(e, CompiledCall)]
+    sizes = {e.site.module.location(e.node).line: [made.kwargs["batch_size"] for made in e.loaders] for e in calls}
+    assert sizes == {14: [Const(2)], 16: [Const(3)], 18: [Const(4)], 20: []}
