@@ -28,6 +28,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Instance,
     Mapping,
+    OneOf,
     Partial,
     PythonValue,
     Seq,
@@ -151,9 +152,9 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             continue
         if isinstance(names[name], Unknown):
             names[name] = annotated_value(interpreter, info, param.annotation.annotation)
-        elif any(type(option) is Unknown for option in options(names[name])):
-            declared = annotated_value(interpreter, info, param.annotation.annotation)
-            names[name] = join(*(declared if type(o) is Unknown else o for o in options(names[name])))
+        elif not interpreter.assumed and _is_unknown_or_none(names[name]):
+            # A later round of a loop passes what it is about.
+            names[name] = join(annotated_value(interpreter, info, param.annotation.annotation), NONE)
         elif may_be_tensor(names[name]) and not (is_sure_tensor(names[name]) or _is_reduced(names[name])):
             declared = annotated_value(interpreter, info, param.annotation.annotation)
             if _rather_declared(names[name], declared):
@@ -161,6 +162,10 @@ def bound(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...],
             elif _asks_for_number(declared):
                 names[name] = _without_tensors(names[name], declared)
     return names
+
+
+def _is_unknown_or_none(value: Value) -> bool:
+    return type(value) is OneOf and all(type(option) is Unknown or option == NONE for option in value.options)
 
 
 def _is_reduced(value: Value) -> bool:
