@@ -306,7 +306,7 @@ def f(x):
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    return _check(event) if _outlives(event.receiver) else None
+    return _check(event) if _outlives(event.receiver) and not _prepares_data(event) else None
 
 
 def check_setitem(event: SetItem) -> Hit | None:
@@ -346,6 +346,13 @@ def _is_symbol(event: SetAttr | SetItem) -> bool:
         isinstance(o.value if isinstance(o, Const) else o, float) or (isinstance(o, PythonValue) and o.kind == "float")
         for o in options(event.value)
     )
+
+
+def _prepares_data(event: SetAttr) -> bool:
+    """Whether it is a transform of torchvision, which a loader calls, and nothing shows that it is compiled."""
+    kind = event.receiver.info if isinstance(event.receiver, Instance) else None
+    bases = kind.externals if kind is not None and event.site.assumed else ()
+    return any(base.startswith("torchvision.transforms.") for base in bases)
 
 
 def _is_of_argument(event: SetAttr | SetItem) -> bool:

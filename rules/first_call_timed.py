@@ -5,8 +5,8 @@ function, which nothing called before.
 
 Why: `torch.compile` itself compiles nothing; the first call does, and takes seconds or minutes. The mean over a loop
 includes it too. A clock that starts inside the loop gives each call its own time, and is not reported; nor is one
-whose output speaks of compilation, a warm-up or the first call, or one around a whole run, which builds, prints or
-saves.
+whose output or function speaks of compilation, a warm-up or the first call, or one around a whole run, which builds,
+prints or saves.
 
 Fix: Call it a few times before the clock starts, once for each shape that is measured; or use
 `torch.utils.benchmark.Timer`.
@@ -163,6 +163,7 @@ def check_timed(event: Timed) -> Hit | None:
     if (
         event.looped
         or any(_is_run(step) for step in event.inside)
+        or _AWARE.search(event.site.function.lower())
         or _AWARE.search(code(event, event.site.statement, 1000).lower())
     ):
         return None

@@ -70,3 +70,14 @@ def test_an_int_of_an_object_that_is_passed_becomes_a_symbol(
     file = tmp_path / "net.py"
     file.write_text(CACHE.format(owner=owner))
     assert [(f.location.line, f.severity) for f in analyse([(file, "net.py")]).findings] == found
+
+
+@pytest.mark.parametrize(("base", "rules"), [("torchvision.transforms.v2.Compose", []), ("torch.nn.Module", ["GD701"])])
+def test_a_transform_of_a_loader_counts_in_eager(tmp_path: Path, base: str, rules: list[str]) -> None:
+    file = tmp_path / "transforms.py"
+    lines = "self.seen += 1\n        return x * 2"
+    imported = base.rpartition(".")[0]
+    file.write_text(
+        f"import {imported}\n\n\nclass Mix({base}):\n    seen = 0\n\n    def forward(self, x):\n        {lines}\n"
+    )
+    assert [finding.rule for finding in analyse([(file, "transforms.py")]).findings] == rules

@@ -57,6 +57,15 @@ print(timed(lambda: model(torch.rand(4, 8, device="cuda"))))
 """
 
 
+@pytest.mark.parametrize(("name", "found"), [("latency", ["GD623"]), ("first_call_time", []), ("compile_time", [])])
+def test_a_function_may_say_that_it_measures_the_first_call(tmp_path: Path, name: str, found: list[str]) -> None:
+    file = tmp_path / "measure.py"
+    head, _, body = SOURCE.format(options="").partition("compiled = ")
+    lines = f"compiled = {body}".replace("print(", "return (").splitlines()
+    file.write_text(f"{head}\n\ndef {name}():\n" + "".join(f"    {line}\n" for line in lines))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
 @pytest.mark.parametrize(("before", "found"), [("", ["GD623"]), ("model(torch.rand(4, 8, device='cuda'))", [])])
 def test_events_of_the_gpu_are_a_clock_that_waits(tmp_path: Path, before: str, found: list[str]) -> None:
     file = tmp_path / "measure.py"
