@@ -29,7 +29,7 @@ NAME = "rnn-module"
 SEVERITY = "error"
 GB_IDS = ("GB0014",)
 TORCH = ">=2.6"
-ENDS_FUNCTION = True
+ENDS_FUNCTION = "<2.15"
 
 #: A method that only these layers have, of an object nothing is known of: ``getattr(nn, kind)(...)``.
 _OF_ANY_LAYER = "?.flatten_parameters"
@@ -127,6 +127,7 @@ def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
     """\
+# torch <2.15
 import torch.nn as nn
 
 

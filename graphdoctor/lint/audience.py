@@ -151,7 +151,7 @@ class Audience(EventSink):
         found: dict[tuple[str, int], tuple[Rule, list[int]]] = {}
         ends = self._ends()
         for number, (rule, hit) in enumerate(self.hits):
-            if rule.ends_function and _start(hit) > ends.get(_function(rule, hit), _start(hit)):
+            if rule.leaves_function and _start(hit) > ends.get(_function(rule, hit), _start(hit)):
                 continue
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
         return [
@@ -163,7 +163,7 @@ class Audience(EventSink):
         """From where on functions are not traced, by rule and function: where a hit surely ends it first."""
         found: dict[_FunctionKey, _Start] = {}
         for rule, hit in self.hits:
-            if rule.ends_function and _breaks(rule, hit) and not hit.event.site.conditional:
+            if rule.leaves_function and _breaks(rule, hit) and not hit.event.site.conditional:
                 key = _function(rule, hit)
                 found[key] = min(_start(hit), found.get(key, _start(hit)))
         return found

@@ -16,8 +16,8 @@ A rule module has, read from top to bottom:
 * optionally ``VARYING = True``: it breaks once a size has varied, so a run on one input refutes nothing;
 * optionally ``SETUP = True``: code that does it prepares a program (it reads files, builds layers, talks to processes),
   so a function of a library that does it is none that users compile for its own sake;
-* optionally ``ENDS_FUNCTION = True``: Dynamo traces nothing of the function behind it, so what the rule finds further
-  down in the same function is no break of its own;
+* optionally ``ENDS_FUNCTION = "<2.15"``: in these versions Dynamo traces nothing of the function behind it, so what the
+  rule finds further down in the same function is no break of its own;
 * optionally ``recorded_by(hit, editor)``: the setting of ``torch._dynamo.config`` with which Dynamo records what the
   hit is about, so that nothing breaks there; empty where none does;
 * optionally ``fix(hit, editor)``: returns a ``FixPlan`` or a ``Refusal``.
@@ -107,8 +107,13 @@ class Rule:
     fullgraph: bool = False
     varying: bool = False
     setup: bool = False
-    ends_function: bool = False
+    ends_function: str = ""
     target: str = ""
+
+    @property
+    def leaves_function(self) -> bool:
+        """Whether nothing of the function is traced behind a hit, in the version that the rule is asked about."""
+        return bool(self.ends_function) and (not self.target or allows(self.ends_function, self.target))
 
     def holds(self, hit: Hit) -> bool:
         """Whether ``hit`` holds in the version that the rule is asked about."""
@@ -138,7 +143,7 @@ def load(module: ModuleType) -> Rule:
             fullgraph=getattr(module, "FULLGRAPH", False),
             varying=getattr(module, "VARYING", False),
             setup=getattr(module, "SETUP", False),
-            ends_function=getattr(module, "ENDS_FUNCTION", False),
+            ends_function=getattr(module, "ENDS_FUNCTION", ""),
         )
     except AttributeError as missing:
         raise ValueError(f"{module.__name__}: a rule needs {missing.name}") from missing
