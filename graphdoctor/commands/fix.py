@@ -84,9 +84,10 @@ def fix(
 ) -> None:
     """Fix graph breaks: scan, prove the fixes on a copy, and write them.
 
-    Fixes that change results, or do not lower the number of graph breaks, are dropped and named. A file that cannot
-    be run is fixed all the same, and its fixes are called not verified. What is written may let the next break be seen,
-    so code that was run is run and fixed again, until it has no graph break or nothing more is written.
+    Fixes that change results, or leave their break in place, are dropped and named. A fix for a line that compiling
+    did not reach is tried too: a run shows no effect of it until the break before is gone. A file that cannot be run
+    is fixed all the same, and its fixes are called not verified. What is written may let the next break be seen, so
+    code that was run is run and fixed again, until it has no graph break or nothing more is written.
     """
     if "-" in paths:
         raise OneLine("fix writes files; for the text on the standard input use: graphdoctor scan --fix -")
