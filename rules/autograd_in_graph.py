@@ -31,8 +31,10 @@ from graphdoctor.static.domain.events import Call, GetAttr, SetAttr
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Class, Const, Function, Instance, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.static.usage.events import dotted
+from graphdoctor.syntax.walk import find
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, function_named
 
 CODE = "GD501"
 NAME = "autograd-in-graph"
@@ -484,9 +486,28 @@ def check_call(event: Call) -> Hit | None:
         return None
     if of_module and _leaves_on(event):
         return None
+    if name == "requires_grad_" and not of_module and _is_made_by_layers(event):
+        return None
     if name == "detach_" and _is_computed(event.receiver):
         return None
     return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
+
+
+def _is_made_by_layers(event: Call) -> bool:
+    """Whether ``x`` comes from a layer, as in ``x = self.embed(ids)``, and so requires a gradient already."""
+    called = event.node.func if isinstance(event.node, cst.Call) else None
+    function = function_named(event)
+    if function is None or not isinstance(called, cst.Attribute) or not isinstance(called.value, cst.Name):
+        return False
+    source, name = event.site.module, called.value.value
+    made = [
+        node.value
+        for node in find(function.body, cst.Assign)
+        if any(isinstance(t.target, cst.Name) and t.target.value == name for t in node.targets)
+        and source.location(node).line < source.location(event.node).line
+    ]
+    last = made[-1] if made else None
+    return isinstance(last, cst.Call) and dotted(last.func).startswith("self.")
 
 
 def check_getattr(event: GetAttr) -> Hit | None:
