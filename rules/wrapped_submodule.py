@@ -173,6 +173,7 @@ def f(x):
     return x * 2
 """,
     """\
+# torch >=2.9
 import torch
 import torch.nn as nn
 
