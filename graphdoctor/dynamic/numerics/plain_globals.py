@@ -1,4 +1,7 @@
-"""Numbers, texts and containers of such at module level: what each call that is compared begins with."""
+"""Counters, lists and tables at module level: what each call that is compared begins with.
+
+Flags, names and what is None stay as calls leave them: they may say that something was set up, which is done once.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-_VALUES = (int, float, complex, bool, str, bytes, type(None))
+_NUMBERS = (int, float, complex)
 _SEQUENCES = (list, deque)
 _TABLES = (dict, Counter, OrderedDict, defaultdict)
+#: What containers may hold.
+_VALUES = (*_NUMBERS, bool, str, bytes, type(None))
 
 #: Larger containers are no counters and no caches.
 _MOST = 1_000
@@ -24,14 +29,14 @@ class PlainGlobals:
             (vars(module), name, value, copy.deepcopy(value))
             for module in modules
             for name, value in list(vars(module).items())
-            if not name.startswith("__") and _is_plain(value)
+            if not name.startswith("__") and (type(value) in _NUMBERS or _is_plain(value))
         ]
 
     def restore(self) -> None:
         """Undo what calls have changed since. A container that was replaced is put back."""
         for namespace, name, value, kept in self._kept:
             namespace[name] = value
-            if type(value) in _VALUES or value == kept:
+            if type(value) in _NUMBERS or value == kept:
                 continue
             value.clear()
             if type(value) in _SEQUENCES:
@@ -40,10 +45,8 @@ class PlainGlobals:
                 value.update(copy.deepcopy(kept))
 
 
-def _is_plain(value: Any, depth: int = 3) -> bool:
-    if type(value) in _VALUES:
-        return True
-    if depth == 0 or type(value) not in (*_SEQUENCES, *_TABLES, set) or len(value) > _MOST:
+def _is_plain(container: Any, depth: int = 3) -> bool:
+    if depth == 0 or type(container) not in (*_SEQUENCES, *_TABLES) or len(container) > _MOST:
         return False
-    parts = [*value, *(value.values() if type(value) in _TABLES else ())]
-    return all(_is_plain(part, depth - 1) for part in parts)
+    parts = [*container, *(container.values() if type(container) in _TABLES else ())]
+    return all(type(part) in _VALUES or _is_plain(part, depth - 1) for part in parts)
