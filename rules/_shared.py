@@ -14,7 +14,7 @@ from graphdoctor.static.domain.events import Event, Truth
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor, Value
 from graphdoctor.static.usage.events import Operation, TrackedObject
-from graphdoctor.syntax.walk import find
+from graphdoctor.syntax.walk import find, walk
 
 
 def code(event: Event, node: cst.CSTNode | None = None, limit: int = 60) -> str:
@@ -130,6 +130,13 @@ def stays_eager(event: Event) -> bool:
 def function_named(event: Event) -> cst.FunctionDef | None:
     """The function that ``event`` is in, by its qualified name."""
     return event.site.module.function(event.site.function)
+
+
+def is_handled(event: Event) -> bool:
+    """Whether the function handles what fails at ``event``: it stands in a ``try`` with handlers."""
+    function = function_named(event)
+    around = find(function.body, cst.Try) if function is not None else []
+    return any(each.handlers and any(node is event.node for node in walk(each.body)) for each in around)
 
 
 def is_module(tracked: TrackedObject) -> bool:

@@ -28,7 +28,7 @@ from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Const, Instance, Mapping, OneOf, Seq, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence, in_assert
+from ._shared import certainty, code, consequence, in_assert, is_handled
 
 CODE = "GD203"
 NAME = "tensor-assert"
@@ -314,6 +314,8 @@ def check_call(event: Call) -> Hit | None:
 
 
 def _hit(event: Assert | Truth | Call, what: str, value: Value | None, suggestion: str) -> Hit:
+    if is_handled(event):
+        suggestion = "choose with `torch.where`: a handler does not see what an assert inside the graph raises"
     return Hit(event, f"{code(event)} {what}: {consequence(event)}", suggestion, certainty(event, value))
 
 
