@@ -51,6 +51,7 @@ _SHOWN = 3
 _TEXT = re.compile(r""" == ['"]""")
 _BOOL = re.compile(r" == (True|False)$")
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
+_FLOAT = re.compile(r" == -?\d+(\.|e)[\d.e+-]*\s*(#|\(|$)")
 
 #: Kind of guard, what it looks at, dimension.
 _Key = tuple[str, str | None, int | None]
@@ -161,6 +162,9 @@ def _advice(
         return guards.AVOID_ZERO_AND_ONE
     if guard.kind == "presence" and (guard.name or "").startswith("self."):
         return "set it before the first call of what is compiled"
+    if guard.kind == "attribute" and _FLOAT.search(guard.text):
+        # The setting is about ints.
+        return "keep the number in a tensor buffer"
     if guard.kind == "value" and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
         return "one compilation for each value is the least: the code decides by it"
     if guard.kind == "length" and (guard.name or "").startswith(("G[", "self.")):

@@ -184,6 +184,7 @@ def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Tr
     [
         ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
         ("L['func'].nfe == 8", "keep the number in a tensor"),
+        ("L['self'].seen == 8", "keep the number in a tensor buffer, or set torch._dynamo.config.allow_unspec_int"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'NoneType'>", "pass a neutral tensor"),
         ("expected type of 'y' to be a tensor type, ' but found <class 'float'>", "pass values of one type"),
         ("Cache line invalidated because L['___stack0'] got deallocated", "remove the graph break that left it"),
@@ -200,6 +201,12 @@ def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice
     traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+def test_the_setting_for_ints_is_not_named_for_a_float(traces: Traces) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, "L['self'].peak == 0.5", NET, 3))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy == "keep the number in a tensor buffer"
 
 
 def test_a_list_that_grows_in_each_call_is_not_to_be_filled_before_the_first(traces: Traces) -> None:
