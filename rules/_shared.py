@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 from itertools import accumulate
+from pathlib import PurePath
 
 import libcst as cst
 
@@ -28,9 +29,10 @@ def consequence(event: Event) -> str:
     block = event.site.whole_frame
     if block is None:
         return costs.consequence()
+    if block.path == event.site.module.path:
+        return costs.consequence(block.function, block.keyword, block.line)
     # A line of another file would be taken for one of this.
-    line = block.line if block.path == event.site.module.path else 0
-    return costs.consequence(block.function, block.keyword, line)
+    return costs.consequence(block.function, block.keyword, file=PurePath(block.path).name)
 
 
 def certainty(event: Event, value: Value | None = None) -> Confidence:

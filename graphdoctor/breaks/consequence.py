@@ -14,7 +14,8 @@ _SPLITS = "this splits the graph"
 _FAILS = "with `fullgraph=True` compiling fails here"
 _ONLY_FULLGRAPH = re.compile(r": [a-z ]+, and `fullgraph=True` fails$")
 _CANNOT = ", because Dynamo cannot split its "
-_REASON = rf"{_CANNOT}`[a-z]+` (?:loop|block)(?: at line \d+)?"
+_REASON = rf"{_CANNOT}`[a-z]+` (?:loop|block)(?: at line \d+| in [^\s`:]+)?"
+_SPACE = re.compile(r"[\s`:]")
 _WHOLE = re.compile(rf"`([^`]+)` runs uncompiled as a whole({_REASON})?")
 _BEHIND = re.compile(r"once compiling gets past line (\d+)")
 #: The line in what this module writes, at the end of a message.
@@ -23,15 +24,17 @@ _REST = re.compile(r"`[^`]+` runs uncompiled from here on")
 _END = re.compile(rf": (?:{_SPLITS}|{_WHOLE.pattern}|{_REST.pattern})$")
 
 
-def consequence(function: str = "", keyword: str = "", line: int = 0) -> str:
+def consequence(function: str = "", keyword: str = "", line: int = 0, file: str = "") -> str:
     """``function`` is not compiled at all because of the break; empty where there is none.
 
-    ``keyword`` and ``line`` are of its statement around the break; 0 where the line is of another file.
+    ``keyword`` and ``line`` are of its statement around the break; where that is in another file, the name of the file
+    stands for the line.
     """
     if not function:
         return _SPLITS
     kind = "loop" if keyword in ("for", "while") else "block"
-    at = f" at line {line}" if line else ""
+    # What reads the message takes a name for one word.
+    at = f" at line {line}" if line else f" in {file}" if file and not _SPACE.search(file) else ""
     return f"`{function}` runs uncompiled as a whole{_CANNOT}`{keyword}` {kind}{at}"
 
 

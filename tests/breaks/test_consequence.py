@@ -52,6 +52,11 @@ def test_the_statement_that_cannot_be_split_is_named_with_its_line() -> None:
     assert LOOP == "`Net.forward` runs uncompiled as a whole, because Dynamo cannot split its `for` loop at line 30"
     # The line of another file would be taken for one of this.
     assert consequence("Net.forward", "try").endswith("cannot split its `try` block")
+    elsewhere = consequence("Net.forward", "for", file="boxes.py")
+    assert elsewhere.endswith("cannot split its `for` loop in boxes.py")
+    assert split(f"print(): {elsewhere}") == "print(): this splits the graph"
+    assert measured(f"print(): {elsewhere}", ("Net.forward",)).endswith("loop in boxes.py")
+    assert consequence("Net.forward", "for", file="my boxes.py").endswith("cannot split its `for` loop")
 
 
 def test_the_function_is_the_one_that_a_run_saw_given_up() -> None:
