@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graphdoctor.static.domain.events import Call, Truth
-from graphdoctor.static.domain.values import Const
+from graphdoctor.static.domain.events import Call, Convert, SetAttr, Truth
+from graphdoctor.static.domain.values import Const, Tensor
 
 
 def functions(found):
@@ -226,3 +226,48 @@ def test_what_only_some_tables_pass_to_a_library_is_what_they_pass(events):
     )
     passed = [e.kwargs["dim"] for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.sum"]
     assert passed == [Const(1)]
+
+
+def test_tensors_in_a_row_of_unknown_length_are_not_taken_for_a_number(events):
+    found = events(
+        """
+        import math
+
+        import torch
+
+        def ridge(x, y, scale: float = 10, mask=None):
+            return (x + y) / math.exp(scale) + math.exp(mask)
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.point = torch.nn.Parameter(torch.ones(2))
+
+            def forward(self):
+                return ridge(*self.point)
+        """
+    )
+    assert [e.site.module.code(e.node) for e in found if isinstance(e, Convert)] == ["math.exp(mask)"]
+
+
+def test_a_buffer_that_is_changed_in_place_stays_one(events):
+    found = events(
+        """
+        import torch
+
+        class Net(torch.nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.kind = kind
+                self.register_buffer("seen", torch.zeros(1))
+
+            def forward(self, x):
+                if self.kind == "mean":
+                    self.seen += 1
+                else:
+                    self.seen.data += 1
+                return x * self.seen
+        """
+    )
+    stored = [e.receiver for e in found if isinstance(e, SetAttr) and e.name == "data"]
+    assert stored and all(type(each) is Tensor and each.owned for each in stored)
