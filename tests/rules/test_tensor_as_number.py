@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from graphdoctor.api import ScanOptions, scan
+from graphdoctor.lint.engine import analyse
 
 NET = """\
 import torch
@@ -39,3 +42,34 @@ def test_a_row_of_indices_is_no_finding(tmp_path: Path) -> None:
     found = scan(ScanOptions((str(file),), isolated=True))
     assert found.summary.verdict == "ready"
     assert [(f.rule, f.status) for f in found.findings if f.status != "refuted"] == []
+
+
+BATCH = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, batch):
+        x = self.layer(batch["x"])
+        count = {count}
+        return {used}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "used", "lines"),
+    [
+        ('batch["count"]', "x[:, : 1 + count]", []),
+        ('batch["count"]', "sum(x[i] for i in range(count))", []),
+        ('batch["lengths"].max()', "x[:, :count]", [12]),
+        ("x.argmax()", "x[:, :count]", [12]),
+    ],
+)
+def test_an_entry_of_a_batch_that_bounds_a_slice_is_rather_a_number(tmp_path, count, used, lines):
+    file = tmp_path / "net.py"
+    file.write_text(BATCH.format(count=count, used=used))
+    assert [f.location.line for f in analyse([(file, file.name)]).findings if f.rule == "GD215"] == lines
