@@ -506,8 +506,10 @@ def _is_made_by_layers(event: Call) -> bool:
         if any(isinstance(t.target, cst.Name) and t.target.value == name for t in node.targets)
         and source.location(node).line < source.location(event.node).line
     ]
-    last = made[-1] if made else None
-    return isinstance(last, cst.Call) and dotted(last.func).startswith("self.")
+    layer = dotted(made[-1].func) if made and isinstance(made[-1], cst.Call) else ""
+    own = f"{event.site.function.rpartition('.')[0]}.{layer.removeprefix('self.')}"
+    # A method of the class may give anything.
+    return layer.startswith("self.") and source.function(own) is None
 
 
 def check_getattr(event: GetAttr) -> Hit | None:

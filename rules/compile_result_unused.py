@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.events import Compile
 from graphdoctor.static.rule import Hit
 from graphdoctor.syntax.module import SourceModule
@@ -199,9 +200,9 @@ def _dropped(event: Compile) -> str:
         return ""
     scope = function.body if function is not None else source.tree
     loops = [node for node in _above(scope, statement) if isinstance(node, (cst.For, cst.While))]
-    binding = [loop for loop in loops if isinstance(loop, cst.For) and _names(loop.target, name)]
+    binding = [loop for loop in loops if isinstance(loop, cst.For) and name in names(loop.target)]
     declared = [node for kind in (cst.Global, cst.Nonlocal) for node in find(scope, kind)]
-    if (function is None and not binding) or any(_names(node, name) for node in declared):
+    if (function is None and not binding) or any(name in names(node) for node in declared):
         return ""
     # In another loop it is read in the next round by what stands before the statement.
     again = next((loop for loop in loops if loop not in binding), None)
@@ -242,7 +243,3 @@ def _reads(source: SourceModule, scope: cst.CSTNode, name: str) -> Iterator[tupl
         elif id(found) not in other and found.value in (name, "locals", "vars"):
             place = source.location(found)
             yield place.line, place.column
-
-
-def _names(node: cst.CSTNode, name: str) -> bool:
-    return any(found.value == name for found in find(node, cst.Name))

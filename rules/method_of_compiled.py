@@ -274,9 +274,8 @@ def _taken(event: Use) -> Hit | None:
         if model is None or wrapper is None or method == "forward" or passed.steps:
             continue
         runs = method.startswith("forward_") if _class(model) is None else _calls_itself(model, method)
-        sure = together(wrapper.path, event.step.path, "likely") if runs else None
         words = f"{code(event)} gets `{method}` of the uncompiled model: {_by(wrapper)} wraps calls of the model alone"
-        if sure:
+        if runs and together(wrapper.path, event.step.path, "likely"):
             return Hit(event, words, "compile in place: `model.compile()`", "likely", severity="warning")
     return None
 

@@ -26,6 +26,7 @@ from graphdoctor.fixes.branches.init_flags import take_as_set
 from graphdoctor.fixes.branches.masked_writes import write_by_mask
 from graphdoctor.fixes.branches.shortcuts import drop_shortcut
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.fixes.forms.sorting import sort_by_names, sort_in_graph
 from graphdoctor.fixes.loops.layer_drop import skip_layer
 from graphdoctor.fixes.loops.while_loop import loop_in_graph
@@ -715,11 +716,7 @@ def _asks_whether_passed(test: cst.BooleanOperation) -> bool:
         return False
     part = asked.comparisons[0]
     given = isinstance(part.operator, cst.IsNot) and _is_none(part.comparator)
-    return given and isinstance(asked.left, cst.Name) and asked.left.value in _names(test.right)
-
-
-def _names(node: cst.CSTNode) -> set[str]:
-    return {name.value for name in find(node, cst.Name)}
+    return given and isinstance(asked.left, cst.Name) and asked.left.value in names(test.right)
 
 
 def _is_none(node: cst.BaseExpression) -> bool:

@@ -22,6 +22,9 @@ class Net(nn.Module):
         x.requires_grad_(True)
         return self.head(x)
 
+    def scaled(self, scale):
+        return scale * 2
+
 
 def graphdoctor_target():
     return Net(), (torch.tensor([1, 2]), torch.rand(4))
@@ -29,7 +32,8 @@ def graphdoctor_target():
 
 
 @pytest.mark.parametrize(
-    ("value", "breaks"), [("self.embed(ids)", False), ("scale * 2", True), ("self.embed(ids).detach()", True)]
+    ("value", "breaks"),
+    [("self.embed(ids)", False), ("scale * 2", True), ("self.scaled(scale)", True), ("self.embed(ids).detach()", True)],
 )
 def test_what_layers_give_requires_a_gradient_already(tmp_path, value, breaks):
     torch = pytest.importorskip("torch")

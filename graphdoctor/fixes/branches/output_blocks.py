@@ -6,6 +6,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name
+from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import is_output, may_be_caught, more_than_output
 from graphdoctor.fixes.analysis.purity import calls
 from graphdoctor.fixes.branches import branch_arms
@@ -32,6 +33,9 @@ def guard_branch(branch: cst.CSTNode | None, editor: Editor) -> FixPlan | Refusa
     edits = (*editor.torch_import(branch), editor.replace(branch, text))
     if lost:
         return FixPlan(edits, "unsafe", f"Under compile this branch is left out, and `{lost[0]}` does not run either.")
+    if is_given_once(branch, editor):
+        reason = "Under compile this branch is left out, and noted as given, so a later eager call leaves it out too."
+        return FixPlan(edits, "unsafe", reason)
     return FixPlan(edits, "safe", "In eager nothing changes; under compile this branch is left out.")
 
 

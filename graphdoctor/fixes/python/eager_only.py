@@ -6,6 +6,7 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_read
+from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
@@ -37,6 +38,9 @@ def guard_host(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     for plan in branches:
         edits += [edit for edit in plan.edits if edit not in edits]
     lost = next(filter(None, (_lost(statement, hit, editor) for statement in group)), "")
+    if not lost and any(is_given_once(statement, editor) for statement in group):
+        reason = "Under compile these lines are left out, and noted as done, so a later eager call leaves them out too."
+        return FixPlan(tuple(edits), "unsafe", reason)
     if not lost:
         reason = "In eager nothing changes; under compile these lines are left out, and no tensor depends on them."
         return FixPlan(tuple(edits), "safe", reason)

@@ -67,3 +67,15 @@ def test_the_fixes_of_the_branch_and_of_its_output_go_together(fixed: Any) -> No
     after = fixed(source_of(GUARDED["one call"]) + target).text
     assert "if not torch.compiler.is_compiling() and torch.isnan(y).any():" in after
     assert fixed(after).text == after
+
+
+@pytest.mark.parametrize(
+    ("note", "safety"), [("state.told = True", "unsafe"), ("state.count = 3", "safe"), ("told = True", "safe")]
+)
+def test_not_safe_where_a_flag_says_that_it_was_given(fixed: Any, note: str, safety: str) -> None:
+    head = "import types\n\nimport torch\n\nstate = types.SimpleNamespace(told=False, count=0)\n\n\ndef f(x):\n"
+    body = (
+        f"    if not state.told:\n        {note}\n        if x.isnan().any():\n            print('NaN')\n    return x\n"
+    )
+    target = "\n\ndef graphdoctor_target():\n    return f, (torch.rand(4),)\n"
+    assert fixed(head + body + target).safety("GD201") == safety

@@ -127,3 +127,9 @@ def test_a_clock_that_a_wrapper_keeps_on_itself_is_left_out(fixed: Any, runner: 
     result = fixed(program("return g(x)", head), unsafe=True)
     assert result.text.count(GUARD) == 2 and result.safety("GD402") == "unsafe"
     assert runner.compiled(result.text, torch.ones(4), fullgraph=True).graphs == 1
+
+
+@pytest.mark.parametrize(("note", "safety"), [("told = True", "unsafe"), ("y = x", "safe")])
+def test_not_safe_where_a_flag_says_that_it_was_done(fixed: Any, note: str, safety: str) -> None:
+    body = f"global told\nif not told:\n    {note}\n    print(time.time())\nreturn x * 2"
+    assert fixed(program(body, "told = False\n")).safety("GD402") == safety
