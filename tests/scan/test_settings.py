@@ -133,6 +133,21 @@ def test_a_method_that_the_target_does_not_have_is_wrong_usage(folder: Path) -> 
     assert "--target 'Net.froward'" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "Net", "--input", "y=float32[2]"], "--input: Net.forward cannot be called so"),
+        (["--input", "y=float32[2]"], "--input: Net.forward cannot be called so"),
+        (["--input", "float32[2]", "--vary", "y:0=2,3"], "--vary 'y:0=2,3': no tensor argument 'y'"),
+    ],
+)
+def test_a_sample_that_does_not_fit_the_target_is_wrong_usage(folder: Path, arguments: list[str], words: str) -> None:
+    pytest.importorskip("torch")
+    result = invoke("a.py", *arguments, "--mode", "eval")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith(f"graphdoctor: {words}")
+
+
 def test_statistics(folder: Path) -> None:
     (folder / "b.py").write_text(BREAKS)
     result = invoke(".", "--statistics")

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from graphdoctor.dynamic.parent.input_specs import COMPLEX, FLOATS, Argument, TensorSpec, parse_inputs
+from graphdoctor.dynamic.parent.input_specs import Argument, parse_inputs
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.factories import made_by
 from graphdoctor.dynamic.user_code.fresh import SEED, Sample, Samples, seed
+from graphdoctor.dynamic.user_code.given_inputs import sample_with
 from graphdoctor.dynamic.user_code.small_memory import SmallMemory
 
 __all__ = ["SEED", "Mode", "NoTarget", "Sample", "Target", "call_arguments", "find", "seed"]
@@ -207,7 +208,7 @@ def _named(
     def build() -> Sample:
         function = _instance(found)
         if arguments is not None:
-            return _with_specs(_model(function), arguments)
+            return sample_with(_model(function), arguments)
         for attribute in _INPUTS:
             if isinstance(function, nn.Module) and _attribute(function, attribute) is not None:
                 return _with_attribute(function, attribute)
@@ -244,7 +245,7 @@ def of_name(found: Callable[..., Any], shown: str, inputs: bool) -> Sample:
 def _with_inputs(build: Callable[[], Sample], arguments: tuple[Argument, ...] | None) -> Callable[[], Sample]:
     if arguments is None:
         return build
-    return lambda: _with_specs(build().function, arguments)
+    return lambda: sample_with(build().function, arguments)
 
 
 def _single_module(module: ModuleType) -> Callable[[], Sample]:
@@ -281,22 +282,6 @@ def _instance(found: Any) -> Any:
         raise NoTarget(
             f"{found.__name__} does not build without arguments ({error}): define graphdoctor_target()"
         ) from None
-
-
-def _with_specs(function: Callable[..., Any], arguments: tuple[Argument, ...]) -> Sample:
-    args = tuple(_make(a.value) for a in arguments if a.name is None)
-    keywords = {a.name: _make(a.value) for a in arguments if a.name is not None}
-    return Sample(function, args, keywords, origin="--input, random numbers")
-
-
-def _make(value: TensorSpec | bool | int | float | None) -> Any:
-    if not isinstance(value, TensorSpec):
-        return value
-    dtype = getattr(torch, value.dtype)
-    if value.dtype in FLOATS + COMPLEX:
-        return torch.randn(value.shape, dtype=dtype)
-    bound = 2 if value.dtype == "bool" else value.bound
-    return torch.randint(0, bound, value.shape).to(dtype)
 
 
 def call_arguments(value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -63,7 +63,8 @@ def run(plan: RunPlan, analysed: Analysed, early: Callable[[], None], fixable: b
     if result is None:
         note = "interrupted while the code was run: what a run would add is missing"
         return Ran(environment=environment, notes=(note,), seconds=seconds)
-    if request.target is not None and result.runs and all(each.outcome == "no-target" for each in result.runs):
+    asked = request.target is not None or request.inputs or request.vary
+    if asked and result.runs and all(each.outcome == "no-target" for each in result.runs):
         raise UsageError(result.runs[0].detail)
     return Ran(request, result.runs, {**environment, **result.environment}, (), seconds)
 

@@ -90,6 +90,24 @@ def test_a_bad_spec_is_an_input_error() -> None:
         target(NET, None, ("float99[1]",))
 
 
+@pytest.mark.parametrize(
+    ("specs", "words"),
+    [
+        (("float32[3,4]", "z=2"), "got an unexpected keyword argument 'z'; it takes x, scale"),
+        (("float32[3,4]", "2", "3"), "Net.forward cannot be called so: too many positional arguments"),
+        (("scale=2",), "missing a required argument: 'x'"),
+    ],
+)
+def test_inputs_that_the_target_does_not_take_are_an_input_error(specs: tuple[str, ...], words: str) -> None:
+    with pytest.raises(InputSpecError) as caught:
+        target(NET, "Net", specs)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_function_without_a_signature_takes_what_is_given() -> None:
+    assert called("import torch\nrelu = torch.relu", "relu", ("float32[3,2]",)).shape == (3, 2)
+
+
 def test_samples_are_fresh_and_equal() -> None:
     found = target(NET + "def graphdoctor_target(): return Net(), (torch.randn(3, 4),)")
     first, second = found.sample("train"), found.sample("eval")
