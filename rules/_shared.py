@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import cache
 from itertools import accumulate
@@ -12,6 +13,8 @@ import libcst as cst
 from graphdoctor.breaks import consequence as costs
 from graphdoctor.model.findings import Confidence
 from graphdoctor.static.domain.events import Event, Truth
+from graphdoctor.static.domain.other_frameworks import is_of_other_framework
+from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Tensor, Value
 from graphdoctor.static.usage.events import Operation, TrackedObject
@@ -143,8 +146,21 @@ def is_handled(event: Event) -> bool:
 
 def is_module(tracked: TrackedObject) -> bool:
     """Whether an object is surely a module: of a class of the scanned code, or a layer of torch."""
-    roots = tracked.made_of.roots if tracked.made_of is not None else (tracked.made_by,)
-    return any(root.startswith("torch.nn.") or root.endswith(".LightningModule") for root in roots)
+    if tracked.made_of is None:
+        return tracked.made_by.startswith("torch.nn.")
+    return any(
+        root.startswith("torch.nn.") or (root.endswith(MODULE_BASE_NAMES) and not is_of_other_framework(root))
+        for root in tracked.made_of.roots
+    )
+
+
+#: The program names the prefix, other than in a comment: it may take it away.
+_NAMES_PREFIX = re.compile(r"^[^#\n]*_orig_mod", re.MULTILINE)
+
+
+def deals_with_prefix(text: str) -> bool:
+    """Whether a file deals with the ``_orig_mod.`` that ``torch.compile`` puts before the keys of a state dict."""
+    return _NAMES_PREFIX.search(text) is not None
 
 
 def is_of_torch(module: TrackedObject | None) -> bool:

@@ -202,13 +202,28 @@ def _dropped(event: Compile) -> str:
     loops = [node for node in _above(scope, statement) if isinstance(node, (cst.For, cst.While))]
     binding = [loop for loop in loops if isinstance(loop, cst.For) and name in names(loop.target)]
     declared = [node for kind in (cst.Global, cst.Nonlocal) for node in find(scope, kind)]
-    if (function is None and not binding) or any(name in names(node) for node in declared):
+    if any(name in names(node) for node in declared):
+        return ""
+    if function is None and not binding and not _runs_plain(event, scope):
+        # Who imports the module may read it.
         return ""
     # In another loop it is read in the next round by what stands before the statement.
     again = next((loop for loop in loops if loop not in binding), None)
     place = source.location(statement if again is None else again)
     since = (place.end_line, place.end_column) if again is None else (place.line, place.column)
     return "" if any(at is None or at >= since for at in _reads(source, scope, name)) else name
+
+
+def _runs_plain(event: Compile, module: cst.CSTNode) -> bool:
+    """Whether the top level calls the model itself behind the statement: ``fast = torch.compile(model); model(x)``."""
+    source, call = event.site.module, event.node
+    first = call.args[0].value if isinstance(call, cst.Call) and call.args else None
+    if not isinstance(first, cst.Name):
+        return False
+    inner = {id(found) for kind in (cst.FunctionDef, cst.Lambda) for node in find(module, kind) for found in walk(node)}
+    end = source.location(event.site.statement).end_line
+    calls = [node for node in find(module, cst.Call) if id(node) not in inner and source.location(node).line > end]
+    return any(isinstance(node.func, cst.Name) and node.func.value == first.value for node in calls)
 
 
 def _bound_name(event: Compile) -> str:

@@ -149,9 +149,14 @@ def check_specialise(event: Specialise) -> Hit | None:
 
 
 def _only_checks(event: Specialise) -> bool:
-    """Whether the comparison is the test of an ``if`` that only raises."""
+    """Whether the comparison is the test of an ``if`` that only raises, whatever is asked besides."""
     statement = event.site.statement
-    if not isinstance(statement, cst.If) or statement.orelse is not None or not statement.body.body:
-        return False
-    last = statement.body.body[-1]
+    return isinstance(statement, cst.If) and statement.orelse is None and _raises(statement)
+
+
+def _raises(statement: cst.If) -> bool:
+    """Whether the first arm raises, or asks whether to: ``if raises: raise ... else: return False``."""
+    last = statement.body.body[-1] if statement.body.body else None
+    if isinstance(last, cst.If):
+        return _raises(last)
     return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)

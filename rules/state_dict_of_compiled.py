@@ -14,12 +14,12 @@ that it is given as it is: save the state of that.
 
 from __future__ import annotations
 
-import re
+import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, together
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together
 
-from ._shared import code
+from ._shared import code, deals_with_prefix
 
 CODE = "GD618"
 NAME = "state-dict-of-compiled"
@@ -193,7 +193,7 @@ def check_use(event: Use) -> Hit | None:
         step.name == ".save" and step.receiver is not None and step.receiver.made_by.endswith("Accelerator")
     )
     saved = step.argument(0, "obj", "tensors") if step.name in _SAVES or by_accelerator else None
-    if saved is None or _NAMED.search(event.site.module.text) or _loaded_compiled(event):
+    if saved is None or deals_with_prefix(event.site.module.text) or _loaded_compiled(event):
         return None
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
@@ -201,7 +201,7 @@ def check_use(event: Use) -> Hit | None:
         if wrapper is not None and sure:
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
-            advice = "save `model._orig_mod.state_dict()`, or compile in place: `model.compile()`"
+            advice = f"save `{_named(state)}._orig_mod.state_dict()`, or compile in place: `model.compile()`"
             if _made_by(state, ".unwrap_model"):
                 advice = "unwrap with `keep_torch_compile=False`"
             if wrapper.name == _REGIONS:
@@ -210,16 +210,21 @@ def check_use(event: Use) -> Hit | None:
     return None
 
 
-#: The program names the prefix, other than in a comment: it may take it away.
-_NAMED = re.compile(r"^[^#\n]*_orig_mod", re.MULTILINE)
-
 _REGIONS = "accelerate.utils.compile_regions"
 
 
 def _loaded_compiled(event: Use) -> bool:
-    """Whether the program loads a state into a compiled wrapper, whose keys are the same."""
-    loads = (s.receiver for s in event.log if s.name == ".load_state_dict")
-    return any(loaded is not None and _compiles(loaded) is not None for loaded in loads)
+    """Whether the program loads a state into a compiled wrapper, whose keys are the same, other than one it kept."""
+    loads = [step for step in event.log if step.name == ".load_state_dict" and not _is_kept(step.argument(0))]
+    return any(step.receiver is not None and _compiles(step.receiver) is not None for step in loads)
+
+
+def _is_kept(state: TrackedObject | None) -> bool:
+    """Whether a state comes from a ``state_dict()`` of this program, and from no file."""
+    made = state.maker if state is not None else None
+    if made is not None and made.name == "copy.deepcopy":
+        return _is_kept(made.argument(0, "x"))
+    return made is not None and made.name == ".state_dict"
 
 
 def _wrapper(state: TrackedObject) -> Operation | None:
@@ -227,6 +232,13 @@ def _wrapper(state: TrackedObject) -> Operation | None:
     model = state.maker.receiver if state.maker is not None and state.made_by == ".state_dict" else None
     # What fabric.setup gives has the keys of the model inside.
     return None if model is None or any(s.name.startswith(".setup") for s in model.steps) else _compiles(model)
+
+
+def _named(state: TrackedObject) -> str:
+    """How the program calls the object whose ``state_dict()`` it is."""
+    node = state.maker.node if state.maker is not None else None
+    func = node.func if isinstance(node, cst.Call) else None
+    return (dotted(func.value) if isinstance(func, cst.Attribute) else "") or "model"
 
 
 def _made_by(state: TrackedObject, name: str) -> bool:

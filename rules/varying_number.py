@@ -12,6 +12,9 @@ Fix: Pass a 0-d tensor (`torch.tensor(step * 0.1)`), or keep the number in a buf
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import libcst as cst
 
 from graphdoctor.fixes.branches.choose import first_fit
@@ -22,7 +25,7 @@ from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Const, Function, Instance, PythonValue, Value
 from graphdoctor.static.regions.mutable_globals import assigned_names
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import code
 
@@ -159,7 +162,7 @@ for x in (torch.rand(4, 8), torch.rand(4, 8)):
 def check_compiledcall(event: CompiledCall) -> Hit | None:
     if not isinstance(event.node, cst.Call) or event.dynamic:
         return None
-    changed = set().union(*(assigned_names(loop) for loop in event.loops))
+    changed = set().union(*(assigned_names(loop) for loop in event.loops)) - _settings_of_groups(event)
     for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
             effect = "its second value compiles again, and so does each that the code decides by"
@@ -169,6 +172,36 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         return None
     effect = "each int compiles again, for an attribute is a constant of the graph"
     return _hit(event, written, effect, "keep the number in a buffer, and write it with `fill_`")
+
+
+def _settings_of_groups(event: CompiledCall) -> set[str]:
+    """Names that hold a setting of an optimizer's group which the file writes nowhere: it is the same in each step."""
+    found: set[str] = set()
+    for loop in event.loops:
+        if (
+            isinstance(loop, cst.For)
+            and isinstance(loop.iter, cst.Attribute)
+            and loop.iter.attr.value == "param_groups"
+        ):
+            found |= {name for name, key in _items_read(loop) if not _is_written(key, event.site.module.text)}
+    return found
+
+
+def _items_read(loop: cst.For) -> Iterator[tuple[str, str]]:
+    """The names that a loop gives an item of its element, with the keys: ``steps = group["steps"]``."""
+    assigned = [(node.targets[0].target, node.value) for node in find(loop.body, cst.Assign)]
+    assigned += [(node.target, node.value) for node in find(loop.body, cst.AnnAssign) if node.value is not None]
+    for target, item in assigned:
+        if not isinstance(target, cst.Name) or not isinstance(item, cst.Subscript) or len(item.slice) != 1:
+            continue
+        index = item.slice[0].slice
+        key = index.value if isinstance(index, cst.Index) else None
+        if item.value.deep_equals(loop.target) and isinstance(key, cst.SimpleString):
+            yield target.value, str(key.evaluated_value)
+
+
+def _is_written(key: str, text: str) -> bool:
+    return re.search(rf"\[[\"']{re.escape(key)}[\"']\]\s*[-+*/]?=(?!=)", text) is not None
 
 
 def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:

@@ -18,7 +18,7 @@ import libcst as cst
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled
 
-from ._shared import code, is_module
+from ._shared import code, deals_with_prefix, is_module
 
 CODE = "GD617"
 NAME = "wrapped-submodule"
@@ -256,6 +256,8 @@ def _is_plain_object(holder: TrackedObject | None) -> bool:
     return kind is not None and not any(root.endswith("Module") or "." not in root for root in kind.roots)
 
 
-def _hit(event: Use | Store) -> Hit:
+def _hit(event: Use | Store) -> Hit | None:
+    if deals_with_prefix(event.site.module.text):
+        return None
     words = f"{code(event)} puts a wrapper into the model: keys of its state dict get `_orig_mod`"
     return Hit(event, words, "compile in place: `layer.compile()`")

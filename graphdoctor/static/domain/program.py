@@ -15,6 +15,7 @@ from graphdoctor.source.files import is_file, read
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
+from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
 from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
@@ -285,7 +286,8 @@ class ClassInfo:
         """True when it derives from nn.Module, judging by the names of its bases."""
         for name in self.externals:
             last = name.rpartition(".")[2]
-            if last.endswith(MODULE_BASE_NAMES) or name.startswith("torch.nn."):
+            named = last.endswith(MODULE_BASE_NAMES) and not is_of_other_framework(name)
+            if named or name.startswith("torch.nn."):
                 return True
         return False
 

@@ -205,7 +205,8 @@ def call_compiled(
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
-        note_passed((*args, *kwargs.values()))
+        bound = (o.bound for o in options(callee.target) if isinstance(o, Function) and o.bound is not None)
+        note_passed((*bound, *args, *kwargs.values()))
     try:
         with interpreter.sink.compiling(fullgraph):
             return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))

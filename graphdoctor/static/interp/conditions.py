@@ -69,6 +69,8 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
         )
     value = expressions.evaluate(interpreter, test)
     verdict = expressions.truth(interpreter, test, value, context, branch)
+    if verdict is None and type(test) is cst.Comparison:
+        verdict = _is_of_type(interpreter, test)
     sample = sample_of(value) if verdict is None else verdict
     if sample is None and _asks_for_a_rare_tensor(interpreter, test):
         sample = False
@@ -115,6 +117,10 @@ def _sampled(value: Value) -> bool | None:
     return bool(value.sample) if isinstance(value, PythonValue) and value.sample is not None else None
 
 
+#: Comparisons of types, and whether they hold for the same.
+_SAME: dict[type[cst.CSTNode], bool] = {cst.Is: True, cst.Equal: True, cst.IsNot: False, cst.NotEqual: False}
+
+
 def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -> None:
     """Narrow names (and dotted attributes) to the values for which ``test`` is ``positive``."""
     # By class, not ``isinstance``, which is slow for the abstract base classes that libcst's nodes are.
@@ -134,10 +140,39 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
         if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and _is_none(part.comparator):
             none = (operator in (cst.Is, cst.Equal)) == positive
             _refine(interpreter, test.left, lambda v: _may_be_none(v) if none else v != Const(None), none)
+        elif operator in _SAME and (asked := _asked_for_type(test.left)) is not None:
+            wanted = expressions.evaluate(interpreter, part.comparator)
+            _refine_class(interpreter, asked, wanted, _SAME[operator] == positive)
     elif type(test) is cst.Call:
         _narrow_call(interpreter, test, positive)
     elif type(test) is cst.NamedExpr:
         narrow(interpreter, test.target, positive)
+
+
+def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``x`` of ``type(x)``."""
+    if type(node) is not cst.Call or type(node.func) is not cst.Name or node.func.value != "type":
+        return None
+    return node.args[0].value if len(node.args) == 1 else None
+
+
+def _is_of_type(interpreter: Interpreter, test: cst.Comparison) -> bool | None:
+    """``type(x) is wanted``, where ``isinstance`` would know; None for what may be of a subclass."""
+    part, asked = test.comparisons[0], _asked_for_type(test.left)
+    if asked is None or type(part.operator) not in _SAME or len(test.comparisons) != 1:
+        return None
+    value, wanted = (expressions.evaluate(interpreter, node) for node in (asked, part.comparator))
+    if not isinstance(wanted, External) or (wanted.qualname == "builtins.int" and _may_be_bool(value)):
+        return None
+    verdicts = {fits(option, wanted) for option in options(value)}
+    answer = verdicts.pop() if len(verdicts) == 1 else None
+    return None if answer is None else answer is _SAME[type(part.operator)]
+
+
+def _may_be_bool(value: Value) -> bool:
+    return any(isinstance(o, Const) and isinstance(o.value, bool) for o in options(value)) or any(
+        isinstance(o, PythonValue) and o.kind == "bool" for o in options(value)
+    )
 
 
 def _narrow_call(interpreter: Interpreter, test: cst.Call, positive: bool) -> None:

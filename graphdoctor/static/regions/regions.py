@@ -14,6 +14,7 @@ from itertools import chain
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.held_objects import held_objects
+from graphdoctor.static.domain.other_frameworks import is_for_other_framework, is_of_other_framework
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.value_functions import as_arguments, kinds, options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -82,7 +83,7 @@ def _regions(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event]
             known = len(compiles)
             _build_unbuilt(interpreter, module, compiles)
             _enter_compiled(interpreter, module, compiles[known:])
-        if not resolved:
+        if not resolved and not is_for_other_framework(module.source.text):
             interpreter.assumed = True
             _forwards(interpreter, module)
 
@@ -320,8 +321,7 @@ def _is_region_class(info: ClassInfo) -> bool:
     if info.is_module:
         return True
     # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
-    bases = info.externals
-    return any(b.rpartition(".")[2] not in _NOT_MODULES for b in bases)
+    return any(b.rpartition(".")[2] not in _NOT_MODULES and not is_of_other_framework(b) for b in info.externals)
 
 
 _NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -65,6 +66,9 @@ _MAKERS = (".from_", ".load_from_checkpoint")
 
 #: A method of the model's own, as Keras has one.
 _OWN_COMPILE = ".compile of its own"
+
+#: In the names of functions that call what they are given several times, and measure it.
+_MEASURES = re.compile("bench|measure|profil|timeit|harness|autorange")
 
 
 class Calls(BuiltinCalls):
@@ -376,6 +380,7 @@ class Calls(BuiltinCalls):
 
     def _call_back(self, step: Operation) -> None:
         """A function that is handed to a library is called by it, at once or later."""
+        measures = _MEASURES.search(step.name.lower()) is not None
         for tracked in (*step.args, *step.kwargs.values()):
             code = tracked.code.target.code if isinstance(tracked.code, Partial) else tracked.code
             if isinstance(code, Function) and not tracked.steps and self._may_follow(code, step.args):
@@ -383,7 +388,9 @@ class Calls(BuiltinCalls):
                 first = partial.args if partial is not None else ()
                 passed = callback_arguments(step, tracked, len(parameters(code)) - len(first))
                 open_end = {} if passed else {"*": tracked}
+                self.measured += measures
                 self.enter(code, (*first, *passed), {**(partial.kwargs if partial is not None else {}), **open_end})
+                self.measured -= measures
 
 
 def _is_watched_step(step: Operation) -> bool:

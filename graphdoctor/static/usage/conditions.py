@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.static.usage.calls import Calls
 from graphdoctor.static.usage.events import MISSING, TrackedObject, dotted
 from graphdoctor.syntax.walk import walk
+
+#: How a line binds a name, or lets others bind it: an assignment, ``global``, a loop, an import.
+_BINDS = (
+    r"^[^#\n]*?(?<![\w.])NAME(?:[ \t]*:[^=\n()]+)?[ \t]*(?:[-+*/|&^]|:)?=(?!=)"
+    r"|\b(?:global|nonlocal|for|as|import)\b[^#\n]*(?<![\w.])NAME\b"
+)
+#: What binds names that it does not spell out.
+_BINDS_ANY = re.compile(r"\bexec\(|\bglobals\(\)|\bsetattr\(")
 
 
 class Conditions(Calls):
@@ -44,10 +54,31 @@ class Conditions(Calls):
             return self._both(test)
         if isinstance(test, cst.Comparison):
             return self._compared(test)
+        if isinstance(test, cst.Call):
+            return True if self._asks_for_wrapper(test) else None
         tracked = self._look(test)
         if tracked is None:
             return None
+        if tracked.value is False and isinstance(test, cst.Name) and self._is_set_once(test.value):
+            return False
         return bool(tracked.value) if tracked.passed and tracked.value is not MISSING else None
+
+    def _asks_for_wrapper(self, test: cst.Call) -> bool:
+        """Whether it is asked of what ``torch.compile`` gave if it is that: ``hasattr(model, "_orig_mod")``."""
+        if dotted(test.func) not in ("hasattr", "isinstance") or len(test.args) != 2:
+            return False
+        tracked, asked = self._look(test.args[0].value), test.args[1].value
+        name = asked.evaluated_value if isinstance(asked, cst.SimpleString) else dotted(asked).rpartition(".")[2]
+        if tracked is None or tracked.inner is None or name not in ("_orig_mod", "OptimizedModule"):
+            return False
+        return any(step.name == "torch.compile" for step in self.state.steps.get(tracked.number, ())[:1])
+
+    def _is_set_once(self, name: str) -> bool:
+        """Whether the file binds ``name`` in one place, and nothing binds it unseen: a flag that is off stays off."""
+        text = self.frame.module.text
+        return (
+            _BINDS_ANY.search(text) is None and len(re.findall(_BINDS.replace("NAME", name), text, re.MULTILINE)) == 1
+        )
 
     def _both(self, test: cst.BooleanOperation) -> bool | None:
         ends = isinstance(test.operator, cst.Or)

@@ -219,7 +219,7 @@ class Timed(Event):
 
     inside: Sequence[Operation]
     before: Sequence[Operation]
-    #: A reading stands in a loop, so each round may have a time of its own.
+    #: A reading stands in a loop, or in a function that a harness calls, so each round may have a time of its own.
     looped: bool
     #: The number of the first step of the run that it stands in: what was done before may have been followed by calls.
     since: int = 0

@@ -51,6 +51,8 @@ class Expressions:
         self._steps = 0
         #: How many steps there were when the run began.
         self._since = 0
+        #: How many functions are entered now that a harness calls, which measures them: most harnesses warm up.
+        self.measured = 0
         #: Whether what a module does when it is imported is looked up now.
         self.importing = False
 
@@ -361,7 +363,7 @@ class Expressions:
         if start.order < end.order:
             inside = [step for step in self.log if start.order < step.order < end.order]
             before = [step for step in self.log if step.order < start.order]
-            looped = bool(start.loops or end.loops)
+            looped = bool(start.loops or end.loops or self.measured)
             since = self._since
             self.emit(Timed, node, inside=inside, before=before, looped=looped, since=since, waits=waits)
 
