@@ -16,6 +16,7 @@ import libcst as cst
 from graphdoctor.static.domain.events import Build, CompiledCall
 from graphdoctor.static.domain.values import Const, Function, Instance, Tensor, Value
 from graphdoctor.static.rule import Hit
+from graphdoctor.static.usage.events import MISSING, Operation, Use, together
 from graphdoctor.syntax.walk import walk
 
 from ._shared import code
@@ -162,13 +163,37 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
     loader = next((made for made in event.loaders if _may_leave_a_rest(made)), None)
     if loader is None or event.dynamic:
         return None
-    return Hit(
-        event,
-        f"the last batch of {code(event, loader.node)} may be smaller, which compiles the model again",
-        "pass `drop_last=True`, or mark the batch dimension with `torch._dynamo.mark_dynamic`",
-        "likely",
-        node=loader.node,
-    )
+    return _hit(event, loader.node)
+
+
+def check_use(event: Use) -> Hit | None:
+    """Lightning's loop over the loader, of a model that is compiled or holds what is."""
+    step = event.step
+    if step.name != ".fit" or step.receiver is None or not step.receiver.made_by.endswith("Trainer"):
+        return None
+    model, loader = step.argument(0, "model"), step.argument(1, "train_dataloaders")
+    made = loader.maker if loader is not None else None
+    if model is None or made is None or not made.name.endswith(".DataLoader") or not _leaves_a_rest(made):
+        return None
+    wrappers = [each.find("torch.compile", ".compile") for each in (model, *event.parts(model).values())]
+    wrapper = next((found for found in wrappers if found is not None), None)
+    sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
+    if wrapper is None or sure is None or wrapper.option("dynamic") is True:
+        return None
+    return _hit(event, made.node)
+
+
+def _leaves_a_rest(made: Operation) -> bool:
+    size = made.argument(1, "batch_size")
+    if made.option("drop_last") not in (MISSING, False) or {"**", "batch_sampler", "sampler"} & made.kwargs.keys():
+        return False
+    return size is not None and size.value not in (1, None)
+
+
+def _hit(event: CompiledCall | Use, loader: cst.CSTNode) -> Hit:
+    words = f"the last batch of {code(event, loader)} may be smaller, which compiles the model again"
+    advice = "pass `drop_last=True`, or mark the batch dimension with `torch._dynamo.mark_dynamic`"
+    return Hit(event, words, advice, "likely", node=loader)
 
 
 def _may_leave_a_rest(loader: Build) -> bool:

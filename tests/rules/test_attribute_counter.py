@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch._dynamo.testing import CompileCounter
 
 from graphdoctor.lint.engine import analyse
 
@@ -81,3 +84,58 @@ def test_a_transform_of_a_loader_counts_in_eager(tmp_path: Path, base: str, rule
         f"import {imported}\n\n\nclass Mix({base}):\n    seen = 0\n\n    def forward(self, x):\n        {lines}\n"
     )
     assert [finding.rule for finding in analyse([(file, "transforms.py")]).findings] == rules
+
+
+PLAIN = """\
+import torch
+
+
+class Count{base}:
+    count = 0
+
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+
+    {decorator}
+    def step(self, x):
+        {target}.{name} += 1
+        return x + 1
+
+
+def graphdoctor_target():
+    return Count().step, (torch.rand(4),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "target", "name", "severity", "compilations"),
+    [
+        ("", "self", "n", "info", 2),
+        ("(torch.nn.Module)", "self", "n", "warning", 6),
+        ("", "Count", "count", "warning", 6),
+    ],
+)
+def test_an_int_of_a_plain_object_whose_method_is_compiled_becomes_a_symbol(
+    tmp_path: Path, base: str, target: str, name: str, severity: str, compilations: int
+) -> None:
+    file = tmp_path / "count.py"
+    text = PLAIN.format(base=base, target=target, name=name, decorator="")
+    file.write_text(text)
+    (finding,) = analyse([(file, "count.py")]).findings
+    assert (finding.rule, finding.severity) == ("GD701", severity)
+    namespace: dict[str, Any] = {}
+    exec(compile(text, str(file), "exec"), namespace)
+    step, arguments = namespace["graphdoctor_target"]()
+    counter = CompileCounter()
+    compiled = torch.compile(step, backend=counter)
+    for _ in range(6):
+        compiled(*arguments)
+    assert counter.frame_count == compilations
+
+
+def test_an_int_of_an_object_whose_decorated_method_is_called_becomes_a_symbol(tmp_path: Path) -> None:
+    file = tmp_path / "count.py"
+    text = PLAIN.format(base="", target="self", name="n", decorator="@torch.compile")
+    file.write_text(text.partition("def graphdoctor_target")[0] + "Count().step(torch.rand(4))\n")
+    assert [(f.rule, f.severity) for f in analyse([(file, "count.py")]).findings] == [("GD701", "info")]

@@ -81,3 +81,53 @@ def test_a_label_that_speaks_of_compiling_says_what_is_measured(tmp_path: Path, 
     file = tmp_path / "measure.py"
     file.write_text(SOURCE.format(options="").replace("print(", f"print({label!r}, "))
     assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
+HARNESS = """\
+import time
+
+import torch
+from lab import {harness}
+
+
+class Case:
+    def __init__(self):
+        self.g = torch.compile(torch.sin)
+
+    def run(self):
+        start = time.perf_counter()
+        self.g(torch.rand(3))
+        return time.perf_counter() - start
+
+
+def main():
+    case = Case()
+    return {harness}(case.run)
+"""
+
+
+@pytest.mark.parametrize(("harness", "found"), [("benchmark", []), ("measure_all", []), ("launch", ["GD623"])])
+def test_a_harness_that_measures_a_function_may_warm_it_up(tmp_path: Path, harness: str, found: list[str]) -> None:
+    file = tmp_path / "case.py"
+    file.write_text(HARNESS.format(harness=harness))
+    assert [f.rule for f in analyse([(file, "case.py")]).findings] == found
+
+
+SHOWN = """\
+import time
+
+import torch
+
+compiled = torch.compile(torch.sin)
+start = time.time()
+compiled(torch.rand(4))
+elapsed = time.time() - start
+print(f"{text}: {{elapsed:.2f}} s")
+"""
+
+
+@pytest.mark.parametrize(("text", "found"), [("first call", []), ("cold start", []), ("mean time", ["GD623"])])
+def test_what_is_printed_says_what_was_measured(tmp_path: Path, text: str, found: list[str]) -> None:
+    file = tmp_path / "measure.py"
+    file.write_text(SHOWN.format(text=text))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Call, Convert, GetAttr, Truth
 from graphdoctor.static.domain.values import SkippedDefault
 
@@ -187,3 +190,24 @@ def test_a_flag_of_the_environment_is_what_it_is_by_default(events):
     read = [e for e in found if isinstance(e, Call) and e.qualname == "torch.Tensor.item"]
     untaken = {e.site.module.location(e.node).line: e.site.untaken for e in read}
     assert untaken == {16: True, 18: True, 20: True, 22: True, 24: True, 26: False, 28: True}
+
+
+@pytest.mark.parametrize(
+    ("test", "lines"),
+    [
+        ("type(y) is torch.Tensor", [9]),
+        ("type(y) == torch.Tensor", [9]),
+        ("type(y) is not torch.Tensor", [11]),
+        ("type(y) != list", [9]),
+        ("type(y) == list", [11]),
+        ("type(y) is type(x)", [9, 11]),
+    ],
+)
+def test_a_test_of_the_type_narrows_as_isinstance_does(tmp_path: Path, test: str, lines: list[int]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nimport torch.nn as nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, y):\n"
+        f"        x = x + torch.exp(y).sum()\n        if {test}:\n            z = int(y)\n        else:\n"
+        "            z = int(y)\n        return x + z\n"
+    )
+    assert sorted(f.location.line for f in analyse([(file, "net.py")]).findings if f.rule == "GD214") == lines

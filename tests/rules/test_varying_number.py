@@ -1,0 +1,51 @@
+"""Which numbers a loop changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import torch
+
+
+@torch.compile
+def orthogonalise(grad, steps=5):
+    for _ in range(steps):
+        grad = grad @ grad.T @ grad
+    return grad
+
+
+class Muon(torch.optim.Optimizer):
+    def step(self):
+        for group in self.param_groups:
+            {statement}
+            for weight in group["params"]:
+                weight.data.add_(orthogonalise(weight.grad, steps=steps), alpha=-group["lr"])
+
+
+optimizer = Muon(torch.nn.Linear(4, 4).parameters(), {{}})
+for step in range(10):
+    for group in optimizer.param_groups:
+        group["{key}"] = 2 + step
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "key", "found"),
+    [
+        ('steps: int = group["steps"]', "lr", []),
+        ('steps: int = group["steps"]', "steps", ["GD704"]),
+        ('steps: int = group["lr"]', "lr", ["GD704"]),
+    ],
+)
+def test_a_setting_of_a_group_that_nothing_writes_stays(
+    tmp_path: Path, statement: str, key: str, found: list[str]
+) -> None:
+    file = tmp_path / "muon.py"
+    file.write_text(SOURCE.format(statement=statement, key=key))
+    assert [f.rule for f in analyse([(file, "muon.py")]).findings] == found

@@ -1,0 +1,88 @@
+"""Tests that the program answers itself: flags that are off, and questions about the compiled wrapper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+
+def rules(tmp_path: Path, text: str) -> list[str]:
+    file = tmp_path / "run.py"
+    file.write_text(text)
+    return [finding.rule for finding in analyse([(file, "run.py")]).findings]
+
+
+FLAG = """\
+import sys
+import torch
+
+net = torch.nn.Linear(4, 4)
+use_compile = {value}
+{line}
+if use_compile:
+    net = torch.compile(net)
+torch.save(net.state_dict(), "net.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "line", "found"),
+    [
+        ("False", "", []),
+        ("True", "", ["GD618"]),
+        ("'--compile' in sys.argv", "", ["GD618"]),
+        ("False", "exec(open('settings.py').read())", ["GD618"]),
+        ("False", "globals().update(dict(use_compile=True))", ["GD618"]),
+        ("False", "if len(sys.argv) > 1: use_compile = True", ["GD618"]),
+        ("False", "for use_compile in (False, True): pass", ["GD618"]),
+    ],
+)
+def test_what_stands_behind_a_flag_that_is_off_does_not_run(
+    tmp_path: Path, value: str, line: str, found: list[str]
+) -> None:
+    assert rules(tmp_path, FLAG.format(value=value, line=line)) == found
+
+
+HEAD = """\
+import torch
+from torch._dynamo import OptimizedModule
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+    def generate(self, x):
+        return self(x).argmax(-1)
+
+
+def unwrap(model):
+    if hasattr(model, "_orig_mod"):
+        return model._orig_mod
+    return model
+
+
+model = torch.compile(Net())
+x = torch.rand(4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("model.generate(x)", ["GD606"]),
+        ("unwrap(model).generate(x)", []),
+        ("(model._orig_mod if hasattr(model, '_orig_mod') else model).generate(x)", []),
+        ("if hasattr(model, '_orig_mod'):\n    model = model._orig_mod\nmodel.generate(x)", []),
+        ("if isinstance(model, OptimizedModule):\n    model = model._orig_mod\nmodel.generate(x)", []),
+        ("if isinstance(model, torch.nn.Linear):\n    model = model._orig_mod\nmodel.generate(x)", ["GD606"]),
+        ("if hasattr(model, 'module'):\n    model = model.module\nmodel.generate(x)", ["GD606"]),
+    ],
+)
+def test_a_model_that_is_unwrapped_where_it_is_wrapped_runs_as_the_program_means_it(
+    tmp_path: Path, rest: str, found: list[str]
+) -> None:
+    assert rules(tmp_path, f"{HEAD}{rest}\n") == found
