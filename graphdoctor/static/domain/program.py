@@ -17,7 +17,7 @@ from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES, is_recurrent_layer
-from graphdoctor.static.domain.value_functions import widen_numbers, widen_strings
+from graphdoctor.static.domain.value_functions import options, widen_numbers, widen_strings
 from graphdoctor.static.domain.values import Class, External, Function, Value
 from graphdoctor.syntax import parse_check
 from graphdoctor.syntax.module import SourceModule
@@ -119,7 +119,7 @@ class ModuleInfo:
 
         The memory is freed at once then: a pass of the garbage collector costs a tenth of a scan.
         """
-        for value in self.scope.names.values():
+        for value in (option for value in self.scope.names.values() for option in options(value)):
             if isinstance(value, Class) and value.info.module is self:
                 value.info.attrs.clear()
                 value.info.__dict__.pop("mro", None)

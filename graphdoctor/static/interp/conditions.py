@@ -79,9 +79,7 @@ def ask(interpreter: Interpreter, test: cst.BaseExpression, context: str, branch
 
 def _asks_for_a_rare_tensor(interpreter: Interpreter, test: cst.BaseExpression) -> bool:
     """Whether ``test`` asks if a number is a tensor that is rather a number: ``flag: Union[bool, Tensor]``."""
-    if type(test) is not cst.Call or type(test.func) is not cst.Name or test.func.value != "isinstance":
-        return False
-    if len(test.args) != 2 or type(test.args[0].value) is not cst.Name:
+    if type(test) is not cst.Call or not _is_isinstance(test) or type(test.args[0].value) is not cst.Name:
         return False
     asked, kind = (expressions.evaluate(interpreter, arg.value) for arg in test.args)
     first = options(asked)[0]
@@ -134,6 +132,8 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
         if (type(test.operator) is cst.And) == positive:
             narrow(interpreter, test.left, positive)
             narrow(interpreter, test.right, positive)
+        elif positive:
+            _narrow_either(interpreter, test)
     elif type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         operator = type(part.operator)
@@ -154,6 +154,21 @@ def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
     if type(node) is not cst.Call or type(node.func) is not cst.Name or node.func.value != "type":
         return None
     return node.args[0].value if len(node.args) == 1 else None
+
+
+def _narrow_either(interpreter: Interpreter, test: cst.BooleanOperation) -> None:
+    """Refine ``x`` behind ``isinstance(x, int) or isinstance(x, float)``."""
+    sides: list[cst.BaseExpression] = [test.left, test.right]
+    while isinstance(sides[0], cst.BooleanOperation) and type(sides[0].operator) is cst.Or:
+        sides[:1] = [sides[0].left, sides[0].right]
+    asked = [s.args for s in sides if type(s) is cst.Call and _is_isinstance(s)]
+    if len(asked) == len(sides) and len({dotted(args[0].value) for args in asked}) == 1:
+        wanted = tuple(expressions.evaluate(interpreter, args[1].value) for args in asked)
+        _refine_class(interpreter, asked[0][0].value, Seq("tuple", wanted), True)
+
+
+def _is_isinstance(node: cst.Call) -> bool:
+    return type(node.func) is cst.Name and node.func.value == "isinstance" and len(node.args) == 2
 
 
 def _is_of_type(interpreter: Interpreter, test: cst.Comparison) -> bool | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE
 from graphdoctor.static.domain.value_functions import options, tensor_of
@@ -36,10 +37,10 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
 
     None where it defines a dataset: what stands beside that works on samples, in the processes of a loader.
     """
-    classes = (value.info for value in module.scope.names.values() if isinstance(value, Class))
+    classes = (value.info for _, value in defined(module) if isinstance(value, Class))
     if any(base.startswith(_DATA) for info in classes if info.module is module for base in info.externals):
         return []
-    named = [option for name, value in module.scope.names.items() if name in public for option in options(value)]
+    named = [value for name, value in defined(module) if name in public]
     return [option for option in named if isinstance(option, Function) and option.info.module is module]
 
 
@@ -49,7 +50,7 @@ _CALLED_BY_TORCH = ("_call", "_inverse")
 
 def distribution_methods(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> Iterator[Function]:
     """The methods of the public classes that are distributions or transforms of torch, each of an object."""
-    for name, value in module.scope.names.items():
+    for name, value in defined(module):
         if name not in public or not isinstance(value, Class) or value.info.module is not module:
             continue
         info = value.info
@@ -64,7 +65,7 @@ def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator
 
     That is all it is made for, so whoever has it calls it with a tensor; what else it takes is often a number.
     """
-    for value in module.scope.names.values():
+    for _, value in defined(module):
         if not isinstance(value, Class) or value.info.module is not module:
             continue
         info, forward = value.info, value.info.lookup("forward")
@@ -90,7 +91,7 @@ def methods_without_forward(
     module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[Function]:
     """The methods of the public modules that have no forward, as solvers and samplers; ``made`` makes an object."""
-    for name, value in module.scope.names.items():
+    for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
             forward = options(info.lookup("forward") or UNKNOWN)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 
+from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.events import Compile, Event
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.held_objects import held_objects
@@ -179,7 +180,7 @@ def _spread(value: Value) -> tuple[Value, ...]:
 
 def _run_uncalled(interpreter: Interpreter, module: ModuleInfo) -> None:
     """Interpret functions that nothing at the top level calls: scripts compile their model inside ``main()``."""
-    for value in list(module.scope.names.values()):
+    for _, value in defined(module):
         if isinstance(value, Function) and value.info.module is module and not value.info.generator:
             calls.apply(interpreter, value.info.node, value, (), {})
 
@@ -311,7 +312,7 @@ def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
 
 
 def _classes(module: ModuleInfo) -> list[Class]:
-    return [v for v in module.scope.names.values() if isinstance(v, Class)]
+    return [value for _, value in defined(module) if isinstance(value, Class)]
 
 
 def _is_region_class(info: ClassInfo) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphdoctor.source.files import is_file
+from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.lazy_exports import exports
 from graphdoctor.static.domain.program import ModuleInfo, candidates
 from graphdoctor.static.domain.values import Class
@@ -14,7 +15,7 @@ def superseded(module: ModuleInfo) -> bool:
 
     ``module`` has been interpreted: its names are known.
     """
-    own = [v.info.name for v in module.scope.names.values() if isinstance(v, Class) and v.info.module is module]
+    own = [v.info.name for _, v in defined(module) if isinstance(v, Class) and v.info.module is module]
     if not own or not module.package or module.package == module.name:
         return False
     exported = exports(module.source.resolved.parent / "__init__.py", module.package, module.root)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
+from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import ModuleInfo
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Class, Function
@@ -23,7 +24,7 @@ def classes_that_compile(module: ModuleInfo, seen: Collection[cst.CSTNode]) -> I
     """
     if not _CALLED.search(module.source.text):
         return
-    for value in list(module.scope.names.values()):
+    for _, value in defined(module):
         if not isinstance(value, Class) or value.info.module is not module:
             continue
         functions = [
