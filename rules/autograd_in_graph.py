@@ -1,9 +1,9 @@
 """Autograd's own operations in compiled code.
 
-What: `backward()`, `torch.autograd.grad`, `requires_grad_()` on a result or parameter, assignment to
-`.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a result, `detach_()` of an argument or
-parameter; an `autograd.Function` that is given the same tensor twice, or whose `forward` or `backward` is a
-classmethod; `torch.zeros(..., requires_grad=True)` and its like.
+What: `backward()`, `torch.autograd.grad`, the functions of `torch.autograd.functional`, `requires_grad_()` on a
+result or parameter, assignment to `.requires_grad`, `retain_grad()`, reading `.grad_fn`, assignment to `.data` of a
+result, `detach_()` of an argument or parameter; an `autograd.Function` that is given the same tensor twice, or whose
+`forward` or `backward` is a classmethod; `torch.zeros(..., requires_grad=True)` and its like.
 
 Why: Dynamo records the forward computation; the backward graph is made from it later. Operations on
 autograd's bookkeeping are not part of it, so they split the graph or leave the function uncompiled. Hooks,
@@ -41,7 +41,7 @@ NAME = "autograd-in-graph"
 SEVERITY = "error"
 GB_IDS = (
     "GB0123", "GB9186", "GB8985", "GB0125", "GB0206", "GB0108", "GB0104", "GB0056", "GB0148", "GB0007", "GB6297",
-    "GB0225", "GB7312",
+    "GB0225", "GB7312", "GB0055",
 )  # fmt: skip
 TORCH = ">=2.6"
 
@@ -58,7 +58,15 @@ FUNCTIONS = {
     "torch.autograd.grad": "set `torch._dynamo.config.trace_autograd_ops = True` (torch 2.11), use "
     "`torch.func.grad`, or call it outside the compiled function",
     "torch.autograd.backward": METHODS["backward"],
-}
+    **{
+        f"torch.autograd.functional.{name}": f"use `{traced}`, which is traced"
+        for name, traced in (
+            ("jacobian", "torch.func.jacrev"), ("hessian", "torch.func.hessian"), ("vjp", "torch.func.vjp"),
+            ("jvp", "torch.func.jvp"), ("hvp", "torch.func.jvp(torch.func.grad(f), ...)"),
+            ("vhp", "torch.func.vjp(torch.func.grad(f), ...)"),
+        )
+    },
+}  # fmt: skip
 _NO_SECOND = "; a graph before it has no second backward, so the backward of what `create_graph=True` gives raises"
 #: What makes tensors that may ask for a gradient.
 FACTORIES = frozenset(
@@ -273,6 +281,39 @@ class Net(nn.Module):
 def graphdoctor_target():
     return Net(), (torch.rand(4, 8),)
 """,
+    """\
+import torch
+from torch.autograd.functional import jacobian
+
+
+def wave(x):
+    return x.sin() * 2
+
+
+def f(x):
+    slopes = jacobian(wave, x)  # GB0055
+    return slopes + 1
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+""",
+    """\
+import torch
+
+
+def energy(x):
+    return (x**2).sum()
+
+
+def f(x):
+    value, product = torch.autograd.functional.hvp(energy, x, x)  # GB0055
+    return product + 1
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+""",
 )
 
 CLEAN = (
@@ -460,6 +501,37 @@ def f(x):
     if not y.is_leaf:
         return y + 1
     return y.detach()
+""",
+    """\
+import torch
+
+
+def wave(x):
+    return x.sin() * 2
+
+
+def f(x):
+    return torch.func.jacrev(wave)(x) + 1
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+""",
+    """\
+import torch
+
+
+def energy(x):
+    return (x**2).sum()
+
+
+def f(x):
+    value, product = torch.func.jvp(torch.func.grad(energy), (x,), (x,))
+    return product + 1
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
 """,
 )
 

@@ -2,10 +2,10 @@
 
 What: Functions written in C, and Python functions that rest on them: `hashlib`, `uuid`, `ctypes`, `gc`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
-tensor, `x.as_subclass(torch.Tensor)`, `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch
-does not have (`np.nanmean`), and the making of pydantic's models and of distributions with `validate_args=True`;
-also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that work on data of their
-own.
+tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours,
+`ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
+making of pydantic's models and of distributions with `validate_args=True`; also the functions of scipy, sklearn,
+pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
@@ -29,7 +29,7 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES
 from graphdoctor.static.domain.value_functions import may_be_tensor
-from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, TorchModule, Unknown
+from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, Tensor, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import WITHOUT_TENSORS
@@ -294,6 +294,45 @@ import torch
 def f(x):
     return x.as_subclass(torch.Tensor) * 2  # GB0001
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Rotation:
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __matmul__(self, points):
+        return points @ self.matrix
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(8))
+
+    def forward(self, x):
+        rotation = Rotation(self.matrix)
+        return rotation @ x  # GB0055
+""",
+    """\
+import torch
+
+
+class Noisy(torch.distributions.Normal):
+    def __radd__(self, x):
+        return x + self.loc
+
+
+def f(x):
+    noise = Noisy(x, x.exp())
+    return x + noise  # GB0055
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+""",
 )
 
 CLEAN = (
@@ -544,6 +583,50 @@ class Weights(torch.Tensor):
 def f(x):
     return x.as_subclass(Weights) * 2
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Rotation:
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def __matmul__(self, points):
+        return points @ self.matrix
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(8))
+
+    def forward(self, x):
+        return Rotation(self.matrix).__matmul__(x)
+""",
+    """\
+import torch
+
+
+class Interval:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __add__(self, other):
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, factor):
+        return Interval(self.low * factor, self.high * factor)
+
+
+def f(x):
+    both = Interval(x, x + 1) + Interval(x, x)
+    return (both * 2).high
+
+
+def graphdoctor_target():
+    return f, (torch.rand(3),)
+""",
 )
 
 
@@ -551,6 +634,7 @@ def watches(name: str) -> bool:
     packages = HOST_PACKAGES | DISTRIBUTIONS
     return (
         _is_untraced(name)
+        or name.startswith("operator.")
         or name in ARRAYS
         or name == _AS_SUBCLASS
         or name.rpartition(".")[2] in HOOKS
@@ -563,7 +647,14 @@ def check_call(event: Call) -> Hit | None:
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
     of_objects = event.qualname in ARRAYS and _OBJECT in (*event.args[1:], event.kwargs.get("dtype"))
-    special = of_objects or _registers_hook(event) or _validates(event) or _of_package(event) or _makes_plain(event)
+    special = (
+        of_objects
+        or _works_on_object(event)
+        or _registers_hook(event)
+        or _validates(event)
+        or _of_package(event)
+        or _makes_plain(event)
+    )
     if not special and not _is_untraced(event.qualname):
         return None
     return Hit(
@@ -578,6 +669,19 @@ def check_call(event: Call) -> Hit | None:
 def _makes_plain(event: Call) -> bool:
     """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
     return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+
+
+def _works_on_object(event: Call) -> bool:
+    """An operator between a tensor and an object of a class of the code, which Dynamo takes for one of tensors."""
+    if not event.qualname.startswith("operator.") or not any(isinstance(arg, Tensor) for arg in event.args):
+        return False
+    kinds = [arg.info for arg in event.args if isinstance(arg, Instance)]
+    return any(not kind.is_module and all(map(_changes_nothing, kind.externals)) for kind in kinds)
+
+
+def _changes_nothing(base: str) -> bool:
+    """Whether a base outside the scanned code has no operators of its own."""
+    return base in ("builtins.object", "abc.ABC", "typing.Generic") or within(base, DISTRIBUTIONS)
 
 
 def _validates(event: Call) -> bool:
@@ -600,6 +704,10 @@ def _of_package(event: Call) -> bool:
 def _suggestion(name: str) -> str:
     if within(name, HOST_PACKAGES):
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
+    if name.startswith("operator."):
+        return (
+            f"call the method by its name (`a.__{name.removeprefix('operator.')}__(b)`), or use what the object holds"
+        )
     if name == "builtins.pow":
         return "write it with the operator `**`"
     if name == _AS_SUBCLASS:

@@ -367,9 +367,12 @@ def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Val
 
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:
-    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules or puts a
-    function of its own around one that it is given anywhere."""
+    """Outside regions calls are followed for what they build: in the scanned file, and what makes modules, gives a
+    constructor what it stores, or puts a function of its own around one that it is given anywhere."""
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
+        return True
+    caller = interpreter.frame.function
+    if info.owner is None and caller is not None and caller.name in CONSTRUCTORS and caller.module is interpreter.main:
         return True
     wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
     return wraps or objects.builds_module(interpreter, info)

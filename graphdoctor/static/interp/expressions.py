@@ -19,6 +19,7 @@ from graphdoctor.static.domain.value_functions import (
     is_sure_tensor,
     join,
     may_be_tensor,
+    narrowed_to,
     options,
     set_of,
 )
@@ -245,6 +246,9 @@ def _boolean(interpreter: Interpreter, node: cst.BooleanOperation) -> Value:
 
     is_and = type(node.operator) is cst.And
     left = evaluate(interpreter, node.left)
+    if not is_and and type(node.right) is cst.Tuple and any(type(option) is Seq for option in options(left)):
+        # ``state or (None, None)`` asks whether there is a tuple, and not what a tensor holds.
+        left = narrowed_to(left, lambda option: not isinstance(option, Tensor))
     verdict = truth(interpreter, node.left, left, "and" if is_and else "or", node)
     if verdict is (not is_and):
         return left

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from graphdoctor.static.domain import torch_versions
-from graphdoctor.static.domain.events import Convert, Decide, Specialise, Truth
+from graphdoctor.static.domain.events import Call, Convert, Decide, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
@@ -191,6 +191,8 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
 def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
     method = DUNDERS.get(name)
     if method is not None:
+        if isinstance(a, Tensor) or isinstance(b, Tensor):
+            interpreter.emit(Call, node, qualname=f"operator.{method}", args=(a, b), kwargs={}, receiver=None)
         if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
             return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
         if isinstance(b, Instance) and b.info.lookup(f"__r{method}__") is not None:

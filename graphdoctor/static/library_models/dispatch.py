@@ -175,27 +175,9 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
         return drawn
     if name in ("allclose", "array_equal", "isscalar"):
         return PythonValue("bool")
-    scalar = name in (
-        "prod",
-        "sum",
-        "mean",
-        "max",
-        "min",
-        "sqrt",
-        "ceil",
-        "floor",
-        "log",
-        "log2",
-        "exp",
-        "lcm",
-        "gcd",
-        "round",
-    )
-    ndim = (
-        0
-        if scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args) and "axis" not in kwargs
-        else None
-    )
+    scalar = name in _REDUCTIONS or name in _OF_ONE_NUMBER or name in ("lcm", "gcd")
+    of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
+    ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
     if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
         return replace(torch_functions.from_literal(args[0]), numpy=True, constant=False)
     dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None
@@ -214,6 +196,9 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
     is_input = ndim == 0 and not interpreter.frame.compiled
     return Tensor(dtype, ndim, numpy=True, argument=is_input, constant=is_input)
 
+
+#: Functions that make one number of an array where no axis is named.
+_REDUCTIONS = frozenset({"prod", "sum", "mean", "max", "min"})
 
 #: Functions that work on each element: of a number of Python they give a number, too.
 _OF_ONE_NUMBER = frozenset({"sqrt", "ceil", "floor", "log", "log2", "exp", "round"})
