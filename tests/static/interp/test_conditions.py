@@ -211,3 +211,25 @@ def test_a_test_of_the_type_narrows_as_isinstance_does(tmp_path: Path, test: str
         "            z = int(y)\n        return x + z\n"
     )
     assert sorted(f.location.line for f in analyse([(file, "net.py")]).findings if f.rule == "GD214") == lines
+
+
+@pytest.mark.parametrize(
+    ("annotation", "test", "statement", "found"),
+    [
+        ("Union[float, int, torch.Tensor]", "isinstance(y, float) or isinstance(y, int)", "x * float(y)", []),
+        ("Union[float, int, torch.Tensor]", "isinstance(y, float) or x.ndim > 1", "x * float(y)", ["GD214"]),
+        ("Union[float, int, torch.Tensor]", "isinstance(y, (float, int))", "x * float(y)", []),
+        ("Optional[Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]]", "True", "(y or (x, x))[0]", []),
+        ("Optional[torch.Tensor]", "True", "x + (y or x)", ["GD201"]),
+    ],
+)
+def test_a_union_is_narrowed_by_what_is_asked(
+    tmp_path: Path, annotation: str, test: str, statement: str, found: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "import torch\nfrom typing import Optional, Tuple, Union\n\n\nclass Net(torch.nn.Module):\n"
+        f"    def forward(self, x, y: {annotation} = None):\n        if {test}:\n            return {statement}\n"
+        "        return x\n"
+    )
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found

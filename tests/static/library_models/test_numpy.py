@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+from typing import Any
 
+import pytest
+import torch
+from torch._dynamo.testing import CompileCounter
+
+from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Truth
 
 
@@ -32,3 +38,30 @@ def test_a_number_that_is_drawn_is_one_of_python_and_an_array_tensor_data(events
             return x + 1
     """)
     assert sum(isinstance(e, Truth) and e.value.__class__.__name__ == "Tensor" for e in found) == asked
+
+
+@pytest.mark.parametrize(
+    ("size", "sizes", "found"),
+    [
+        ("np.prod(np.array(shape))", "-1, self.size", []),
+        ("np.max(np.array(shape))", "-1, self.size", []),
+        ("np.prod(shape)", "-1, self.size", []),
+        ("np.array(shape)", "-1, *self.size", ["GD213"]),
+    ],
+)
+def test_a_number_that_a_constructor_takes_out_of_an_array_is_one(
+    tmp_path: Path, size: str, sizes: str, found: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    text = (
+        "import numpy as np\nimport torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+        "    def __init__(self, shape=(2, 3)):\n        super().__init__()\n"
+        f"        self.size = {size}\n\n    def forward(self, x):\n        return x.reshape({sizes})\n"
+    )
+    file.write_text(text)
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+    namespace: dict[str, Any] = {}
+    exec(compile(text, str(file), "exec"), namespace)
+    counter = CompileCounter()
+    torch.compile(namespace["Net"](), backend=counter)(torch.ones(2, 6))
+    assert (counter.frame_count != 1 or counter.op_count != 1) is bool(found)
