@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import GetAttr, SetAttr
 from graphdoctor.static.domain.tensor_methods import ONLY_TENSORS
 from graphdoctor.static.domain.value_functions import join, kinds, options, widen_numbers_within
@@ -163,6 +163,9 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
                 # A field is an attribute of the object itself, which the class only gives its default.
                 results.append(option if name in receiver.info.fields else calls.bind(option, receiver))
         return join(*results)
+    found = named_attributes.named_in_part(receiver, name)
+    if found is not None:
+        return found
     if name == "__class__":
         return Class(receiver.info, exact=not receiver.may_be_subclass)
     if name == "__dict__":

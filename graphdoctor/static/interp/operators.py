@@ -105,7 +105,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
     if isinstance(a, Const) and isinstance(a.value, (str, bytes)) and name == "Modulo":
         if holds_tensor(b):
             interpreter.emit(Convert, node, value=b, to="format", how="%")
-        return PythonValue("str")
+        return strings.interpolated(a.value) if isinstance(a.value, str) else PythonValue("str")
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _dunder(interpreter, node, name, a, b)
     if isinstance(a, Tensor) or isinstance(b, Tensor):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Convert, Decide, SetAttr, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
@@ -312,7 +312,9 @@ def _getattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
 def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Value, default: tuple[Value, ...]) -> Value:
     """``getattr`` of one of the names that it may be called with."""
     if isinstance(name, PythonValue) and name.affixes is not None and isinstance(owner, Instance):
-        named = owner.info.methods_between(*name.affixes) if sum(map(len, name.affixes)) >= _FEWEST_LETTERS else ()
+        named = named_attributes.names_between(owner, *name.affixes)
+        if not named and sum(map(len, name.affixes)) >= _FEWEST_LETTERS:
+            named = list(owner.info.methods_between(*name.affixes))
         return join(*(attributes.read_attribute(interpreter, node, owner, n) for n in named)) if named else UNKNOWN
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN
@@ -334,11 +336,11 @@ def _hasattr(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, .
 
 
 def _setattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
-    if len(args) == 3 and isinstance(args[1], Const) and isinstance(args[1].value, str):
-        for option in options(args[0]):
+    for option in options(args[0]) if len(args) == 3 else ():
+        if isinstance(args[1], Const) and isinstance(args[1].value, str):
             interpreter.emit(SetAttr, node, receiver=option, name=args[1].value, value=args[2], augmented=False)
-            if isinstance(option, Instance):
-                option.attrs[args[1].value] = args[2]
+        if isinstance(option, Instance):
+            named_attributes.store(option, args[1], args[2])
     return NONE
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain import torch_tables
+from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
@@ -225,13 +225,11 @@ def _object(
     first = args[0] if args else kwargs.get("name", UNKNOWN)
     value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param", UNKNOWN))
     if isinstance(target, Instance):
-        if name in ("register_buffer", "register_parameter", "add_module", "register_module") and isinstance(
-            first, Const
-        ):
-            target.attrs[str(first.value)] = _owned(_buffer(value) if name == "register_buffer" else value)
-            return NONE
-        if name == "__setattr__" and isinstance(first, Const):
-            target.attrs[str(first.value)] = value
+        if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
+            kept = _owned(_buffer(value) if name == "register_buffer" else value)
+            if named_attributes.store(target, first, kept):
+                return NONE
+        if name == "__setattr__" and named_attributes.store(target, first, value):
             return NONE
         if name == "register_forward_hook" and not interpreter.frame.compiled:
             known = target.attrs.get(HOOKS)

@@ -54,6 +54,16 @@ def formatted(form: str, args: Sequence[Value]) -> Value:
     return joined(Const(""), between[:-1])
 
 
+#: A field of ``"layer_%d" % i``.
+_FIELD = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
+
+
+def interpolated(form: str) -> Value:
+    """``form % values``, of which the values are not known."""
+    pieces = _FIELD.split(form)
+    return _around([Const(piece) for piece in pieces]) if "%%" not in form else PythonValue("str")
+
+
 def parts(value: Value) -> Iterable[Value]:
     """What ``join`` takes out of ``value``: the items of a list, the keys of a table."""
     if isinstance(value, Seq) and value.items is not None:
