@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
@@ -39,8 +39,11 @@ def uses(
     bounds: set[str] = set()
     objects: set[str] = set()
     misleading: set[int] = set()
+    masks: dict[str, str] = {}
     for child in walk(body, stop=(cst.FunctionDef, cst.ClassDef)):
         if type(child) is cst.Attribute and type(child.value) is cst.Name:
+            if child.attr.value in _OF_MASKS and child.value.value in masks:
+                found.add(masks[child.value.value])
             if child.attr.value in evidence and id(child) not in misleading:
                 found.add(child.value.value)
             elif child.attr.value not in _OF_TENSORS and not child.attr.value.startswith("_"):
@@ -62,18 +65,34 @@ def uses(
         elif type(child) is cst.Subscript and type(child.value) is cst.Attribute and child.value.attr.value == "shape":
             index = child.slice[0].slice
             bounds.update(_terms(index.value if type(index) is cst.Index else None))
-        elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, child.value.value):
+        elif type(child) is cst.Subscript and type(child.value) is cst.Name and _selects(child, masks):
             found.add(child.value.value)
         elif type(child) is cst.If:
             objects.update(_counters(child.test))
+        elif type(child) is cst.Assign:
+            masks.update(_compared(child))
     return found - against, against | bounds | (objects - found)
 
 
-def _selects(node: cst.Subscript, name: str) -> bool:
-    """Whether ``node`` is ``x[x > 0]``, a selection by the values of ``name`` itself."""
-    index = node.slice[0].slice
+def _compared(node: cst.Assign) -> Iterator[tuple[str, str]]:
+    """The name that is assigned a comparison, and the one that is compared: ``valid = labels != -100``."""
+    target, value = node.targets[0].target, node.value
+    if type(target) is cst.Name and type(value) is cst.Comparison and type(value.left) is cst.Name:
+        yield target.value, value.left.value
+
+
+#: What is asked of a comparison of a tensor, and of no ``bool``.
+_OF_MASKS = words("sum any all float long int nonzero to view unsqueeze squeeze")
+
+
+def _selects(node: cst.Subscript, masks: Mapping[str, str]) -> bool:
+    """Whether ``node`` is ``x[x > 0]``, a selection by its own values, or ``x[mask]`` with such a mask."""
+    index, name = node.slice[0].slice, node.value
     test = index.value if type(index) is cst.Index else None
-    return type(test) is cst.Comparison and type(test.left) is cst.Name and test.left.value == name
+    compared = test.left if type(test) is cst.Comparison else test
+    if type(name) is not cst.Name or type(compared) is not cst.Name:
+        return False
+    return name.value == (compared.value if type(test) is cst.Comparison else masks.get(compared.value))
 
 
 def only_asked(body: cst.BaseSuite | cst.BaseExpression) -> set[str]:

@@ -192,6 +192,8 @@ def _enter_compiled(interpreter: Interpreter, module: ModuleInfo, compiles: list
         with interpreter.sink.compiling(use.kwargs.get("fullgraph") == Const(True)):
             for option in options(use.target):
                 entered |= enter(interpreter, module, option)
+                if expected := _expected(interpreter, option):
+                    enter(interpreter, module, option, (), expected)
     return entered
 
 
@@ -296,13 +298,34 @@ def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
 def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether a module was called with values of which nothing is known, where a tensor is what to expect."""
     function = entry_function(Instance(info))
+    passed = _kinds_passed(interpreter, function)
+    vague = [name for name, found in passed.items() if found <= {Unknown, ExternalObject}]
+    # Of most modules there is none, and to ask for what a user passes takes long.
+    assumed = assumed_arguments(interpreter, function) if function is not None and vague else {}
+    return any(tensor_of(assumed[name]) is not None for name in vague)
+
+
+def _expected(interpreter: Interpreter, target: Value) -> dict[str, Value]:
+    """What to expect of the arguments of a call of ``target`` that does not show them: ``model(**batch)``.
+
+    Empty where no tensor is to be expected. What such a call leaves out keeps its default.
+    """
+    function = entry_function(target)
+    passed = {name: found for name, found in _kinds_passed(interpreter, function).items() if found != {type(None)}}
+    vague = [name for name, found in passed.items() if found <= {Unknown, ExternalObject, type(None)}]
+    assumed = assumed_arguments(interpreter, function) if function is not None and vague else {}
+    if not any(tensor_of(assumed[name]) is not None for name in vague):
+        return {}
+    return {name: assumed[name] for name in passed}
+
+
+def _kinds_passed(interpreter: Interpreter, function: Function | None) -> dict[str, set[type]]:
+    """The kinds of the values that a function was called with in compiled code; empty where it was not called."""
     passed = interpreter.reached.get(id(function.info)) if function is not None else None
     if function is None or passed is None:
-        return False
-    vague = [name for name in _parameter_names(function) if passed.get(name, set()) <= {Unknown, ExternalObject}]
-    # Of most modules there is none, and to ask for what a user passes takes long.
-    assumed = assumed_arguments(interpreter, function) if vague else {}
-    return any(tensor_of(assumed[name]) is not None for name in vague)
+        return {}
+    names = [param.name.value for param in definitions.parameters(function.info.node.params)]
+    return {name: passed.get(name, set()) for name in names[0 if function.bound is None else 1 :]}
 
 
 def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:

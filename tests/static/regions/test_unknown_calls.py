@@ -1,0 +1,72 @@
+"""Compiled models that are called with what is not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x=None, labels=None):
+        logits = self.linear(x)
+        if labels is not None:
+            valid = labels != -100
+            return nn.functional.cross_entropy(logits[valid], labels[valid])
+        return logits
+
+
+net = torch.compile(Net())
+for batch in load():
+    net({arguments})
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ("**batch", [14, 14]),
+        ("*batch", [14, 14]),
+        ("batch, batch", [14, 14]),
+        ("torch.rand(4, 8)", []),
+        ("x=batch", []),
+    ],
+)
+def test_what_a_batch_may_hold_is_expected(tmp_path: Path, arguments: str, lines: list[int]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE.format(arguments=arguments))
+    assert [f.location.line for f in analyse([(file, "net.py")]).findings if f.rule == "GD302"] == lines
+
+
+def test_what_a_function_gets_is_expected(tmp_path: Path) -> None:
+    file = tmp_path / "loss.py"
+    file.write_text(
+        "import torch\n\n\n@torch.compile\ndef loss(scores, labels=None):\n    return scores[scores > 0].sum()\n\n\n"
+        "for batch in load():\n    loss(*batch)\n"
+    )
+    assert [f.rule for f in analyse([(file, "loss.py")]).findings] == ["GD302"]
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("x + valid.sum() if valid.any() else x", ["GD201"]),
+        ("x + kind[valid].sum()", ["GD302"]),
+        ("x + 1 if valid else x", []),
+        ("x + 1 if valid and x.ndim > 1 else x", []),
+    ],
+)
+def test_what_is_compared_and_then_counted_is_a_tensor(tmp_path: Path, use: str, found: list[str]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(f"import torch\n\n\n@torch.compile\ndef f(x, kind):\n    valid = kind != -100\n    return {use}\n")
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
