@@ -317,6 +317,7 @@ class Net(nn.Module):
         return rotation @ x  # GB0055
 """,
     """\
+# torch >=2.10
 import torch
 
 
@@ -662,7 +663,7 @@ def check_call(event: Call) -> Hit | None:
         f"{code(event)} is not traced by Dynamo: {consequence(event)}",
         _suggestion(event.qualname),
         certainty(event),
-        torch=ON_SOME.get(event.qualname, ""),
+        torch=_reversed(event) or ON_SOME.get(event.qualname, ""),
     )
 
 
@@ -677,6 +678,11 @@ def _works_on_object(event: Call) -> bool:
         return False
     kinds = [arg.info for arg in event.args if isinstance(arg, Instance)]
     return any(not kind.is_module and all(map(_changes_nothing, kind.externals)) for kind in kinds)
+
+
+def _reversed(event: Call) -> str:
+    """The versions for an operator with a tensor on its left, whose method of the object was traced before."""
+    return ">=2.10" if event.qualname.startswith("operator.") and isinstance(event.args[0], Tensor) else ""
 
 
 def _changes_nothing(base: str) -> bool:

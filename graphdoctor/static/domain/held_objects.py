@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphdoctor.static.domain.value_functions import options, walk
-from graphdoctor.static.domain.values import Instance, TorchModule, Value
+from graphdoctor.static.domain.values import Function, Instance, TorchModule, Value
 
 
 def held_objects(instance: Instance) -> list[Instance]:
@@ -26,9 +26,13 @@ def held_objects(instance: Instance) -> list[Instance]:
     return found
 
 
-def note_passed(args: Iterable[Value]) -> None:
-    """Note of the objects among the arguments of a region, and of what they hold, that they are passed to it."""
-    for value in args:
+def note_passed(target: Value, args: Iterable[Value]) -> None:
+    """Note of the objects among the arguments of a region, and of what they hold, that they are passed to it.
+
+    The object whose method ``target`` is comes in as an argument, too.
+    """
+    bound = [o.bound for o in options(target) if isinstance(o, Function) and o.bound is not None]
+    for value in (*bound, *args):
         for option in options(value):
             if isinstance(option, Instance) and not option.info.is_module:
                 for each in (option, *held_objects(option)):

@@ -205,8 +205,7 @@ def call_compiled(
     if not frame.compiled:
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
-        bound = (o.bound for o in options(callee.target) if isinstance(o, Function) and o.bound is not None)
-        note_passed((*bound, *args, *kwargs.values()))
+        note_passed(callee.target, (*args, *kwargs.values()))
     try:
         with interpreter.sink.compiling(fullgraph):
             return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
@@ -270,8 +269,7 @@ def call_function(
         return _opaque_result(interpreter, info, args)
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
         return ExternalObject(f"{info.module.name}.{info.qualname}")
-    inside = frame.compiled and frame.function is not None
-    if inside and any(map(holds_sparse, names.values())):
+    if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
         # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
         names = {k: dense(v) for k, v in names.items()}
     if info in interpreter.active:
@@ -371,11 +369,10 @@ def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[V
     constructor what it stores, or puts a function of its own around one that it is given anywhere."""
     if info.module is interpreter.main or info.name in CONSTRUCTORS:
         return True
-    caller = interpreter.frame.function
-    if info.owner is None and caller is not None and caller.name in CONSTRUCTORS and caller.module is interpreter.main:
-        return True
+    caller = interpreter.frame.function if info.owner is None else None
+    stored = caller is not None and caller.name in CONSTRUCTORS and caller.module is interpreter.main
     wraps = any(type(arg) is Function for arg in args) and info.gives_own_function
-    return wraps or objects.builds_module(interpreter, info)
+    return stored or wraps or objects.builds_module(interpreter, info)
 
 
 #: Methods that initialise an object.

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from graphdoctor.static.domain import instance_checks
 from graphdoctor.static.domain.value_functions import may_be_tensor, narrowed_to, options
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -22,7 +23,7 @@ from graphdoctor.static.domain.values import (
     Unknown,
     Value,
 )
-from graphdoctor.static.interp import assignments, conditions, expressions
+from graphdoctor.static.interp import assignments, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import walk
 
@@ -92,7 +93,7 @@ def _is_object(value: Value) -> bool:
 
 def _of_class(interpreter: Interpreter, node: cst.Match, pattern: cst.MatchClass, value: Value) -> bool | None:
     wanted = expressions.evaluate(interpreter, pattern.cls)
-    fits = conditions.fits(value, wanted)
+    fits = instance_checks.fits(value, wanted)
     if fits is not True or (not pattern.patterns and not pattern.kwds):
         return fits
     if len(pattern.patterns) == 1 and not pattern.kwds and _takes_itself(wanted):
@@ -178,7 +179,7 @@ def without(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value)
     if isinstance(pattern, cst.MatchClass) and not pattern.patterns and not pattern.kwds:
         with interpreter.path(muted=True):
             wanted = expressions.evaluate(interpreter, pattern.cls)
-        return narrowed_to(subject, lambda value: conditions.fits(value, wanted) is not True)
+        return narrowed_to(subject, lambda value: instance_checks.fits(value, wanted) is not True)
     return subject
 
 
@@ -194,5 +195,5 @@ def within(interpreter: Interpreter, pattern: cst.MatchPattern, subject: Value) 
     if isinstance(inner, cst.MatchClass):
         with interpreter.path(muted=True):
             wanted = expressions.evaluate(interpreter, inner.cls)
-        return narrowed_to(subject, lambda value: conditions.fits(value, wanted) is not False)
+        return narrowed_to(subject, lambda value: instance_checks.fits(value, wanted) is not False)
     return subject

@@ -105,7 +105,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
     if isinstance(a, Const) and isinstance(a.value, (str, bytes)) and name == "Modulo":
         if holds_tensor(b):
             interpreter.emit(Convert, node, value=b, to="format", how="%")
-        return strings.interpolated(a.value) if isinstance(a.value, str) else PythonValue("str")
+        return strings.interpolated(a.value)
     if isinstance(a, Instance) or isinstance(b, Instance):
         return _dunder(interpreter, node, name, a, b)
     if isinstance(a, Tensor) or isinstance(b, Tensor):
@@ -135,7 +135,7 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
         return strings.joined(Const(""), (a, b)) if name == "Add" else PythonValue("str")
     if kinds <= {"int", "bool", "float"}:
         floating = "float" in kinds or name == "Divide"
-        shape = _from_shape(a) or _from_shape(b)
+        shape = _from_shape(a, b)
         return PythonValue(
             "float" if floating else "int", shape=shape, sample=None if floating else _sampled(name, a, b)
         )
@@ -189,8 +189,7 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
 
 
 def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
-    method = DUNDERS.get(name)
-    if method is not None:
+    if (method := DUNDERS.get(name)) is not None:
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             interpreter.emit(Call, node, qualname=f"operator.{method}", args=(a, b), kwargs={}, receiver=None)
         if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
@@ -223,8 +222,8 @@ def _kind(value: Value) -> str:
     return value.kind if isinstance(value, PythonValue) else "object"
 
 
-def _from_shape(value: Value) -> bool:
-    return isinstance(value, PythonValue) and value.shape
+def _from_shape(*values: Value) -> bool:
+    return any(isinstance(value, PythonValue) and value.shape for value in values)
 
 
 def _dtype(name: str, a: Value, b: Value) -> str | None:
@@ -302,7 +301,7 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return PythonValue("bool", data_dependent=True)
     if (isinstance(a, Unknown) or isinstance(b, Unknown)) and "str" not in (_kind(a), _kind(b)):
         return UNKNOWN
-    return PythonValue("bool", shape=_from_shape(a) or _from_shape(b), sample=_sampled(name, a, b))
+    return PythonValue("bool", shape=_from_shape(a, b), sample=_sampled(name, a, b))
 
 
 def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.domain import named_attributes, torch_tables
+from graphdoctor.static.domain import instance_checks, named_attributes, torch_tables
 from graphdoctor.static.domain.events import Convert, Decide, SetAttr, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
@@ -41,7 +41,7 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, conditions, expressions, iteration, operators
+from graphdoctor.static.interp import attributes, calls, expressions, iteration, operators
 from graphdoctor.static.interp.interpreter import Interpreter
 
 Kwargs = dict[str, Value]
@@ -169,7 +169,7 @@ def _compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwarg
 def _isinstance(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) != 2:
         return PythonValue("bool")
-    verdicts = {conditions.fits(option, args[1]) for option in options(args[0])}
+    verdicts = {instance_checks.fits(option, args[1]) for option in options(args[0])}
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else PythonValue("bool")
 
 

@@ -58,8 +58,10 @@ def formatted(form: str, args: Sequence[Value]) -> Value:
 _FIELD = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 
 
-def interpolated(form: str) -> Value:
+def interpolated(form: str | bytes) -> Value:
     """``form % values``, of which the values are not known."""
+    if isinstance(form, bytes):
+        return PythonValue("str")
     pieces = _FIELD.split(form)
     return _around([Const(piece) for piece in pieces]) if "%%" not in form else PythonValue("str")
 

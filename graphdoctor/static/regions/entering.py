@@ -65,7 +65,7 @@ def enter(
     with interpreter.call(frame):
         if args is None:
             args, kwargs = _rest(function), assumed_arguments(interpreter, function)
-        note_passed((*filter(None, (function.bound,)), *args, *(kwargs or {}).values()))
+        note_passed(function, (*args, *(kwargs or {}).values()))
         calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
     return True
 

@@ -1,0 +1,152 @@
+"""What ``isinstance`` says of a value, as far as that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from graphdoctor.static.domain.values import (
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    NameOf,
+    OneOf,
+    PythonValue,
+    Seq,
+    SkippedDefault,
+    Tensor,
+    TorchModule,
+    Value,
+)
+
+
+def fits(value: Value, wanted: Value) -> bool | None:
+    """``isinstance(value, wanted)``; None where that is not known."""
+    check = _CHECKS.get(type(wanted))
+    return None if check is None else check(value, wanted)
+
+
+def _fits_any(value: Value, wanted: Seq) -> bool | None:
+    if wanted.items is None:
+        return None
+    verdicts = [fits(value, item) for item in wanted.items]
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def _fits_whichever(value: Value, wanted: OneOf) -> bool | None:
+    verdicts = {fits(value, option) for option in wanted.options}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _fits_class(value: Value, wanted: Class) -> bool | None:
+    if isinstance(value, Instance):
+        return value.info.is_a(wanted.info)
+    if isinstance(value, Tensor):
+        return None if not value.is_known or wanted.info.derives("torch.Tensor") else False
+    return False if isinstance(value, (Const, Seq, Mapping)) else None
+
+
+def _fits_external(value: Value, wanted: External) -> bool | None:
+    check = _EXTERNAL_CHECKS.get(type(value))
+    return None if check is None else check(value, wanted.qualname, wanted.qualname.rpartition(".")[2])
+
+
+#: Whether a value is an instance of what ``isinstance`` names, by the class of the latter.
+_CHECKS: dict[type[Value], Callable[[Value, Any], bool | None]] = {
+    Seq: _fits_any,
+    OneOf: _fits_whichever,
+    External: _fits_external,
+    Class: _fits_class,
+}
+
+#: builtin types by the Python kinds they accept
+_KINDS = {
+    "int": {"int", "bool"}, "float": {"float"}, "bool": {"bool"}, "str": {"str"}, "bytes": {"bytes"},
+    "complex": {"complex"}, "NoneType": {"NoneType"},
+}  # fmt: skip
+_CONTAINERS = {"list", "tuple", "set", "dict", "frozenset"}
+
+#: Kinds of Python values that no tensor is.
+_NO_TENSORS = {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device"}
+_TENSORS = {"Tensor", "Parameter"}
+_MODULES = {"torch.nn.Module", "torch.nn.modules.module.Module"}
+
+
+def _tensor_fits(value: Tensor, qualname: str, name: str) -> bool | None:
+    if name in ("ndarray", "generic"):
+        return value.numpy if value.is_known else None
+    if name in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor") and not value.numpy:
+        return True if value.is_known and name == "Tensor" else None
+    return False if qualname.startswith("builtins.") and value.is_known else None
+
+
+def _constant_fits(value: Const, qualname: str, name: str) -> bool | None:
+    if value.value is None:
+        return name in ("NoneType", "object")
+    if qualname.startswith("builtins."):
+        return _kind_fits(type(value.value).__name__, name)
+    if name in _TENSORS:
+        return False
+    return False if name in ("Iterable", "Sequence", "Mapping") and not isinstance(value.value, str) else None
+
+
+def _python_value_fits(value: PythonValue, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        return _kind_fits(value.kind, name)
+    return False if name in _TENSORS and value.kind in _NO_TENSORS else None
+
+
+def _kind_fits(kind: str, name: str) -> bool | None:
+    """Whether a Python value of ``kind`` is an instance of the builtin type ``name``."""
+    if kind == "object":
+        return None
+    return kind in _KINDS[name] if name in _KINDS else False if name in _CONTAINERS else None
+
+
+def _sequence_fits(value: Seq, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        is_tuple = name == "tuple" and value.kind == "size"
+        return value.kind == name or is_tuple if name in _CONTAINERS else None
+    return False if name in _TENSORS else None
+
+
+def _mapping_fits(_value: Mapping, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins."):
+        return name == "dict" if name in _CONTAINERS else None
+    return False if name in _TENSORS else None
+
+
+def _instance_fits(value: Instance, qualname: str, name: str) -> bool | None:
+    return value.info.is_module if qualname in _MODULES else _function_fits(value, qualname, name)
+
+
+def _function_fits(_value: Value, qualname: str, name: str) -> bool | None:
+    return False if name in (_CONTAINERS if qualname.startswith("builtins.") else _TENSORS) else None
+
+
+def _plain_function_fits(value: Function, qualname: str, name: str) -> bool | None:
+    return False if qualname in _MODULES else _function_fits(value, qualname, name)
+
+
+def _module_fits(value: TorchModule, qualname: str, name: str) -> bool | None:
+    if qualname.startswith("builtins.") or name in _TENSORS:
+        return _function_fits(value, qualname, name)
+    return qualname in _MODULES or value.qualname == qualname or value.qualname.rpartition(".")[2] == name
+
+
+#: Whether a value is an instance of a library's class ``qualname``, whose last part is ``name``, by the value's class.
+_EXTERNAL_CHECKS: dict[type[Value], Callable[[Any, str, str], bool | None]] = {
+    Tensor: _tensor_fits,
+    Const: _constant_fits,
+    SkippedDefault: _constant_fits,
+    PythonValue: _python_value_fits,
+    NameOf: _python_value_fits,
+    Seq: _sequence_fits,
+    Mapping: _mapping_fits,
+    Instance: _instance_fits,
+    Function: _plain_function_fits,
+    TorchModule: _module_fits,
+}
