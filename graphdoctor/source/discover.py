@@ -98,4 +98,6 @@ def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
 def _is_skipped(folder: Path) -> bool:
     if folder.name.startswith(".") or folder.name in _SKIPPED or folder.name.endswith(".egg-info"):
         return True
-    return os.path.exists(folder / "pyvenv.cfg")
+    # A run that wandb logged keeps a copy of the code.
+    is_copy = folder.parent.name == "wandb" and folder.name.startswith(("run-", "offline-run-"))
+    return is_copy or os.path.exists(folder / "pyvenv.cfg")

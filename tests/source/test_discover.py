@@ -13,9 +13,10 @@ from graphdoctor.source.path_patterns import PathPattern
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("b.py", "a.py", "pkg/m.py", "pkg/notes.txt", ".hidden/h.py", "venv/pyvenv.cfg", "venv/v.py",
-                 "__pycache__/c.py", "node_modules/n.py", "build/x.py", "gen/g.py"):  # fmt: skip
+                 "__pycache__/c.py", "node_modules/n.py", "build/x.py", "gen/g.py",
+                 "wandb/run-1/files/code/b.py", "wandb/offline-run-2/b.py"):  # fmt: skip
         file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -27,6 +28,16 @@ def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
 
 def test_folders_are_walked_in_order_without_hidden_and_built_ones(tree: Path) -> None:
     assert names(".") == ["a.py", "b.py", "gen/g.py", "pkg/m.py"]
+
+
+def test_other_folders_with_the_names_of_logged_runs_are_walked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("wandb/sdk.py", "runs/run-1/m.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert names(".") == ["runs/run-1/m.py", "wandb/sdk.py"]
 
 
 def test_files_given_by_name_are_always_taken_once(tree: Path) -> None:
