@@ -168,7 +168,7 @@ def _classify(text: str) -> _Part:
     compared = _COMPARED.match(text)
     # A text may hold the signs of a relation: ``pattern == 'n -> 1 n'``.
     if _RELATION.match(text) and not (compared and compared["right"].startswith(("'", '"'))):
-        return _Part("value", _readable(text), f"{_readable(text)} no longer holds")
+        return _relation(_readable(text))
     if compared:
         left, right = _readable(compared["left"]), compared["right"].strip()
         if compared["operator"] in ("is", "is not") and right not in ("None", "not None", "True", "False"):
@@ -187,6 +187,20 @@ def _tensor(match: re.Match[str]) -> _Part:
     place = f" in dimension {index}" if index is not None else ""
     values = match["values"].split(". Guard failed on")[0].rstrip(".")
     return _Part(kind, name, f"the {match['what']} of {name} changed{place}: {values}", index)
+
+
+def _relation(text: str) -> _Part:
+    """What is computed of one number, or a relation of several."""
+    named = set(_NAMES.findall(text))
+    if len(named) != 1 or _STACK_VALUE.search(text) or _SYMBOL.search(text):
+        return _Part("value", text, f"{text} no longer holds")
+    shorter = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.4g}", text)
+    return _Part("value", text, f"{named.pop()} changed: the code was compiled for {shorter}")
+
+
+#: The names in a relation, and not the functions in it.
+_NAMES = re.compile(r"(?<![\w.\]])[A-Za-z_]\w*(?:\.\w+|\[\w+\])*(?![\w.\[]|\s*\()")
+_LONG_NUMBER = re.compile(r"\d+\.\d{5,}(?:e[-+]?\d+)?")
 
 
 def _same(left: str, operator: str, right: str) -> _Part:

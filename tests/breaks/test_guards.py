@@ -150,3 +150,20 @@ def test_names_of_dynamo_are_not_shown(reason: str, words: str) -> None:
 def test_whether_two_names_stand_for_one_object_is_no_number(operator: str, words: str) -> None:
     guard = read(f"0/0: L['net']._modules['head']._parameters['bias'] {operator} L['params']['bias']  # tensor")
     assert (guard.kind, guard.name, guard.words) == ("identity", "net.head.bias", words)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (
+            "0/0: (1.0 + ((-1)*L['self'].dp.p)) == 0.8999999985098839",
+            "self.dp.p changed: the code was compiled for (1.0 + ((-1)*self.dp.p)) == 0.9",
+        ),
+        ("0/0: L['n'] > 4", "n changed: the code was compiled for n > 4"),
+        ("0/0: L['xs'][0] > 4", "xs[0] changed: the code was compiled for xs[0] > 4"),
+        ("0/0: L['a'] + L['b'] < 3", "a + b < 3 no longer holds"),
+        ("0/0: Max(L['a'], L['b']) < 3", "Max(a, b) < 3 no longer holds"),
+    ],
+)
+def test_a_relation_of_one_number_names_it(reason: str, words: str) -> None:
+    assert read(reason).words == words
