@@ -2,9 +2,10 @@
 
 ``python benchmarks/foreign_usage.py FOLDER`` scans the checkouts in FOLDER, one folder ``OWNER+NAME`` for each
 repository of ``results/usage.json`` at the commit that the table names, without running anything. Findings that the
-table knows keep their verdict ("right" or "wrong", and why, judged by reading the code), others are new. The table is
-written anew, and the counts for each rule are printed. ``--table usage-unseen.json`` is the same with repositories that
-no rule was written on; what was found there first, before anything was mended, stays in the table under ``first``.
+table knows keep their verdict ("right", "debatable" or "wrong", and why, judged by reading the code), others are new.
+The table is written anew, and the counts for each rule are printed. ``--table usage-unseen.json`` is the same with
+repositories that no rule was written on; what was found there first, before anything was mended, stays in the table
+under ``first``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from typing import Any
 import click
 
 RESULTS = Path(__file__).with_name("results")
+
+#: What a finding may be, in the order in which they are counted.
+VERDICTS = ("right", "debatable", "wrong", "new")
 
 #: What names a finding.
 KEY = ("rule", "repository", "path", "line")
@@ -46,11 +50,11 @@ def judged(found: list[dict[str, Any]], known: list[dict[str, Any]]) -> list[dic
     return sorted(rows, key=lambda row: [row[name] for name in KEY])
 
 
-def counts(rows: list[dict[str, Any]]) -> list[tuple[str, int, int, int]]:
-    """Rule, right, wrong and new, for each rule."""
+def counts(rows: list[dict[str, Any]]) -> list[tuple[str, int, int, int, int]]:
+    """Rule, right, debatable, wrong and new, for each rule."""
     found = Counter((row["rule"], row["verdict"]) for row in rows)
     rules = sorted({row["rule"] for row in rows})
-    return [(rule, found[rule, "right"], found[rule, "wrong"], found[rule, "new"]) for rule in rules]
+    return [(rule, *(found[rule, verdict] for verdict in VERDICTS)) for rule in rules]
 
 
 @click.command()
@@ -64,8 +68,8 @@ def main(folder: Path, name: str) -> None:
     found = [each for checkout in checkouts if checkout.is_dir() for each in findings(checkout)]
     table["findings"] = judged(found, table["findings"])
     file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    for rule, right, wrong, new in counts(table["findings"]):
-        print(f"{rule}: {right} right, {wrong} wrong, {new} new")
+    for rule, *found_so in counts(table["findings"]):
+        print(f"{rule}: {', '.join(f'{count} {verdict}' for count, verdict in zip(found_so, VERDICTS, strict=True))}")
 
 
 if __name__ == "__main__":
