@@ -21,6 +21,7 @@ WHOLE = {
     },
     "2.11.0": {
         "autograd_in_graph_breaks_13", "collectives_breaks_3", "text_of_tensor_breaks_12", "untraceable_call_breaks_16",
+        "untraceable_call_breaks_26",
     },
     "2.13.0": set[str](),
     "2.15.0": {

@@ -146,10 +146,10 @@ def narrow(interpreter: Interpreter, test: cst.BaseExpression, positive: bool) -
 
 
 def _asked_for_type(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """``x`` of ``type(x)``."""
+    """``x`` of ``type(x)``, a name."""
     if type(node) is not cst.Call or type(node.func) is not cst.Name or node.func.value != "type":
         return None
-    return node.args[0].value if len(node.args) == 1 else None
+    return node.args[0].value if len(node.args) == 1 and dotted(node.args[0].value) is not None else None
 
 
 def _narrow_either(interpreter: Interpreter, test: cst.BooleanOperation) -> None:
