@@ -17,11 +17,10 @@ WHOLE = {
     "2.9.0": {
         "autograd_in_graph_breaks_13", "check_helper_breaks_2", "collectives_breaks_3", "reassigned_buffer_breaks_0",
         "reassigned_buffer_breaks_1", "text_of_tensor_breaks_12", "tolist_call_breaks_1", "tolist_call_breaks_2",
-        "untraceable_call_breaks_16",
+        "untraceable_call_breaks_16", "untraceable_call_breaks_26",
     },
     "2.11.0": {
         "autograd_in_graph_breaks_13", "collectives_breaks_3", "text_of_tensor_breaks_12", "untraceable_call_breaks_16",
-        "untraceable_call_breaks_26",
     },
     "2.13.0": set[str](),
     "2.15.0": {
