@@ -4,7 +4,8 @@ What: Functions written in C, and Python functions that rest on them: `hashlib`,
 `bisect`, `heapq`, `statistics`, `decimal`, `zlib`, `base64`, `threading`; also the builtin `pow(t, 2)` on a
 tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours,
 `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
-making of pydantic's models and of distributions with `validate_args=True`; also the functions of scipy, sklearn,
+making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
+classes of distributions; also the functions of scipy, sklearn,
 pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
@@ -68,6 +69,9 @@ UNTRACED = frozenset((
     "torch.Tensor.random_", "torch.Tensor.is_signed", "torch.Tensor.is_conj",
     "torch.Tensor.is_neg", "torch.Tensor.is_pinned", "torch.Tensor.is_set_to", "torch.Tensor.is_inference",
 ))  # fmt: skip
+
+#: What looks up a formula for two classes of distributions, and keeps it.
+DIVERGENCES = ("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
 
 #: Classes whose objects are traced where they were made before.
 MADE_BEFORE = frozenset({"types.SimpleNamespace"})
@@ -636,6 +640,7 @@ def watches(name: str) -> bool:
     return (
         _is_untraced(name)
         or name.startswith("operator.")
+        or name in DIVERGENCES
         or name in ARRAYS
         or name == _AS_SUBCLASS
         or name.rpartition(".")[2] in HOOKS
@@ -644,6 +649,8 @@ def watches(name: str) -> bool:
 
 
 def check_call(event: Call) -> Hit | None:
+    if event.qualname in DIVERGENCES:
+        return _divergence(event)
     power = event.qualname == "builtins.pow"
     if power and not any(may_be_tensor(arg) for arg in event.args):
         return None
@@ -670,6 +677,16 @@ def check_call(event: Call) -> Hit | None:
 def _makes_plain(event: Call) -> bool:
     """A plain tensor made of one of a subclass; Dynamo traces only the other way."""
     return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
+
+
+def _divergence(event: Call) -> Hit:
+    """The formula for two classes of distributions is looked up by their first call, and kept."""
+    return Hit(
+        event,
+        f"{code(event)} looks up a formula where no call before did, which Dynamo does not trace: {consequence(event)}",
+        "call it once before the first compiled call, or write the formula out",
+        "likely",
+    )
 
 
 def _works_on_object(event: Call) -> bool:

@@ -72,3 +72,14 @@ def test_one_module_knows_private_names(read: dict[str, set[str]]) -> None:
     """Beside it the recorder, which runs in the user's program and imports nothing of graphdoctor."""
     files = set().union(*(files for name, files in read.items() if not DOCUMENTED.fullmatch(name)))
     assert files == {"graphdoctor/dynamic/tracing/private_torch.py", "graphdoctor/recorder/torch_hooks.py"}
+
+
+def test_formulas_of_divergences_are_kept_where_they_are_forgotten() -> None:
+    from torch.distributions import Normal, kl, kl_divergence
+
+    from graphdoctor.dynamic.tracing.private_torch import forget_divergences
+
+    kl_divergence(Normal(0.0, 1.0), Normal(0.0, 2.0))
+    assert (Normal, Normal) in kl._KL_MEMOIZE
+    forget_divergences()
+    assert not kl._KL_MEMOIZE

@@ -13,6 +13,7 @@ from graphdoctor.breaks.grouping import RawFrame, user_stack
 from graphdoctor.breaks.locations import Kind, Places
 from graphdoctor.breaks.messages import one_line, parse
 from graphdoctor.dynamic.tracing.capture import raised
+from graphdoctor.dynamic.tracing.private_torch import forget_divergences
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
 
@@ -26,6 +27,7 @@ _UNKNOWN = re.compile(r"Could not guard on data-dependent expression (.+?)(?: \(
 def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:
     """Compile ``sample`` with ``fullgraph=True`` and call it once."""
     torch._dynamo.reset()
+    forget_divergences()
     try:
         torch.compile(sample.function, backend=backend, fullgraph=True)(*sample.args, **sample.kwargs)
     except BaseException as error:  # the user's code may raise SystemExit, too

@@ -36,6 +36,7 @@ __all__ = [
     "compiled_autograd",
     "config_copy",
     "counters",
+    "forget_divergences",
     "headers_in_cache_folder",
     "inductor_config",
     "inductor_modes",
@@ -121,6 +122,16 @@ def headers_in_cache_folder() -> Iterator[None]:
 
 class NoCompiledAutograd(Exception):
     """This torch has no compiled autograd that can be switched on from outside."""
+
+
+def forget_divergences() -> None:
+    """Forget the formulas that ``kl_divergence`` has looked up for two classes of distributions.
+
+    The eager run before looks them up; a program that compiles first has none, and the lookup is not traced.
+    """
+    known = getattr(sys.modules.get("torch.distributions.kl"), "_KL_MEMOIZE", None)
+    if isinstance(known, dict):
+        known.clear()
 
 
 def skip_guard_timing() -> None:

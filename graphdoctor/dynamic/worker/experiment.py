@@ -26,6 +26,7 @@ from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
 from graphdoctor.dynamic.tracing.capture import Recording, raised, record
 from graphdoctor.dynamic.tracing.line_coverage import executed_lines
+from graphdoctor.dynamic.tracing.private_torch import forget_divergences
 from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
@@ -183,6 +184,7 @@ class Experiment:
         With ``total``, the operators are counted inside the graphs too, for the compiled share by submodule.
         """
         torch._dynamo.reset()
+        forget_divergences()
         self.backend.clear()
         self._is_one_graph = False
         sample = self.target.sample(self.mode)
