@@ -13,6 +13,8 @@ If a Python number is needed (a size), set `torch._dynamo.config.capture_scalar_
 
 from __future__ import annotations
 
+import libcst as cst
+
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.branches.init_flags import take_as_set
@@ -30,6 +32,7 @@ from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import walk
 
 from ._shared import certainty, code, consequence
 
@@ -123,9 +126,20 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} makes tensor data a Python number: {consequence(event)}",
-        "keep the value as a 0-d tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`",
+        _ELSEWHERE if _decides(event) else _KEEP,
         certainty(event, event.receiver),
     )
+
+
+_KEEP = "keep the value as a 0-d tensor, or set `torch._dynamo.config.capture_scalar_outputs = True`"
+#: A recorded number would still have to be known where a branch asks for it.
+_ELSEWHERE = "decide with `torch.where`, or outside the compiled code: a branch on the number ends the graph anyway"
+
+
+def _decides(event: Call) -> bool:
+    """Whether the number is part of the test of a branch or loop."""
+    statement = event.site.statement
+    return isinstance(statement, (cst.If, cst.While)) and any(node is event.node for node in walk(statement.test))
 
 
 def recorded_by(hit: Hit, editor: Editor) -> str:

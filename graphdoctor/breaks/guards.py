@@ -29,6 +29,7 @@ _RELATION = re.compile(r"^(?:.*(?:<=|>=|<|>).*|\(.+\) (?:==|!=) .+)$")
 _ZERO_ONE = re.compile(r"^2 <= \S+$")
 _ADDRESS = re.compile(r"(___check_(?:obj|type)_id\(.+?, )\d+\)")
 _CONTAINS = re.compile(r"(?:not )?___dict_contains\('(?P<key>\w+)', (?P<owner>.+)\.__dict__\)")
+_HOLDS = re.compile(r"(?:not )?___dict_contains\((?P<key>.+), (?P<owner>[^(),]+)\)$")
 _IDENTITY = re.compile(r"___check_(?P<what>obj|type)_id\((?P<name>.+?), ")
 _DEALLOCATED = re.compile(r"because (?P<name>.+?) got deallocated")
 #: What a graph break left on the stack, and a data-dependent float (torch/utils/_sympy/symbol.py).
@@ -141,6 +142,9 @@ def _classify(text: str) -> _Part:
         name = f"{_readable(match['owner'])}.{match['key']}"
         set_when = "not set" if text.startswith("not ") else "set"
         return _Part("attribute", name, f"the attribute {name} was {set_when} on the object itself when compiled")
+    if match := _HOLDS.match(text):
+        table, held = _readable(match["owner"]), "did not hold" if text.startswith("not ") else "held"
+        return _Part("length", table, f"{spoken(table)} {held} {_readable(match['key'])} when compiled")
     if match := _IDENTITY.search(text):
         name = _readable(match["name"])
         if match["what"] == "type":

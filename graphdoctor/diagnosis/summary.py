@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.labels import is_offered
 
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Finding, ScannedFile, Verdict
-    from graphdoctor.model.runs import DynamicRun
+    from graphdoctor.model.runs import DynamicRun, Recompile
 
 _WORDS = {
     "raised": "raised an exception",
@@ -36,7 +37,7 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
     if verdict == "static-only":
         headline = _static_headline(findings, failed, len(files))
     else:
-        headline = _headline(verdict, runs or (), finished)
+        headline = _headline(verdict, runs or (), finished, findings)
     return Summary(
         verdict=verdict,
         headline=headline,
@@ -82,6 +83,8 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
         found.append("compiled outputs differ from eager")
     if any(recompile.at_limit for recompile in run.recompiles):
         found.append("the recompile limit is reached: later calls run uncompiled")
+    elif any(r.kind == "attribute" and _again(r) >= _UNBOUNDED for r in run.recompiles):
+        found.append("each call is compiled again")
     for stage in run.ladder.stages if run.ladder is not None else ():
         if stage.outcome == "failed":
             found.append(f"backend {stage.name} fails in {stage.layer}")
@@ -102,7 +105,29 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun]) -> str:
+#: So many compilations for values of one attribute: it is another one in each call.
+_UNBOUNDED = 3
+
+
+def _again(recompile: Recompile) -> int:
+    """How many compilations of a function came from one cause."""
+    return recompile.compilations - 1 if recompile.caused is None else recompile.caused
+
+
+def _predicted(findings: Sequence[Finding], finished: Sequence[DynamicRun]) -> list[str]:
+    """What is predicted of the user's code and a ready run says nothing of."""
+    seen = {(r.path, r.line) for run in finished for r in run.recompiles}
+    own = [f for f in findings if f.owner == "own" and not f.allowed and f.severity != "info"]
+    breaks = sum(f.severity == "error" and bool(f.gb_ids) and f.status == "not-reached" for f in own)
+    about = [f for f in own if is_about_recompiles(f) and f.status not in ("confirmed", "refuted")]
+    recompiles = sum((f.location.path, f.location.line) not in seen for f in about)
+    parts = [f"{_count(breaks, 'predicted graph break')} that the run did not reach"] if breaks else []
+    return [*parts, _count(recompiles, "predicted recompile cause")] if recompiles else parts
+
+
+def _headline(
+    verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[DynamicRun], findings: Sequence[Finding]
+) -> str:
     failed = _failed(runs)
     if verdict == "not-run":
         return f"Cannot tell: {'; '.join(failed)}"
@@ -135,7 +160,7 @@ def _headline(verdict: Verdict, runs: Sequence[DynamicRun], finished: Sequence[D
     start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
     if verdict == "not-ready" and other and not (own or causes or wrong or failed):
         start = "Not ready, though your code is"
-    return f"{start}: " + ", ".join([*parts, *failed])
+    return f"{start}: " + ", ".join([*parts, *failed, *(_predicted(findings, finished) if verdict == "ready" else ())])
 
 
 def _in_one_mode(runs: Sequence[DynamicRun]) -> str:

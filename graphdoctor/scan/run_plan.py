@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from graphdoctor.config.project import Config
     from graphdoctor.dynamic.parent.protocol import RunRequest
     from graphdoctor.lint.result import StaticResult
+    from graphdoctor.model.findings import Finding
     from graphdoctor.scan.inputs import Inputs
 
 
@@ -98,7 +100,18 @@ def run_request(plan: RunPlan, static: StaticResult) -> tuple[RunRequest | None,
     if problem or plan.request is None:
         # With --no-run no note is needed: the headline says static analysis.
         return None, f"not run: {problem}" if problem else ""
-    return replace(plan.request, watch=(*plan.request.watch, *map(str, static.helpers.values()))), ""
+    watch = (*plan.request.watch, *map(str, static.helpers.values()))
+    return replace(plan.request, watch=watch, predicted=_predicted(static.findings)), ""
+
+
+def _predicted(findings: Sequence[Finding]) -> Mapping[str, tuple[int, ...]]:
+    """The lines where a graph break is predicted, by the path that findings show."""
+    lines: dict[str, tuple[int, ...]] = {}
+    for finding in findings:
+        if finding.gb_ids:
+            place = finding.location
+            lines[place.path] = (*lines.get(place.path, ()), *range(place.line, place.end_line + 1))
+    return lines
 
 
 def _request(options: ScanOptions, settings: Config, inputs: Inputs) -> RunRequest:

@@ -167,3 +167,15 @@ def test_whether_two_names_stand_for_one_object_is_no_number(operator: str, word
 )
 def test_a_relation_of_one_number_names_it(reason: str, words: str) -> None:
     assert read(reason).words == words
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("0/0: not ___dict_contains((8, 8), L['self']._cache)", "self._cache did not hold (8, 8) when compiled"),
+        ("0/0: ___dict_contains('a', L['tables'])", "tables held 'a' when compiled"),
+    ],
+)
+def test_a_key_of_a_dict_is_named(reason: str, words: str) -> None:
+    guard = read(reason)
+    assert (guard.kind, guard.words) == ("length", words)

@@ -85,6 +85,8 @@ class RunRequest:
     #: random number depends on its own draw alone, whatever was drawn before.
     known: tuple[str, ...] = ()
     alone: bool = False
+    #: By the path that findings show: the lines where a break is predicted.
+    predicted: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     #: With ``varied``, by absolute path: the lines whose tests are recorded.
     tests: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -106,6 +108,7 @@ def dump_request(request: RunRequest) -> str:
     data["reference"] = str(request.reference.resolve()) if request.reference else None
     data["overlay"] = dict(request.overlay)
     data["tests"] = dict(request.tests)
+    data["predicted"] = dict(request.predicted)
     data["runs"] = [dump_run(run) for run in request.runs]
     return json.dumps(data)
 
@@ -121,7 +124,8 @@ def load_request(text: str) -> RunRequest:
     data["vary"] = tuple(data["vary"])
     data["runs"] = tuple(load_run(run) for run in data["runs"])
     data["known"] = tuple(data["known"])
-    data["tests"] = {path: tuple(lines) for path, lines in data["tests"].items()}
+    for name in ("tests", "predicted"):
+        data[name] = {path: tuple(lines) for path, lines in data[name].items()}
     return RunRequest(**data)
 
 

@@ -31,7 +31,7 @@ from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
-from graphdoctor.dynamic.worker import out_of_memory
+from graphdoctor.dynamic.worker import later_calls, out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
@@ -109,7 +109,7 @@ class Experiment:
         if fault is not None:
             with force_eager():
                 return fault.ended(run, self._detail(fault, self.call))
-        run = replace(run, executed=eager.lines)
+        run = replace(run, executed=later_calls.lines(self, eager.lines))
         update(run, False)
 
         progress(f"{stages.COMPILE} ({self.mode})")
