@@ -5,8 +5,8 @@ What: Functions written in C, and Python functions that rest on them: `hashlib`,
 tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an object of a class of yours,
 `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
-classes of distributions; also the functions of scipy, sklearn,
-pandas, networkx, OpenCV, PIL and other packages that work on data of their own.
+classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
+work on data of their own.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether

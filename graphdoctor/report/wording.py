@@ -28,14 +28,14 @@ STATUSES = {
     "confirmed": "predicted, and seen in the run",
     "dynamic-only": "seen in the run, not predicted",
     "refuted": "predicted, but the line ran and nothing broke",
-    "not-reached": "predicted; the line did not run",
+    "not-reached": "predicted; compiled code did not come to the line",
     "static-only": "predicted, not checked by a run",
 }
 STATUS_LABELS = {
     "confirmed": "predicted and seen",
     "dynamic-only": "seen in the run",
     "refuted": "did not break",
-    "not-reached": "line did not run",
+    "not-reached": "not reached",
     "static-only": "predicted",
 }
 _FULLGRAPH = "predicted, and seen in the run: fullgraph=True gets here and fails; by default nothing breaks here"
@@ -192,7 +192,7 @@ def _lowered(sentence: str) -> str:
 def not_judged(finding: Finding, ran: bool) -> str:
     """Why no run shows whether the graph breaks here, in brackets; empty where it does, or where nothing ran."""
     if finding.status == "not-reached":
-        return " (the line did not run)"
+        return " (compiled code did not come here)"
     # Usage and recompiles are not what a run judges by breaks.
     untraced = ran and finding.status == "static-only" and bool(finding.gb_ids)
     return " (not checked by a run)" if untraced else ""

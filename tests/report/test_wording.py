@@ -37,7 +37,7 @@ def test_status_names_ids_events_and_owner(rich: Diagnosis) -> None:
     assert wording.status(printed) == "predicted, and seen in the run (GB0059)"
     assert wording.status(branch).endswith("(GB0170); the function runs in eager as a whole")
     assert wording.status(refuted) == "predicted, but the line ran and nothing broke"
-    assert wording.status(not_reached) == "predicted; the line did not run"
+    assert wording.status(not_reached) == "predicted; compiled code did not come to the line"
     assert wording.status(library) == "seen in the run, not predicted (GB0007); in libraries"
 
 

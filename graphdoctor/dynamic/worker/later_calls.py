@@ -29,9 +29,9 @@ def lines(experiment: Experiment, first: Mapping[str, frozenset[int]]) -> Mappin
     if request.compare or not asked or experiment.budget.eager > _SHORT:
         return first
     try:
-        with torch.compiler.set_stance("force_eager"), executed_lines(request.watch) as found:
+        with torch.compiler.set_stance("force_eager"), executed_lines(request.watch) as later:
             experiment.call(experiment.target.sample(experiment.mode))
     except BaseException:  # what a process can do once only: the first run ended well
         return first
-    again = {experiment.places.show(path): lines for path, lines in found.items()}
-    return {path: lines & again.get(path, frozenset()) for path, lines in first.items()}
+    again = {experiment.places.show(path): numbers for path, numbers in later.items()}
+    return {path: numbers & again.get(path, frozenset()) for path, numbers in first.items()}

@@ -213,6 +213,6 @@ def test_fixes_without_effect_and_findings_that_the_run_does_not_judge_are_calle
     assert rich.findings[0].fix is not None
     unsafe = replace(rich.findings[0], fix=replace(rich.findings[0].fix, safety="unsafe"))
     assert "\nTried: with 1 fix" in terminal.render(replace(rich, findings=(unsafe,)))
-    assert "(the line did not run)" in shown and "(not checked by a run)" in shown
+    assert "(compiled code did not come here)" in shown and "(not checked by a run)" in shown
     # A scan without a run says so in its first line.
     assert "in the run)" not in terminal.render(replace(rich, findings=found[1:], dynamic=None))
