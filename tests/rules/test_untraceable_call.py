@@ -64,3 +64,43 @@ def test_packages_that_work_on_data_of_their_own(tmp_path: Path) -> None:
     marked = [number for number, line in enumerate(MATCHER.split("\n"), 1) if line.endswith("# found")]
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
     assert all("outside the compiled code" in f.suggestion for f in found)
+
+
+OPERATORS = """\
+import torch
+import torch.nn as nn
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __mul__(self, other):
+        return other * self.factor
+
+    def __rmul__(self, other):
+        return other * self.factor
+
+
+class Store:
+    def __init__(self, last):
+        self.last = last
+
+
+class Net(nn.Module):
+    def forward(self, x, known: bool):
+        scale = Scale(x.mean())
+        y = scale * x  # found
+        parts = {"x": x, "store": Store(y), "scale": scale}
+        for name in parts:
+            y = parts[name] * y
+        return x * (scale if known else y) + y
+"""
+
+
+def test_an_operator_of_what_may_be_a_tensor(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(OPERATORS)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(OPERATORS.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]

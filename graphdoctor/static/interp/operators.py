@@ -92,6 +92,8 @@ def binary(interpreter: Interpreter, node: cst.CSTNode, name: str, left: Value, 
     """``left <name> right`` for the libcst operator class ``name``."""
     use(interpreter, node, left, name)
     use(interpreter, node, right, name)
+    if (method := DUNDERS.get(name)) is not None and _is_of_object(method, left, right):
+        interpreter.emit(Call, node, qualname=f"operator.{method}", args=(left, right), kwargs={}, receiver=None)
     results: list[Value] = []
     for a in options(left):
         for b in options(right):
@@ -188,10 +190,17 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
     return _sequence("Multiply", sequence, PythonValue("int"))
 
 
+def _is_of_object(method: str, left: Value, right: Value) -> bool:
+    """Whether an operator surely has a tensor on one side, and on the other an object whose class defines it."""
+    if isinstance(left, Instance) and isinstance(right, Tensor):
+        return left.info.lookup(f"__{method}__") is not None
+    if isinstance(left, Tensor) and isinstance(right, Instance):
+        return right.info.lookup(f"__r{method}__") is not None
+    return False
+
+
 def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
     if (method := DUNDERS.get(name)) is not None:
-        if isinstance(a, Tensor) or isinstance(b, Tensor):
-            interpreter.emit(Call, node, qualname=f"operator.{method}", args=(a, b), kwargs={}, receiver=None)
         if isinstance(a, Instance) and a.info.lookup(f"__{method}__") is not None:
             return calls.call_method(interpreter, node, a, f"__{method}__", (b,))
         if isinstance(b, Instance) and b.info.lookup(f"__r{method}__") is not None:
