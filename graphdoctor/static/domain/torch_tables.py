@@ -310,6 +310,12 @@ HOST_PACKAGES = words(
     """
 )
 
+#: The methods of the operators, by their names in libcst.
+DUNDERS = {
+    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "truediv", "FloorDivide": "floordiv",
+    "Modulo": "mod", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor",
+}  # fmt: skip
+
 #: Recurrent layers, which Dynamo does not trace.
 RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import torch_versions
 from graphdoctor.static.domain.events import Call, Convert, Decide, Specialise, Truth
+from graphdoctor.static.domain.torch_tables import DUNDERS
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
@@ -42,11 +43,6 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
     "FloorDivide": operator.floordiv, "Modulo": operator.mod, "Power": operator.pow, "BitAnd": operator.and_,
     "BitOr": operator.or_, "BitXor": operator.xor, "LeftShift": operator.lshift, "RightShift": operator.rshift,
-}  # fmt: skip
-
-DUNDERS = {
-    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "truediv", "FloorDivide": "floordiv",
-    "Modulo": "mod", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and", "BitOr": "or", "BitXor": "xor",
 }  # fmt: skip
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -94,13 +90,8 @@ def binary(interpreter: Interpreter, node: cst.CSTNode, name: str, left: Value, 
     use(interpreter, node, right, name)
     if (method := DUNDERS.get(name)) is not None and _is_of_object(method, left, right):
         interpreter.emit(Call, node, qualname=f"operator.{method}", args=(left, right), kwargs={}, receiver=None)
-    results: list[Value] = []
-    for a in options(left):
-        for b in options(right):
-            results.append(_binary(interpreter, node, name, a, b))
-            if len(results) > 16:
-                return join(*results)
-    return join(*results)
+    pairs = [(a, b) for a in options(left) for b in options(right)]
+    return join(*[_binary(interpreter, node, name, a, b) for a, b in pairs[:17]])
 
 
 def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
@@ -192,11 +183,8 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
 
 def _is_of_object(method: str, left: Value, right: Value) -> bool:
     """Whether an operator surely has a tensor on one side, and on the other an object whose class defines it."""
-    if isinstance(left, Instance) and isinstance(right, Tensor):
-        return left.info.lookup(f"__{method}__") is not None
-    if isinstance(left, Tensor) and isinstance(right, Instance):
-        return right.info.lookup(f"__r{method}__") is not None
-    return False
+    found, other, name = (left, right, method) if isinstance(left, Instance) else (right, left, f"r{method}")
+    return isinstance(found, Instance) and isinstance(other, Tensor) and found.info.lookup(f"__{name}__") is not None
 
 
 def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:

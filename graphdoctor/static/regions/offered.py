@@ -26,10 +26,8 @@ from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.data_transforms import DATASETS
 from graphdoctor.syntax.walk import walk
-
-#: Packages of datasets and samplers.
-_DATA = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
 
 
 def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Function]:
@@ -38,7 +36,7 @@ def public_functions(module: ModuleInfo, public: frozenset[str]) -> list[Functio
     None where it defines a dataset: what stands beside that works on samples, in the processes of a loader.
     """
     classes = (value.info for _, value in defined(module) if isinstance(value, Class))
-    if any(base.startswith(_DATA) for info in classes if info.module is module for base in info.externals):
+    if any(base.startswith(DATASETS) for info in classes if info.module is module for base in info.externals):
         return []
     named = [value for name, value in defined(module) if name in public]
     return [option for option in named if isinstance(option, Function) and option.info.module is module]

@@ -36,6 +36,7 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.data_transforms import is_data_transform
 from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
@@ -216,6 +217,8 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             instances[id(info)] = made = default_module(interpreter, info)
             held |= {id(part.info) for part in held_objects(made) if part is not made}
     public = public_names(module)
+    transforms = {key for key, made in instances.items() if key not in held and is_data_transform(interpreter, made)}
+    classes = [info for info in classes if id(info) not in transforms]
     for info in sorted(classes, key=lambda one: id(one) in held):
         again = (info.name in public and _may_get_other_kinds(interpreter, info)) or _got_unknowns_only(
             interpreter, info

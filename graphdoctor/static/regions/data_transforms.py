@@ -1,0 +1,88 @@
+"""Modules that work on samples in a loader's processes, as augmentations do: nobody compiles them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.static.domain.definitions import defined
+from graphdoctor.static.domain.program import ModuleInfo
+from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.values import (
+    Class,
+    External,
+    ExternalObject,
+    Function,
+    Instance,
+    Tensor,
+    TorchModule,
+    Value,
+)
+from graphdoctor.static.interp.imports import import_names
+from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.syntax.walk import walk
+
+#: Packages of datasets and samplers.
+DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
+_TRANSFORMS = ("torchvision.transforms", "albumentations")
+_DATA_MODULE = "LightningDataModule"
+
+
+def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
+    """Whether the module ``made``, which no other holds, is a transform of a data pipeline.
+
+    It is one of torchvision's transforms; or it holds no layer and no tensor, and uses such transforms, or draws random
+    numbers beside a dataset or torchvision's transforms. A layer such as DropPath draws, too, but beside other layers.
+    """
+    info = made.info
+    if any(_within(base, "torchvision.transforms") for base in info.externals):
+        return True
+    held = [option for value in made.attrs.values() for option in options(value)]
+    if any(map(_may_learn, held)):
+        return False
+    own = [value for known in info.mro if known.module is info.module for value in known.attrs.values()]
+    nodes = [node for value in own if isinstance(value, Function) for node in walk(value.info.body)]
+    used = [name for node in nodes for name in _used(interpreter, info.module, node)]
+    if any(_within(name, package) for name in used for package in _TRANSFORMS):
+        return True
+    return any(map(_draws, nodes)) and _is_about_data(info.module)
+
+
+def _may_learn(value: Value) -> bool:
+    """Whether an attribute is a layer, a tensor, or an object of another package than the transforms."""
+    if isinstance(value, ExternalObject):
+        return not any(_within(value.qualname, package) for package in _TRANSFORMS)
+    return isinstance(value, (TorchModule, Tensor)) or (isinstance(value, Instance) and value.info.is_module)
+
+
+def _used(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> Iterator[str]:
+    """The names of other packages that ``node`` reads or imports."""
+    if type(node) is cst.Name:
+        value = module.scope.names.get(node.value)
+        if isinstance(value, External):
+            yield value.qualname
+    elif type(node) is cst.Import or type(node) is cst.ImportFrom:
+        yield from import_names(interpreter, node)
+
+
+def _draws(node: cst.CSTNode) -> bool:
+    """``torch.rand(1)``, ``np.random``, ``random.choice``."""
+    return (type(node) is cst.Attribute and node.attr.value.startswith("rand")) or (
+        type(node) is cst.Name and node.value == "random"
+    )
+
+
+def _is_about_data(module: ModuleInfo) -> bool:
+    """Whether a file defines a dataset, or takes something from torchvision's transforms."""
+    values = [value for _, value in defined(module)]
+    classes = [value.info for value in values if isinstance(value, Class) and value.info.module is module]
+    bases = [base for info in classes for base in info.externals]
+    if any(base.startswith(DATASETS) or base.endswith(_DATA_MODULE) for base in bases):
+        return True
+    names = [value.qualname for value in module.scope.names.values() if isinstance(value, External)]
+    return any(_within(name, "torchvision.transforms") for name in names)
+
+
+def _within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,86 @@
+"""Augmentations and other transforms of a data pipeline are no regions; layers beside them are."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.static.domain.events import Truth
+
+
+def functions(found):
+    return sorted({e.site.function for e in found if isinstance(e, Truth)})
+
+
+FLIP = """
+class Flip(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+    def forward(self, image):
+        if torch.rand(1) < self.p:
+            return image.flip(-1)
+        return image
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "entered"),
+    [
+        ("", ["Flip.forward"]),
+        ("from torch.utils.data import Dataset\n\nclass Photos(Dataset):\n    pass\n", []),
+        ("import lightning as L\n\nclass Photos(L.LightningDataModule):\n    pass\n", []),
+        ("from torchvision.transforms import functional as TF\n", []),
+        ("from torchvision import models\n", ["Flip.forward"]),
+    ],
+)
+def test_a_module_that_draws_is_an_augmentation_beside_data(events, beside, entered):
+    assert functions(events(f"import torch\nimport torch.nn as nn\n{beside}\n{FLIP}")) == entered
+
+
+@pytest.mark.parametrize(
+    ("base", "made", "result", "entered"),
+    [
+        ("T.Transform", "None", "x", []),
+        ("nn.Module", "T.GaussianBlur(3)", "T.functional.hflip(x)", []),
+        ("nn.Module", "nn.Linear(2, 2)", "T.functional.hflip(x)", ["Net.forward"]),
+        ("nn.Module", "torch.ones(2)", "T.functional.hflip(x)", ["Net.forward"]),
+        ("nn.Module", "models.resnet50()", "T.functional.hflip(x)", ["Net.forward"]),
+        ("nn.Module", "None", "x * 2", ["Net.forward"]),
+    ],
+)
+def test_what_uses_torchvision_and_holds_no_layer_is_a_transform(events, base, made, result, entered):
+    source = f"""
+    import torch
+    import torch.nn as nn
+    import torchvision.transforms as T
+    from torchvision import models
+
+    class Net({base}):
+        def __init__(self):
+            super().__init__()
+            self.part = {made}
+
+        def forward(self, x: torch.Tensor):
+            return {result} if x.sum() > 0 else x
+    """
+    assert functions(events(source)) == entered
+
+
+def test_what_a_model_holds_is_a_part_of_it(events):
+    source = f"""
+import torch
+import torch.nn as nn
+from torchvision.transforms import functional as TF
+{FLIP}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flip = Flip(0.5)
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(self.flip(x))
+"""
+    assert functions(events(source)) == ["Flip.forward"]
