@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from functools import cache
-from itertools import accumulate
 from pathlib import PurePath
 
 import libcst as cst
@@ -42,17 +39,6 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
     """``certain`` when the line is reached by every trace and ``value`` is known to be tensor data, else ``likely``."""
     known = value is None or all(isinstance(o, Tensor) and o.is_known for o in options(value))
     return "certain" if known and not event.site.conditional else "likely"
-
-
-def within(qualname: str, names: Collection[str]) -> bool:
-    """True when ``qualname`` or one of the packages it lies in is among ``names``."""
-    return any(map(names.__contains__, _around(qualname)))
-
-
-@cache
-def _around(qualname: str) -> tuple[str, ...]:
-    """``qualname`` and the packages it lies in."""
-    return tuple(accumulate(qualname.split("."), "{}.{}".format))
 
 
 def asks_training(test: cst.BaseExpression) -> bool:

@@ -15,9 +15,10 @@ from graphdoctor.fixes.branches.choose import first_fit
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence, within
+from ._shared import certainty, code, consequence
 
 CODE = "GD402"
 NAME = "clock"

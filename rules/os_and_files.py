@@ -19,10 +19,11 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.static.domain.events import Call, Subscript
+from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.domain.values import External
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence, within
+from ._shared import certainty, code, consequence
 
 CODE = "GD404"
 NAME = "os-and-files"

@@ -18,9 +18,10 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.python.guard import guard_statement
 from graphdoctor.fixes.python.wrappers import plain_iterable
 from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence, within
+from ._shared import certainty, code, consequence
 
 CODE = "GD102"
 NAME = "stdout-write"
@@ -118,7 +119,8 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return within(name, WRITERS)
+    # A builtin has no methods: ``input.is_complex()`` means a tensor that is not there.
+    return name in WRITERS or (within(name, WRITERS) and not name.startswith("builtins."))
 
 
 def check_call(event: Call) -> Hit | None:

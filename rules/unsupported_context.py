@@ -29,11 +29,12 @@ from graphdoctor.fixes.python.contexts import attention_backends, skip_context
 from graphdoctor.fixes.python.exit_stacks import plain_with
 from graphdoctor.fixes.python.layers import plain_property
 from graphdoctor.static.domain.events import Call, Enter, GetAttr
+from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import ExternalObject, Instance, Unknown, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, within
+from ._shared import certainty, code
 
 CODE = "GD407"
 NAME = "unsupported-context"

@@ -6,15 +6,16 @@ tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an objec
 `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
 classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
-work on data of their own.
+work on data of their own, and what logs experiments: wandb, mlflow, the `SummaryWriter` of tensorboard.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
 (`THIRDPARTY_SKIPLIST` in `torch/_dynamo/trace_rules.py`); others come to such a function soon.
 
 Fix: Call it in `__init__` or at module level and keep the result. Write `t**2` for `pow(t, 2)`, and torch
-functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for `statistics.mean`. A function
-that is pure and returns constants can be marked with `torch.compiler.assume_constant_result`.
+functions where data is meant: `torch.bucketize` for `bisect`, `x.mean()` for `statistics.mean`. Return what is
+logged, and log it behind the call of the model. A function that is pure and returns constants can be marked with
+`torch.compiler.assume_constant_result`.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.torch_tables import HOST_PACKAGES
+from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TRACKERS, within
 from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, Tensor, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import WITHOUT_TENSORS
-from ._shared import certainty, code, consequence, within
+from ._shared import certainty, code, consequence
 
 CODE = "GD405"
 NAME = "untraceable-call"
@@ -636,7 +637,7 @@ def graphdoctor_target():
 
 
 def watches(name: str) -> bool:
-    packages = HOST_PACKAGES | DISTRIBUTIONS
+    packages = HOST_PACKAGES | TRACKERS | DISTRIBUTIONS
     return (
         _is_untraced(name)
         or name.startswith("operator.")
@@ -721,10 +722,12 @@ def _of_package(event: Call) -> bool:
     """A function of a package, or a method of what it gave outside the graph."""
     # What it gives inside stands behind a finding of its own.
     made_here = isinstance(event.receiver, ExternalObject) and not event.receiver.build
-    return within(event.qualname, HOST_PACKAGES) and not made_here
+    return within(event.qualname, HOST_PACKAGES | TRACKERS) and not made_here
 
 
 def _suggestion(name: str) -> str:
+    if within(name, TRACKERS):
+        return "return the value and log it behind the call, or put it under `if not torch.compiler.is_compiling():`"
     if within(name, HOST_PACKAGES):
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name.startswith("operator."):

@@ -104,3 +104,51 @@ def test_an_operator_of_what_may_be_a_tensor(tmp_path: Path) -> None:
     found = analyse([(file, "model.py")]).findings
     marked = [number for number, line in enumerate(OPERATORS.split("\n"), 1) if line.endswith("# found")]
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+
+
+TRACKED = """\
+import torch
+import torch.nn as nn
+import mlflow
+import wandb
+from torch.utils.tensorboard import SummaryWriter
+
+run = wandb.init(project="demo")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.writer = SummaryWriter()
+
+    def forward(self, x):
+        y = self.layer(x)
+        wandb.log({"mean": y.mean()})  # found
+        run.log({"mean": 1.0})  # found
+        self.writer.add_scalar("mean", y.mean(), 1)  # found
+        if not torch.compiler.is_compiling():
+            mlflow.log_metric("mean", 1.0)
+        return y
+
+
+def train(net, x):
+    wandb.log({"loss": net(x).sum()})
+
+
+def video(frames: torch.Tensor):
+    return wandb.Video(frames.cpu().numpy(), fps=int(frames.max().item()))
+
+
+__all__ = ["video"]
+"""
+
+
+def test_what_experiments_are_logged_with(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(TRACKED)
+    found = analyse([(file, "model.py")]).findings
+    marked = [number for number, line in enumerate(TRACKED.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+    assert all(f.suggestion.startswith("return the value and log it behind the call") for f in found)
+    assert {f.fix.safety for f in found if f.fix} == {"unsafe"}

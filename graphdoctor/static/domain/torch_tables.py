@@ -5,7 +5,9 @@ Checked on torch 2.13.0. What *breaks* is not here: that is the rules' business.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
+from itertools import accumulate
 
 
 def words(text: str) -> frozenset[str]:
@@ -310,6 +312,9 @@ HOST_PACKAGES = words(
     """
 )
 
+#: Where experiments are logged: to a file, a server or a queue.
+TRACKERS = words("wandb mlflow tensorboardX torch.utils.tensorboard")
+
 #: The methods of the operators, by their names in libcst.
 DUNDERS = {
     "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "truediv", "FloorDivide": "floordiv",
@@ -324,3 +329,14 @@ RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 def is_recurrent_layer(name: str) -> bool:
     """Whether a dotted name is one of ``RECURRENT`` or of its methods: ``torch.nn.LSTM.forward``."""
     return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))
+
+
+def within(qualname: str, names: Collection[str]) -> bool:
+    """True when ``qualname`` or one of the packages it lies in is among ``names``."""
+    return any(map(names.__contains__, _around(qualname)))
+
+
+@cache
+def _around(qualname: str) -> tuple[str, ...]:
+    """``qualname`` and the packages it lies in."""
+    return tuple(accumulate(qualname.split("."), "{}.{}".format))

@@ -8,6 +8,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import ModuleInfo
+from graphdoctor.static.domain.torch_tables import within
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import (
     Class,
@@ -25,7 +26,8 @@ from graphdoctor.syntax.walk import walk
 
 #: Packages of datasets and samplers.
 DATASETS = ("torch.utils.data.", "torchvision.datasets.", "torchaudio.datasets.")
-_TRANSFORMS = ("torchvision.transforms", "albumentations")
+_TORCHVISION = frozenset({"torchvision.transforms"})
+_TRANSFORMS = _TORCHVISION | {"albumentations"}
 _DATA_MODULE = "LightningDataModule"
 
 
@@ -36,7 +38,7 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     numbers beside a dataset or torchvision's transforms. A layer such as DropPath draws, too, but beside other layers.
     """
     info = made.info
-    if any(_within(base, "torchvision.transforms") for base in info.externals):
+    if any(within(base, _TORCHVISION) for base in info.externals):
         return True
     held = [option for value in made.attrs.values() for option in options(value)]
     if any(map(_may_learn, held)):
@@ -44,7 +46,7 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     own = [value for known in info.mro if known.module is info.module for value in known.attrs.values()]
     nodes = [node for value in own if isinstance(value, Function) for node in walk(value.info.body)]
     used = [name for node in nodes for name in _used(interpreter, info.module, node)]
-    if any(_within(name, package) for name in used for package in _TRANSFORMS):
+    if any(within(name, _TRANSFORMS) for name in used):
         return True
     return any(map(_draws, nodes)) and _is_about_data(info.module)
 
@@ -52,7 +54,7 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
 def _may_learn(value: Value) -> bool:
     """Whether an attribute is a layer, a tensor, or an object of another package than the transforms."""
     if isinstance(value, ExternalObject):
-        return not any(_within(value.qualname, package) for package in _TRANSFORMS)
+        return not within(value.qualname, _TRANSFORMS)
     return isinstance(value, (TorchModule, Tensor)) or (isinstance(value, Instance) and value.info.is_module)
 
 
@@ -81,8 +83,4 @@ def _is_about_data(module: ModuleInfo) -> bool:
     if any(base.startswith(DATASETS) or base.endswith(_DATA_MODULE) for base in bases):
         return True
     names = [value.qualname for value in module.scope.names.values() if isinstance(value, External)]
-    return any(_within(name, "torchvision.transforms") for name in names)
-
-
-def _within(name: str, package: str) -> bool:
-    return name == package or name.startswith(f"{package}.")
+    return any(within(name, _TORCHVISION) for name in names)

@@ -342,11 +342,13 @@ def _classes(module: ModuleInfo) -> list[Class]:
 
 
 def _is_region_class(info: ClassInfo) -> bool:
-    forward = info.lookup("forward")
-    if not any(isinstance(option, (Function, Compiled)) for option in options(forward or UNKNOWN)):
+    forward = info.lookup("forward") or UNKNOWN
+    if not any(isinstance(option, (Function, Compiled)) for option in options(forward)):
         return False
     if info.is_module:
         return True
+    if any("staticmethod" in option.info.markers for option in options(forward) if isinstance(option, Function)):
+        return False
     # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
     return any(b.rpartition(".")[2] not in _NOT_MODULES and not is_of_other_framework(b) for b in info.externals)
 

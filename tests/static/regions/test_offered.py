@@ -182,3 +182,27 @@ def test_methods_of_a_module_whose_forward_is_no_function_are_regions(events):
                 return x / x.norm() if x.sum() > 0 else x
     """)
     assert [e.site.function for e in found if isinstance(e, Truth)] == ["Sphere.project"]
+
+
+def test_a_static_forward_is_that_of_an_autograd_function(events):
+    source = """
+    import torch
+    from ring_attention import RingFunction
+
+    class Attention(RingFunction):
+        @staticmethod
+        def forward(ctx, group, q: torch.Tensor, dropout, causal):
+            if causal:
+                q = q * 2
+            return q * dropout if q.sum() > 0 else q
+
+    class Block(RingFunction):
+        def forward(self, x):
+            return x if x.sum() > 0 else -x
+    """
+    found = [e for e in events(source) if isinstance(e, Truth) and isinstance(e.value, Tensor) and e.value.is_known]
+    assert sorted((e.site.function, e.context) for e in found) == [
+        ("Attention.forward", "ternary"),
+        ("Block.forward", "ternary"),
+    ]
+    assert not [e for e in events(source) if isinstance(e, Truth) and e.context == "if" and isinstance(e.value, Tensor)]
