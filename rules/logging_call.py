@@ -2,7 +2,7 @@
 
 What: Every method of a `logging` logger, `isEnabledFor` and a `debug` that is switched off included;
 `logging.info` and its like; `logging.getLogger` itself; the loggers of transformers, diffusers and
-accelerate, which are the same objects.
+accelerate, which are the same objects; `loguru.logger` and `absl.logging`.
 
 Why: Dynamo does not trace loggers. Each call splits the graph whether or not a line is written.
 
@@ -35,6 +35,8 @@ TORCH = ">=2.6"
 LOGGER = re.compile(r"^(\w+\.)*(getLogger|get_logger|Logger|LoggerAdapter)(\.\w+)?$")
 #: The functions of ``logging`` that use the root logger.
 ROOT = re.compile(r"^logging\.(debug|info|warning|warn|error|critical|exception|log|basicConfig|disable)$")
+#: Other packages that log.
+PACKAGES = re.compile(r"^(loguru\.logger|absl\.logging)\.\w+$")
 #: The functions of Lightning that log on rank zero only.
 RANK_ZERO = re.compile(r"\.rank_zero_(debug|info)$")
 
@@ -160,7 +162,9 @@ def f(x):
 
 
 def watches(name: str) -> bool:
-    return bool(LOGGER.match(name) or ROOT.match(name) or RANK_ZERO.search(name)) and not name.startswith("torch.")
+    return any(pattern.search(name) for pattern in (LOGGER, ROOT, PACKAGES, RANK_ZERO)) and not name.startswith(
+        "torch."
+    )
 
 
 def check_call(event: Call) -> Hit | None:

@@ -34,7 +34,7 @@ SETUP = True
 
 #: Functions, or packages all of whose functions, that were seen to break on torch 2.13.
 OUTSIDE = frozenset((
-    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "shutil", "glob",
+    "builtins.open", "io.open", "io.BytesIO", "io.StringIO", "json", "orjson", "shutil", "glob",
     "tempfile.mkdtemp", "tempfile.mkstemp", "tempfile.NamedTemporaryFile", "tempfile.TemporaryFile",
     "tempfile.TemporaryDirectory", "tempfile.SpooledTemporaryFile",
     "subprocess", "socket", "psutil", "getpass", "marshal", "shelve", "torch.save", "torch.load", "torch.hub",

@@ -1,8 +1,8 @@
 """Writing to a stream, a progress bar or a debugger in compiled code.
 
 What: `sys.stdout.write`, `sys.stderr.flush` and other methods of the standard streams,
-`traceback.print_stack`, `click.echo`, `tqdm` loops, `breakpoint()` and `pdb.set_trace()` in a function that
-`torch.compile` traces.
+`traceback.print_stack`, `click.echo`, rich, icecream, `tqdm` loops, `breakpoint()` and `pdb.set_trace()` in a function
+that `torch.compile` traces.
 
 Why: These calls act on objects that Dynamo does not trace. It compiles what stands before, runs the call in
 Python and compiles the rest as another graph; a progress bar around a loop leaves the loop uncompiled.
@@ -33,8 +33,8 @@ TORCH = ">=2.6"
 WRITERS = frozenset((
     "sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__", "traceback.print_stack", "traceback.format_stack",
     "traceback.print_exc", "traceback.print_exception",
-    "traceback.extract_stack", "click.echo", "click.secho", "tqdm", "builtins.breakpoint", "builtins.input",
-    "pdb.set_trace", "ipdb.set_trace",
+    "traceback.extract_stack", "click.echo", "click.secho", "tqdm", "rich", "icecream",
+    "builtins.breakpoint", "builtins.input", "pdb.set_trace", "ipdb.set_trace",
 ))  # fmt: skip
 
 BREAKS = (

@@ -1,10 +1,40 @@
-"""What writes to the terminal is told from what has the name of a builtin."""
+"""What writes to the terminal, also by other packages, is told from what has the name of a builtin."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from graphdoctor.lint.engine import analyse
+
+PRINTED = """\
+import torch.nn as nn
+from absl import logging
+from icecream import ic
+from loguru import logger
+from rich import print as show
+from rich.console import Console
+
+console = Console()
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        show(x.shape)  # GD102
+        console.log("seen")  # GD102
+        ic(x.shape)  # GD102
+        logger.debug("shape {}", x.shape)  # GD103
+        logging.log_first_n(logging.INFO, "seen", 1)  # GD103
+        return x * 2
+"""
+
+
+def test_packages_that_print_and_log(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(PRINTED)
+    found = analyse([(file, "model.py")]).findings
+    marked = [(line.rpartition("# ")[2], n) for n, line in enumerate(PRINTED.split("\n"), 1) if "# GD" in line]
+    assert [(f.rule, f.location.line) for f in found] == marked
+
 
 SOURCE = """\
 import torch.nn as nn

@@ -307,7 +307,7 @@ def dtype_of(name: str) -> str | None:
 #: in torch/_dynamo/trace_rules.py), and some that rest on C code.
 HOST_PACKAGES = words(
     """
-    networkx onnx onnxruntime pandas sklearn tabulate tensorflow xarray
+    networkx onnx onnxruntime pandas sklearn sympy tabulate tensorflow xarray
     cv2 librosa matplotlib nltk PIL scipy skimage
     """
 )
