@@ -20,9 +20,10 @@ from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResul
 from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
+from graphdoctor.source.module_files import package_of
 from graphdoctor.source.suppressions import may_silence
 from graphdoctor.static.domain.events import Build, Compile, CompiledCall
-from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at, package_of
+from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at
 from graphdoctor.static.domain.recorded_values import Recorder
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.memo.replay import CallCache

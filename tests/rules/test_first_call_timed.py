@@ -113,6 +113,20 @@ def test_a_harness_that_measures_a_function_may_warm_it_up(tmp_path: Path, harne
     assert [f.rule for f in analyse([(file, "case.py")]).findings] == found
 
 
+OWN_HARNESS = """\
+def {harness}(fn):
+    return fn()
+"""
+
+
+@pytest.mark.parametrize(("harness", "found"), [("benchmark", []), ("launch", ["GD623"])])
+def test_a_harness_of_the_project_may_warm_it_up_too(tmp_path: Path, harness: str, found: list[str]) -> None:
+    (tmp_path / "lab.py").write_text(OWN_HARNESS.format(harness=harness))
+    file = tmp_path / "case.py"
+    file.write_text(HARNESS.format(harness=harness))
+    assert [f.rule for f in analyse([(file, "case.py")]).findings] == found
+
+
 SHOWN = """\
 import time
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from graphdoctor.source.files import text_of
-from graphdoctor.static.domain.program import module_file
+from graphdoctor.source.module_files import module_file
 
 #: A pattern that begins with a character, not with ``^``, is found three times as fast: a package has 50 MB of text.
 _DEFINED = re.compile(r"\n(?:(?:class|def|async def)\s+(\w+)|(\w+)\s*(?::[^=\n]+)?=(?!=))")

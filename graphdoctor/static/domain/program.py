@@ -12,6 +12,7 @@ import libcst as cst
 
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
+from graphdoctor.source.module_files import candidates, import_roots, is_installed, module_file, package_of
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
@@ -111,8 +112,12 @@ class ModuleInfo:
 
     @cached_property
     def root(self) -> Path:
-        """The folder that the top-level package lies in."""
-        return package_of(self.source.resolved)[1]
+        """The folder that the top-level package lies in: by its name, for its folders need no ``__init__.py``."""
+        file, parts = self.source.resolved, tuple(self.name.split("."))
+        place = file.parent if file.stem == "__init__" else file.with_suffix("")
+        if place.parts[-len(parts) :] == parts:
+            return place.parents[len(parts) - 1]
+        return package_of(file)[1]
 
     def break_reference_cycles(self) -> None:
         """Break the reference cycles of functions and classes with their module, when its analysis is done.
@@ -318,6 +323,8 @@ class Project:
         self._sources: dict[Path, SourceModule | None] = {}
         self._resolved: dict[Path, Path] = {}
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
+        self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._installed: dict[Path, bool] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
@@ -349,6 +356,18 @@ class Project:
             self._files[name, root] = module_file(name, root), tuple(map(str, candidates(name, root)))
         return self._files[name, root]
 
+    def import_roots(self, folder: Path, top: str) -> tuple[Path, ...]:
+        """Where else than in ``folder`` the package ``top`` of the project may be, looked for once."""
+        if (folder, top) not in self._roots:
+            self._roots[folder, top] = import_roots(folder, top)
+        return self._roots[folder, top]
+
+    def is_installed(self, folder: Path) -> bool:
+        """Whether installed packages lie in ``folder``, looked at once."""
+        if folder not in self._installed:
+            self._installed[folder] = is_installed(folder)
+        return self._installed[folder]
+
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""
         known = self._resolved.get(file)
@@ -364,27 +383,6 @@ class Project:
                     found = None
             self._sources[file] = found
         return self._sources[file]
-
-
-def package_of(file: Path) -> tuple[str, Path]:
-    """The dotted name of ``file`` as a module and the folder its top-level package lies in, by ``__init__.py``."""
-    parts = [] if file.stem == "__init__" else [file.stem]
-    folder = file.parent
-    while is_file(folder / "__init__.py"):
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts), folder
-
-
-def candidates(name: str, root: Path) -> tuple[Path, Path]:
-    """The files that the module ``name`` below ``root`` may be, in the order in which Python looks for them."""
-    base = root.joinpath(*name.split("."))
-    return base / "__init__.py", base.with_suffix(".py")
-
-
-def module_file(name: str, root: Path) -> Path | None:
-    """The file of the module ``name`` below ``root``."""
-    return next((file for file in candidates(name, root) if is_file(file)), None)
 
 
 def looked_at(project: Project, module: ModuleInfo) -> frozenset[str]:

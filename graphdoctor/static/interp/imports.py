@@ -133,19 +133,14 @@ def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path
     top = dotted.partition(".")[0]
     if top in interpreter.project.followed:
         return _found(interpreter, here, dotted, interpreter.project.followed[top])
-    if here.package and top != here.package.partition(".")[0]:
-        return None
-    if not here.package and here.root.name in ("site-packages", "dist-packages"):
-        # A module that is installed as one file: what lies beside it are other people's packages.
-        return None
-    return _found(interpreter, here, dotted, here.root) or _found_around(interpreter, here, dotted)
-
-
-def _found_around(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path | None:
-    """The file of ``dotted`` in a package around ``here``, whose own folder lacks an ``__init__.py``."""
-    top = dotted.partition(".")[0]
-    around = [folder for folder in here.root.parents if folder.name == top] if top and not here.package else []
-    return next((file for folder in around if (file := _found(interpreter, here, dotted, folder.parent))), None)
+    if interpreter.project.is_installed(here.root):
+        # What lies beside an installed package are other people's.
+        own = bool(here.package) and top == here.package.partition(".")[0]
+        return _found(interpreter, here, dotted, here.root) if own else None
+    # A script that changes the path adds a folder around it.
+    added = here.root.parents[:2] if "sys.path" in here.source.text else ()
+    roots = (here.root, *interpreter.project.import_roots(here.root, top), *added)
+    return next((file for root in roots if (file := _found(interpreter, here, dotted, root)) is not None), None)
 
 
 def _found(interpreter: Interpreter, here: ModuleInfo, dotted: str, root: Path) -> Path | None:

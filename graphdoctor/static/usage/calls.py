@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import libcst as cst
@@ -26,6 +26,7 @@ from graphdoctor.static.usage.events import (
     unwrapped,
 )
 from graphdoctor.static.usage.frame import Frame
+from graphdoctor.static.usage.outline import is_foreign
 from graphdoctor.static.usage.state import State, merge
 
 #: Calls whose result is their first argument, wrapped.
@@ -85,6 +86,8 @@ class Calls(BuiltinCalls):
         super().__init__()
         self._active: list[cst.CSTNode] = []
         self._times: dict[cst.CSTNode, int] = {}
+        #: Functions that were handed to one that measures them.
+        self._handed: set[cst.CSTNode] = set()
 
     def run_body(self, code: Function) -> bool:
         """Walk the body of a function in the present frame; False when its end is not reached."""
@@ -113,10 +116,12 @@ class Calls(BuiltinCalls):
         if waiting is not None and waiting.argument(0, "model") is None and args:
             # torch.compile(mode=...)(model)
             return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
-        if name == ".compile" and args:
+        if name == ".compile" and (args or is_foreign(receiver, self.frame.module.text)):
             # Module.compile() hands its arguments on to torch.compile(), which takes keywords only.
             name = _OWN_COMPILE
         target = self._target(callee, name, receiver, (*args, *kwargs.values()))
+        if target is not None and _MEASURES.search(target.qualname.lower()):
+            self._handed |= {arg.code.node for arg in (*args, *kwargs.values()) if isinstance(arg.code, Function)}
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if name == ".elapsed_time":
             self.elapsed(node, step)
@@ -272,9 +277,12 @@ class Calls(BuiltinCalls):
         positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
         for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():
             self.state.bind(scope, name, value)
+        handed = code.node in self._handed
+        self.measured += handed
         try:
             return self._run(code)
         finally:
+            self.measured -= handed
             self._active.pop()
             self.frame = caller
 
@@ -355,7 +363,7 @@ class Calls(BuiltinCalls):
         if special is not None:
             return special
         for argument in (step.receiver, *step.args, *step.kwargs.values()):
-            for each in _parts(argument):
+            for each in argument.parts() if argument is not None else ():
                 self.state.record(each, step)
         self._call_back(step)
         if step.name in SELF_METHODS and step.receiver is not None:
@@ -395,10 +403,3 @@ class Calls(BuiltinCalls):
 
 def _is_watched_step(step: Operation) -> bool:
     return step.name in _WATCHED or step.name.startswith("torch.optim.")
-
-
-def _parts(tracked: TrackedObject | None) -> Iterator[TrackedObject]:
-    if tracked is not None:
-        yield tracked
-        for item in tracked.items:
-            yield from _parts(item)

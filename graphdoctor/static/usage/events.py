@@ -72,6 +72,12 @@ class TrackedObject:
         """Whether it was read from another object, where nothing of the scanned code stored it."""
         return self.owner is not None and not self.steps and self.code is None and self.value is MISSING
 
+    def parts(self) -> Iterator[TrackedObject]:
+        """It, and the elements of the lists in it."""
+        yield self
+        for item in self.items:
+            yield from item.parts()
+
     def find(self, *names: str) -> Operation | None:
         """The last step with one of ``names``."""
         return next((step for step in reversed(self.steps) if step.name in names), None)

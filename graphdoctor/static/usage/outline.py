@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from graphdoctor.source.text import has_word, words_at
-from graphdoctor.static.usage.events import dotted, imported_from
+from graphdoctor.static.usage.events import TrackedObject, dotted, imported_from
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children
 
@@ -45,6 +45,12 @@ _CALLED = re.compile(r"[ \t]*[(.]")
 def concerns_compiler(text: str) -> bool:
     """Whether the text of a file, without its comments and docstrings, has something to do with the compiler."""
     return _concerns(text) and _concerns(code_of(text))
+
+
+def is_foreign(receiver: TrackedObject | None, text: str) -> bool:
+    """Whether an object that the scanned code has no class of stands in a file that does not speak of torch."""
+    known = receiver is not None and (receiver.made_of is not None or receiver.code is not None)
+    return not known and not any(word in text for word in ("torch", "lightning", "transformers", "diffusers"))
 
 
 def code_of(text: str) -> str:

@@ -1,0 +1,111 @@
+"""The modules of a project are found where Python finds them, however its folders are laid out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+OPS = "def double(x):\n    print(x)\n    return x * 2\n"
+
+
+def net(imported: str, called: str = "double") -> str:
+    return f"""
+import torch.nn as nn
+{imported}
+
+class Net(nn.Module):
+    def forward(self, x):
+        return {called}(x)
+"""
+
+
+def train(imported: str, made: str = "Net") -> str:
+    return f"""
+import torch
+{imported}
+
+def main():
+    model = torch.compile({made}())
+    model(torch.rand(2))
+"""
+
+
+LAYOUTS = {
+    "folders without __init__": {
+        "train.py": train("from models.net import Net"),
+        "models/net.py": net("from models.ops import double"),
+        "models/ops.py": OPS,
+    },
+    "modules that are imported whole": {
+        "train.py": train("import models.net as net", "net.Net"),
+        "models/net.py": net("import models.ops", "models.ops.double"),
+        "models/ops.py": OPS,
+    },
+    "a module of a folder": {
+        "train.py": train("from models import net", "net.Net"),
+        "models/net.py": net("from models import ops", "ops.double"),
+        "models/ops.py": OPS,
+    },
+    "packages beside each other": {
+        "train.py": train("from models.net import Net"),
+        "models/__init__.py": "",
+        "models/net.py": net("from utils.ops import double"),
+        "utils/__init__.py": "",
+        "utils/ops.py": OPS,
+    },
+    "a script in a folder of the project": {
+        "pyproject.toml": "",
+        "scripts/train.py": train("from lib.net import Net"),
+        "lib/__init__.py": "",
+        "lib/net.py": net("from .ops import double"),
+        "lib/ops.py": OPS,
+    },
+    "packages in src": {
+        "setup.py": "",
+        "scripts/train.py": train("from lib.net import Net"),
+        "src/lib/__init__.py": "",
+        "src/lib/net.py": net("from lib.ops import double"),
+        "src/lib/ops.py": OPS,
+    },
+    "a script that is named with its folder": {
+        "src/train.py": train("from src.models.net import Net"),
+        "src/models/net.py": net("from src.models.ops import double"),
+        "src/models/ops.py": OPS,
+    },
+    "a package whose folders are no packages": {
+        "lib/__init__.py": "",
+        "lib/net.py": net("from lib.ops import double"),
+        "lib/ops.py": OPS,
+        "lib/runs/long/__init__.py": "",
+        "lib/runs/long/train.py": train("from lib.net import Net"),
+    },
+    "a path that the script adds": {
+        "scripts/train.py": train('import sys\nsys.path.append("..")\nfrom net import Net'),
+        "net.py": net("from ops import double"),
+        "ops.py": OPS,
+    },
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return next(folder.rglob("train.py"))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_print_two_files_away_is_found(tmp_path: Path, layout: str) -> None:
+    script = written(tmp_path, LAYOUTS[layout])
+    ops = next(tmp_path.rglob("ops.py"))
+    found = analyse([(script, "train.py"), (ops, "ops.py")]).findings
+    assert [(f.rule, f.location.path, f.location.line) for f in found] == [("GD101", "ops.py", 2)]
+
+
+def test_what_lies_beside_an_installed_package_is_not_of_its_project(tmp_path: Path) -> None:
+    files = LAYOUTS["packages beside each other"] | {"utils-1.0.dist-info/METADATA": ""}
+    script = written(tmp_path, files)
+    assert not analyse([(script, "train.py"), (tmp_path / "utils/ops.py", "ops.py")]).findings
