@@ -219,13 +219,15 @@ class Reader:
         stack = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
         outside = {(frame.path, frame.line) for frame in above}
-        calls = {(frame.path, frame.line) for frame in stack[:-1]} - outside
-        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in stack)))
-        # Those that have them begin with them: the function that was compiled is the first behind.
-        called = list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1]))
-        traced = stack[len(called) :]
-        above = tuple(called) or above
-        return replace(found, event=replace(found.event, above=above, traced=traced))
+        # Those that have them begin with them, and torch leaves the nearest callers out of the stack of a compilation:
+        # the function that was compiled tells where they end.
+        code = self._codes.get(key[0], _UNKNOWN)
+        called = len(list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1])))
+        start = next((n for n in range(called, len(stack)) if _is_of(stack[n], code)), called)
+        traced = stack[start:]
+        calls = {(frame.path, frame.line) for frame in traced[:-1]} - outside
+        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in traced)))
+        return replace(found, event=replace(found.event, above=stack[:start] or above, traced=traced))
 
     def _keep(self, found: TracedBreak | None) -> None:
         if found is None:
@@ -323,6 +325,11 @@ class Reader:
 
     def _cost(self, frame: int) -> Cost:
         return self.process.costs.setdefault(self._codes.get(frame, _UNKNOWN), Cost())
+
+
+def _is_of(frame: RawFrame, code: Code) -> bool:
+    """Whether ``frame`` runs ``code``."""
+    return (frame.path, frame.name) == (code.path, code.name)
 
 
 def _is_recorder(path: str) -> bool:

@@ -288,6 +288,19 @@ def test_the_function_given_up_is_the_compiled_one_and_not_a_caller_that_the_sta
     assert found.dropped == ("forward",)
 
 
+def test_the_nearest_callers_which_torch_leaves_out_are_not_given_up(traces: Traces) -> None:
+    """The start of a compilation lacks the two frames that called it, and the stack of its break has them."""
+    skipped = "Failed to handle graph break gracefully. Skipping the function and falling back to eager."
+    broken = traces.graph_break(NET, 42, name="nms", reason=skipped)
+    callers = "".join(
+        f'  File "{NET}", line {line}, in {name}\n\t' for line, name in ((90, "main"), (66, "forward"), (70, "post"))
+    )
+    broken = broken.replace(f'  File "{NET}", line 42'.encode(), f'{callers}  File "{NET}", line 42'.encode())
+    traces.write(0, traces.start(0, 0, NET, 39, "nms", callers=((90, "main"),)) + broken)
+    (found,) = diagnose(traces.folder).findings
+    assert found.dropped == ("nms",)
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
     """Only behind a graph break are the layers compiled one by one, and each has another number."""
