@@ -114,7 +114,7 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
-    deliberate = is_deliberate(stack, places)
+    deliberate = is_deliberate(event, places)
     if deliberate:
         reason, hints = f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
@@ -184,10 +184,11 @@ def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]
     return next((f for f in reversed(stack) if places.kind(f.path) in kinds), None)
 
 
-def is_deliberate(stack: Sequence[RawFrame], places: Places) -> bool:
-    """Whether a break with this user stack is one that torch makes on purpose."""
+def is_deliberate(event: RawEvent, places: Places) -> bool:
+    """Whether ``event`` is a break that torch makes on purpose."""
+    frames = [frame for frame in (*event.above, *event.traced) if not places.is_tool(frame.path)]
     # What torch asks Python's library to do (a context manager of DDP's) is torch's doing.
-    calls = [f for f in stack if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or stack
+    calls = [f for f in frames if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or frames
     return any(
         _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
     )

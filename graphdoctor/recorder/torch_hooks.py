@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
+from traceback import walk_stack
 from typing import Any
 
 #: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
@@ -11,6 +13,8 @@ _TRACE = "torch.__trace"
 #: Before torch 2.11 some breaks are traced only while this logger is on (torch/_dynamo/convert_frame.py).
 _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SINCE = (2, 11)
+#: The folder of Dynamo.
+_DYNAMO = "/torch/_dynamo/"
 
 
 def listen(handler: logging.Handler) -> None:
@@ -46,6 +50,21 @@ def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
             original(filename, lineno, *rest, **more)
 
         TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]
+
+
+def nearest_callers() -> list[tuple[str, int]]:
+    """The two nearest callers of the function that Dynamo is asked to compile, by path and line; called by Dynamo."""
+    inside = False
+    found: list[tuple[str, int]] = []
+    for frame, line in walk_stack(sys._getframe()):
+        path = frame.f_code.co_filename
+        if _DYNAMO in path.replace("\\", "/"):
+            inside = True
+            if found:
+                break
+        elif inside:
+            found.append((path, line))
+    return found[:2]
 
 
 def interned_names() -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,29 @@ def test_a_list_that_grows_in_each_call_is_not_to_be_filled_before_the_first(tra
     assert found.remedy == "let nothing grow in compiled code: return the value, and append it in the calling code"
 
 
+@pytest.mark.parametrize(
+    ("refused", "advice"),
+    [
+        ((("x", 1, 16), ("x", 1, 8)), "torch.compile(dynamic=True) where dynamic=False is set"),
+        ((("x", 1, 16), ("x", 0, 8)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("y", 1, 8)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("x", 1, 16)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("x", 1, 1)), "torch.compile(dynamic=True)"),
+    ],
+)
+def test_a_size_that_two_compilations_hold_for_is_not_to_be_made_dynamic(
+    traces: Traces, refused: tuple[tuple[str, int, int], ...], advice: str
+) -> None:
+    reasons = [
+        f"0/{len(refused) - n}: tensor '{name}' size mismatch at index {dimension}. expected {size}, actual 24"
+        for n, (name, dimension, size) in enumerate(refused, start=1)
+    ]
+    again = traces.artifact("recompile_reasons", json.dumps(reasons), 0, 2) + traces.start(0, 2, NET, 3)
+    traces.write(0, traces.start(0, 0, NET, 3) + traces.start(0, 1, NET, 3) + again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and re.split("[,;]", found.remedy)[0] == advice
+
+
 def test_each_cause_counts_its_own_compilations(traces: Traces) -> None:
     counted = [_recompiled(traces, n, f"L['self'].step == {n - 1}", NET, 3) for n in (1, 2, 3)]
     mode = _recompiled(traces, 4, "GLOBAL_STATE changed: grad_mode ", NET, 3)
@@ -256,9 +280,9 @@ def test_a_number_that_was_compiled_again_once_is_dynamic_whatever_else_made_com
 @pytest.mark.parametrize(
     ("line", "reason", "advice"),
     [
-        (66, "tensor 'x' requires_grad mismatch. expected requires_grad=0", "remove the graph breaks"),
+        (66, "tensor 'x' requires_grad mismatch. expected requires_grad=0", f"remove the graph break at {NET}:42: "),
         (67, "tensor 'x' requires_grad mismatch. expected requires_grad=0", "pass tensors that agree"),
-        (66, "L['net']._parameters['bias'] is L['weights']['bias']", "remove the graph breaks"),
+        (66, "L['net']._parameters['bias'] is L['weights']['bias']", f"remove the graph break at {NET}:42: "),
         (67, "L['net']._parameters['bias'] is L['weights']['bias']", ""),
     ],
 )
@@ -324,7 +348,7 @@ def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path:
     traces.write(0, traces.start(0, 0, path, 60) + broken + start + again)
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None
-    assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph breaks")
+    assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph break at ")
 
 
 def test_a_compilation_that_raised_is_a_break_with_its_error(traces: Traces) -> None:
