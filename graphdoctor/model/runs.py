@@ -51,6 +51,8 @@ class Break:
     dropped: tuple[Frame, ...] = ()
     #: In a library: the condition of the ``if`` that the line stands in.
     condition: str = ""
+    #: The number of the first call with it: what the first one leaves behind may send later ones another way.
+    call: int = 1
 
 
 @dataclass(frozen=True)
