@@ -268,6 +268,8 @@ class DynamicRun:
     executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     #: Whether these are the lines that Dynamo traced, of a program: what else ran is not known. Not part of it either.
     traced_only: bool = False
+    #: How many calls of the same inputs behind the first were compiled again. Not part of it either.
+    compiled_again: int = 0
     #: The seconds of one eager run and of one compile with its run. Not part of it either.
     cost: tuple[float, float] = (0.0, 0.0)
     #: Of fixed code: attributes and globals that the compiled original writes and this does not. Not part of it either.

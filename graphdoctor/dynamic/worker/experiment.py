@@ -33,7 +33,7 @@ from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
 from graphdoctor.dynamic.worker import later_calls, out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
-from graphdoctor.dynamic.worker.later_breaks import CALLS, later_breaks
+from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 
@@ -222,9 +222,9 @@ class Experiment:
             run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
             run = self._shared(run, sample, recording, total, inside) if total and inside else run
         is_one = not recording.events and len(recording.starts) == 1 == self.backend.graphs
-        later = later_breaks(self, function, run.breaks)
-        self._is_one_graph = is_one and not later
-        return replace(run, breaks=(*run.breaks, *later)), snapshot
+        run = with_later_calls(self, function, run)
+        self._is_one_graph = is_one and not run.breaks
+        return run, snapshot
 
     def _compile(self, sample: Sample) -> Callable[..., Any]:
         function: Callable[..., Any] = torch.compile(sample.function, backend=self.backend)

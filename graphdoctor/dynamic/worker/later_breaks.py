@@ -1,18 +1,18 @@
-"""Graph breaks that the first call does not have: what it leaves behind sends later calls another way.
+"""Graph breaks and compilations of later calls: what the first one leaves behind sends them another way.
 
 A cache that it fills, a counter, a flag: the same inputs come through other lines then, as in every real program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphdoctor.breaks.grouping import distinct
 from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.user_code.load import source_of
-from graphdoctor.model.runs import Break
+from graphdoctor.model.runs import Break, DynamicRun
 
 if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
@@ -23,12 +23,12 @@ CALLS = 3
 _SHARE = 0.2
 
 
-def later_breaks(experiment: Experiment, function: Callable[..., Any], known: Sequence[Break]) -> tuple[Break, ...]:
-    """The breaks of further calls of ``function``, which was compiled and called once, beside those that are ``known``.
+def with_later_calls(experiment: Experiment, function: Callable[..., Any], run: DynamicRun) -> DynamicRun:
+    """``run`` with the breaks of further calls of ``function``, which was compiled and called once, and their number.
 
     A call that raises ends them: not all code can be called twice.
     """
-    budget, found = experiment.budget, list(known)
+    budget = experiment.budget
     for number in range(2, 2 + CALLS):
         if budget.refusal(budget.estimate(eager=1, compiles=1), _SHARE):
             break
@@ -38,12 +38,13 @@ def later_breaks(experiment: Experiment, function: Callable[..., Any], known: Se
                 function(*sample.args, **sample.kwargs)
         except BaseException:
             break
-        places = {_place(entry) for entry in found}
-        fresh = distinct(recording.events, experiment.places, source_of)
-        found += [replace(entry, call=number) for entry in fresh if _place(entry) not in places]
         if not recording.starts:
             break
-    return tuple(found[len(known) :])
+        known = {_place(entry) for entry in run.breaks}
+        fresh = distinct(recording.events, experiment.places, source_of)
+        later = tuple(replace(entry, call=number) for entry in fresh if _place(entry) not in known)
+        run = replace(run, breaks=(*run.breaks, *later), compiled_again=number - 1)
+    return run
 
 
 def _place(entry: Break) -> tuple[str, int, str | None]:

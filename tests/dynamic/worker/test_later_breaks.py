@@ -62,6 +62,24 @@ def test_breaks_that_the_first_call_does_not_have_are_found(
     ]
 
 
+TRAINED = "if self.training:\n            {}\n            y = y * self.calls"
+
+
+@pytest.mark.parametrize(
+    ("counted", "modes"),
+    [("self.calls += 1", ["train"]), ("self.calls = 1", []), ("pass", [])],
+)
+def test_a_mode_whose_later_calls_are_compiled_again_and_again_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: str, modes: list[str]
+) -> None:
+    (tmp_path / "net.py").write_text(SOURCE.format(body=TRAINED.format(counted)))
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(cli, ["scan", "net.py", "--output-format", "json", "--output", "report.json"])
+    runs = json.loads((tmp_path / "report.json").read_text())["dynamic"]
+    assert [run["mode"] for run in runs if "self.calls" in [entry["name"] for entry in run["recompiles"]]] == modes
+    assert [run["mode"] for run in runs if run["sweeps"]] == ["eval", *modes]
+
+
 def test_a_fix_is_tried_in_the_calls_that_break(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "net.py").write_text(SOURCE.format(body=KEEPS))
     monkeypatch.chdir(tmp_path)
