@@ -268,6 +268,8 @@ class DynamicRun:
     executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     #: Whether these are the lines that Dynamo traced, of a program: what else ran is not known. Not part of it either.
     traced_only: bool = False
+    #: Whether a module was called: that of a function is in the mode that the code sets. Not part of it either.
+    of_module: bool = True
     #: How many calls of the same inputs behind the first were compiled again. Not part of it either.
     compiled_again: int = 0
     #: The seconds of one eager run and of one compile with its run. Not part of it either.

@@ -234,7 +234,7 @@ def share(value: float | None) -> str:
 
 def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
     """``Net, eval mode, on cpu``; with the ``modes`` of several runs that are one to the reader, these."""
-    known = [mode for mode in modes or (run.mode,) if mode != "unknown"]
+    known = [mode for mode in modes or (run.mode,) if mode == "train" or (mode == "eval" and run.of_module)]
     return ", ".join([run.target, *([f"{' and '.join(known)} mode"] if known else []), f"on {run.device}"])
 
 

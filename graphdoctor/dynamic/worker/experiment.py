@@ -92,8 +92,8 @@ class Experiment:
     def blank(self) -> DynamicRun:
         """The run before anything is known of it."""
         device = str(self.target.device)
-        altered, inputs = self.target.altered, self.target.inputs
-        return DynamicRun(self.target.name, self.mode, device, outcome="ok", inputs=inputs, left_out=altered)
+        blank = DynamicRun(self.target.name, self.mode, device, outcome="ok", of_module=self.target.of_module)
+        return replace(blank, inputs=self.target.inputs, left_out=self.target.altered)
 
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run the steps. The user's exceptions end as outcome and detail, never as an exception."""
