@@ -158,6 +158,40 @@ def test_what_a_function_that_was_given_up_calls_is_compiled_alone_because_of_it
     assert all(remedy.startswith(behind) for remedy in advice.values()), advice
 
 
+BACKWARD = """\
+import torch
+
+net = torch.nn.Linear(4, 1)
+
+@torch.compile(backend="eager")
+def step(x):
+    loss = net(x).square().mean()
+    {call}
+    return loss.detach()
+
+for _ in range(2):
+    step(torch.rand(3, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "gb_id", "mode"),
+    [
+        ("loss.backward()", "GB0123", "train"),
+        ("torch.autograd.backward(loss)", "GB0007", "train"),
+        ("print(torch.autograd.grad(loss, net.weight))", None, "unknown"),
+    ],
+)
+def test_a_backward_pass_in_compiled_code_is_the_break_that_it_is_without_the_recorder(
+    graphdoctor: Command, tmp_path: Path, call: str, gb_id: str | None, mode: str
+) -> None:
+    program(tmp_path, BACKWARD.format(call=call))
+    _, report = run(graphdoctor, tmp_path, "train.py")
+    (ran,) = report["dynamic"]
+    assert ran["mode"] == mode
+    assert gb_id is None or [(entry["gb_id"], entry["line"]) for entry in ran["breaks"]] == [(gb_id, 8)]
+
+
 def test_program_has_its_own_streams(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS)
     done = graphdoctor("run", "train.py", cwd=tmp_path)

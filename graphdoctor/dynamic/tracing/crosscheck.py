@@ -13,7 +13,7 @@ from graphdoctor.breaks.grouping import RawFrame, user_stack
 from graphdoctor.breaks.locations import Kind, Places
 from graphdoctor.breaks.messages import one_line, parse
 from graphdoctor.dynamic.tracing.capture import raised, record
-from graphdoctor.dynamic.tracing.private_torch import forget_divergences
+from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException, forget_divergences
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
 
@@ -37,7 +37,7 @@ def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places, furth
         try:
             with record() as recording:
                 function(*again.args, **again.kwargs)
-        except torch._dynamo.exc.TorchDynamoException as error:
+        except TorchDynamoException as error:
             return failure(error, places)
         except BaseException:  # not all code can be called twice
             break
