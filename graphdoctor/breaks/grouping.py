@@ -23,6 +23,8 @@ _DELIBERATE = (
     ("torch/optim/optimizer.py", "_use_grad"),
     ("torch/nn/parallel/distributed.py", ""),
 )
+#: Where FSDP has its hooks: no line of a model asks for them.
+_FSDP = "torch/distributed/fsdp/"
 #: Ids of what only a graph break brings about: something in use cannot be made again behind it.
 _OF_ANOTHER = frozenset({"GB0092"})
 #: Dynamo's Python versions of functions written in C, which calls of torch go through.
@@ -119,6 +121,8 @@ def _break(
         reason, hints = f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
     owner: Owner = "torch" if deliberate else _owner(site, places)
+    if _is_of_fsdp(stack, site):
+        owner, reason, hints = "third-party", "the hooks that FSDP runs around a module are not traced", ()
     inner = stack[-1]
     return Break(
         path=places.show(anchor.path),
@@ -192,6 +196,12 @@ def is_deliberate(event: RawEvent, places: Places) -> bool:
     return any(
         _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
     )
+
+
+def _is_of_fsdp(stack: Sequence[RawFrame], site: RawFrame) -> bool:
+    """Whether the break is in what FSDP runs around a module, which the line of ``site`` only calls."""
+    below = stack[max(number for number, frame in enumerate(stack) if frame is site) + 1 :]
+    return any(_FSDP in _posix(frame) for frame in below)
 
 
 def _owner(site: RawFrame, places: Places) -> Owner:
