@@ -29,8 +29,9 @@ from graphdoctor.static.domain.events import Convert, Subscript
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, function_named
 
 CODE = "GD215"
 NAME = "tensor-as-number"
@@ -481,9 +482,19 @@ def _may_be_computed(value: Value) -> bool:
 
 
 def _reads_element(event: Subscript) -> bool:
-    """Whether an index is written as an element of something: ``x[:, order[0]]``."""
+    """Whether an index is an element of something, ``x[:, order[0]]``, also by a name; ``x[order[1:]]`` has a slice."""
     parts = event.node.slice if isinstance(event.node, cst.Subscript) else ()
-    return any(isinstance(p.slice, cst.Index) and isinstance(p.slice.value, cst.Subscript) for p in parts)
+    indices = [part.slice.value for part in parts if isinstance(part.slice, cst.Index)]
+    names = {index.value for index in indices if isinstance(index, cst.Name)}
+    function = function_named(event) if names else None
+    for made in find(function.body, cst.Assign) if function is not None else ():
+        if any(isinstance(place.target, cst.Name) and place.target.value in names for place in made.targets):
+            indices.append(made.value)
+    return any(map(_is_element, indices))
+
+
+def _is_element(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Subscript) and all(isinstance(part.slice, cst.Index) for part in node.slice)
 
 
 def _list_of_tensors(value: Value, event: Subscript) -> bool:

@@ -23,6 +23,8 @@ _DELIBERATE = (
     ("torch/optim/optimizer.py", "_use_grad"),
     ("torch/nn/parallel/distributed.py", ""),
 )
+#: Where FSDP has its hooks: no line of a model asks for them.
+_FSDP = "torch/distributed/fsdp/"
 #: Ids of what only a graph break brings about: something in use cannot be made again behind it.
 _OF_ANOTHER = frozenset({"GB0092"})
 #: Dynamo's Python versions of functions written in C, which calls of torch go through.
@@ -114,11 +116,13 @@ def _break(
     message = replace(message, gb_id=message.gb_id or event.gb_id)
     anchor = _innermost(stack, places, ("own",)) or site
     reason, hints = in_plain_words(message)
-    deliberate = is_deliberate(stack, places)
+    deliberate = is_deliberate(event, places)
     if deliberate:
         reason, hints = f"{reason}, which torch intends", ()
     given_up = dropped(event, places, source)
     owner: Owner = "torch" if deliberate else _owner(site, places)
+    if _is_of_fsdp(stack, site):
+        owner, reason, hints = "third-party", "the hooks that FSDP runs around a module are not traced", ()
     inner = stack[-1]
     return Break(
         path=places.show(anchor.path),
@@ -184,13 +188,20 @@ def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]
     return next((f for f in reversed(stack) if places.kind(f.path) in kinds), None)
 
 
-def is_deliberate(stack: Sequence[RawFrame], places: Places) -> bool:
-    """Whether a break with this user stack is one that torch makes on purpose."""
+def is_deliberate(event: RawEvent, places: Places) -> bool:
+    """Whether ``event`` is a break that torch makes on purpose."""
+    frames = [frame for frame in (*event.above, *event.traced) if not places.is_tool(frame.path)]
     # What torch asks Python's library to do (a context manager of DDP's) is torch's doing.
-    calls = [f for f in stack if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or stack
+    calls = [f for f in frames if places.kind(f.path) != "library" and _POLYFILLS not in _posix(f)] or frames
     return any(
         _posix(frame).endswith(path) and name in ("", frame.name) for frame in calls[-1:] for path, name in _DELIBERATE
     )
+
+
+def _is_of_fsdp(stack: Sequence[RawFrame], site: RawFrame) -> bool:
+    """Whether the break is in what FSDP runs around a module, which the line of ``site`` only calls."""
+    below = stack[max(number for number, frame in enumerate(stack) if frame is site) + 1 :]
+    return any(_FSDP in _posix(frame) for frame in below)
 
 
 def _owner(site: RawFrame, places: Places) -> Owner:

@@ -104,8 +104,19 @@ def without_symbols(words: str) -> str:
     )
 
 
+_REMOVE = "remove the graph break"
 #: What helps against recompiles of a function that several submodules share.
-REMOVE_BREAKS = "remove the graph breaks: only behind them is it compiled by itself, once for each kind of call"
+REMOVE_BREAKS = f"{_REMOVE}s: only behind them is it compiled by itself, once for each kind of call"
+
+
+def remove_break(place: str) -> str:
+    """``REMOVE_BREAKS`` where it is known that the break at ``place`` is one of them."""
+    return f"{_REMOVE} at {place}: only behind breaks is it compiled by itself, once for each kind of call"
+
+
+def comes_of_break(guard: str, remedy: str | None) -> bool:
+    """Whether a recompile with this guard and this advice ends with a graph break."""
+    return is_left_by_break(guard) or (remedy or "").startswith(_REMOVE)
 
 
 #: What helps against recompiles for sizes of which ``is_of_zero_or_one`` is true.

@@ -133,7 +133,7 @@ def fix(
         emit(changes, None)
         unread = complain_unread(diagnosis)
         context.exit(INTERRUPTED if interrupts.requested else FINDINGS if changes else unread)
-    emit(fixes.render_rounds(found), None)
+    emit(fixes.render_rounds(found, unsafe_fixes), None)
     if interrupts.requested:
         context.exit(INTERRUPTED)
     context.exit(FINDINGS if fixes.left(diagnosis) else FAILURE if diagnosis.summary.failed else CLEAN)

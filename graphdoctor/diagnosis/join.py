@@ -42,6 +42,10 @@ OF_MANY_CAUSES = frozenset((
 ))  # fmt: skip
 
 
+#: An operator fails on tensors without data.
+OPERATOR_FAILS = "GB4315"
+
+
 @dataclass(frozen=True)
 class RuleText:
     """What a finding takes over from the rule that owns a graph-break id."""
@@ -155,8 +159,12 @@ def is_about_recompiles(finding: Finding) -> bool:
 
 
 def _may_break(finding: Finding, brk: Break) -> bool:
-    """Rules without graph-break ids are not about breaks, unless Dynamo gave the break no id either."""
-    return bool(finding.gb_ids) or brk.gb_id is None
+    """Rules without graph-break ids are not about breaks, unless Dynamo gave the break no id either, or an operator
+    failed while it was traced, which is what such rules about compiled code say of it.
+    """
+    if finding.gb_ids or brk.gb_id is None:
+        return True
+    return brk.gb_id == OPERATOR_FAILS and not (is_usage(finding) or is_about_recompiles(finding))
 
 
 def _contains(place: Location, line: int, column: int | None) -> bool:

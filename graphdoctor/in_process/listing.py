@@ -99,7 +99,7 @@ def undeliberate(events: Sequence[RawEvent]) -> tuple[RawEvent, ...]:
     """``events`` without the breaks that torch makes on purpose, and without the frames that called this tool."""
     places = _places()
     below = [_below_us(event, places) for event in events]
-    return tuple(event for event in below if not is_deliberate(user_stack(event, places), places))
+    return tuple(event for event in below if not is_deliberate(event, places))
 
 
 class _Watching(CountingBackend):

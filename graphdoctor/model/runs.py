@@ -51,6 +51,8 @@ class Break:
     dropped: tuple[Frame, ...] = ()
     #: In a library: the condition of the ``if`` that the line stands in.
     condition: str = ""
+    #: The number of the first call with it: what the first one leaves behind may send later ones another way.
+    call: int = 1
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,10 @@ class DynamicRun:
     executed: Mapping[str, frozenset[int]] = field(default_factory=dict)
     #: Whether these are the lines that Dynamo traced, of a program: what else ran is not known. Not part of it either.
     traced_only: bool = False
+    #: Whether a module was called: that of a function is in the mode that the code sets. Not part of it either.
+    of_module: bool = True
+    #: How many calls of the same inputs behind the first were compiled again. Not part of it either.
+    compiled_again: int = 0
     #: The seconds of one eager run and of one compile with its run. Not part of it either.
     cost: tuple[float, float] = (0.0, 0.0)
     #: Of fixed code: attributes and globals that the compiled original writes and this does not. Not part of it either.

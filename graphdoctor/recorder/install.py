@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-import torch
 
 from graphdoctor.recorder import torch_hooks
 from graphdoctor.recorder.settings import Settings
@@ -23,7 +19,8 @@ def install(settings: Settings) -> None:
     trace_file = TraceFile(settings.folder)
     torch_hooks.listen(trace_file)
     torch_hooks.watch_lines(trace_file.traced, trace_file.last)
-    watch_backward(trace_file)
+    # A backend that has no backward graphs leaves no other trace of training.
+    torch_hooks.watch_backward(lambda: trace_file.note("graphdoctor_trains", {}))
     watch_errors(trace_file)
     if settings.steps or settings.sample_bytes or settings.compile:
         from graphdoctor.recorder.compiled_calls import watch_calls
@@ -44,17 +41,3 @@ def watch_errors(trace_file: TraceFile) -> None:
         original(kind, error, trace)
 
     sys.excepthook = excepthook
-
-
-def watch_backward(trace_file: TraceFile) -> None:
-    """Note the first backward pass: a backend that has no backward graphs leaves no other trace of training."""
-    original = torch.autograd.backward
-
-    @functools.wraps(original)
-    def backward(*args: Any, **kwargs: Any) -> Any:
-        if torch.autograd.backward is backward:
-            torch.autograd.backward = original
-            trace_file.note("graphdoctor_trains", {})
-        return original(*args, **kwargs)
-
-    torch.autograd.backward = backward

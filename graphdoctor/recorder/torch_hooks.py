@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
+from collections.abc import Callable
+from traceback import walk_stack
 from typing import Any
 
 #: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
@@ -11,6 +14,8 @@ _TRACE = "torch.__trace"
 #: Before torch 2.11 some breaks are traced only while this logger is on (torch/_dynamo/convert_frame.py).
 _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SINCE = (2, 11)
+#: The folder of Dynamo.
+_DYNAMO = "/torch/_dynamo/"
 
 
 def listen(handler: logging.Handler) -> None:
@@ -46,6 +51,44 @@ def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
             original(filename, lineno, *rest, **more)
 
         TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]
+
+
+def watch_backward(note: Callable[[], None]) -> None:
+    """Call ``note`` at the first backward pass.
+
+    Dynamo sees neither: in compiled code what is called here would be a graph break that the program does not have.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        from torch import _compile, autograd
+
+        within: Any = autograd
+        original, unseen = within._engine_run_backward, _compile._disable_dynamo(note)
+
+        def run_backward(*args: Any, **kwargs: Any) -> Any:
+            # torch.autograd.grad comes here too, and keeps no gradients.
+            if kwargs.get("accumulate_grad") and within._engine_run_backward is run_backward:
+                within._engine_run_backward = original
+                unseen()
+            return original(*args, **kwargs)
+
+        # Dynamo passes over what stands in the file of its caller.
+        run_backward.__code__ = run_backward.__code__.replace(co_filename=within.__file__)
+        within._engine_run_backward = run_backward
+
+
+def nearest_callers() -> list[tuple[str, int]]:
+    """The two nearest callers of the function that Dynamo is asked to compile, by path and line; called by Dynamo."""
+    inside = False
+    found: list[tuple[str, int]] = []
+    for frame, line in walk_stack(sys._getframe()):
+        path = frame.f_code.co_filename
+        if _DYNAMO in path.replace("\\", "/"):
+            inside = True
+            if found:
+                break
+        elif inside:
+            found.append((path, line))
+    return found[:2]
 
 
 def interned_names() -> dict[str, int]:

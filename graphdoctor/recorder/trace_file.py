@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.recorder.torch_hooks import interned_names
+from graphdoctor.recorder.torch_hooks import interned_names, nearest_callers
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
@@ -33,7 +33,8 @@ _WITHOUT_PAYLOAD = frozenset({
 })  # fmt: skip
 #: The guards tell what the ranks of a job differ in; of one process alone they are not needed, and long.
 _OF_RANKS = "dynamo_cpp_guards_str"
-#: The end of a compilation.
+#: The start and the end of a compilation.
+_START = "dynamo_start"
 _END = "compilation_metrics"
 _PAYLOAD_LIMIT = 1 << 20
 
@@ -67,6 +68,8 @@ class TraceFile(logging.Handler):
                 self._write_failure(metadata[_END])
             payload = None if name in _WITHOUT_PAYLOAD else getattr(record, "payload", None)
             self._write(metadata, payload)
+            if name == _START:
+                self._write_callers(metadata)
             if name == _END:
                 self._write_lines()
         except Exception:
@@ -91,6 +94,12 @@ class TraceFile(logging.Handler):
         line = self.last.get(metrics.get("co_filename") or "")
         if metrics.get("fail_type") and line:
             self._write({"artifact": {"name": "graphdoctor_failed_at", "encoding": "json"}}, json.dumps({"line": line}))
+
+    def _write_callers(self, start: dict[str, Any]) -> None:
+        """The nearest callers of what is compiled, which torch leaves out of its stack."""
+        ids = {name: value for name, value in start.items() if name != _START}
+        callers = {"artifact": {"name": "graphdoctor_called_by", "encoding": "json"}}
+        self._write({**callers, **ids}, json.dumps(nearest_callers()))
 
     def _write_lines(self) -> None:
         fresh = {}

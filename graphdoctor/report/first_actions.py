@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from graphdoctor.breaks.consequence import waits_for
-from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
+from graphdoctor.breaks.guards import comes_of_break
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
 from graphdoctor.diagnosis.roots import roots
@@ -148,8 +148,8 @@ def _ends_with(broken: Set[str], recompile: Recompile) -> bool:
     """
     in_library = recompile.path is not None and without_site(recompile.path) != recompile.path
     calls_it = bool(broken) and all(without_site(path) == path for path in broken)
-    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == REMOVE_BREAKS
-    return (bool(broken) and comes_of_break) or (in_library and calls_it)
+    ends = comes_of_break(recompile.guard, recompile.remedy)
+    return (bool(broken) and ends) or (in_library and calls_it)
 
 
 def _counts(finding: Finding) -> bool:

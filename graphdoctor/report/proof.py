@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.guards import REMOVE_BREAKS, is_left_by_break
+from graphdoctor.breaks.guards import comes_of_break, is_left_by_break
 from graphdoctor.model.findings import Diagnosis, Finding
 from graphdoctor.model.labels import (
     is_offered,
@@ -237,8 +237,8 @@ def mends(diagnosis: Diagnosis) -> frozenset[str]:
 def goes_with_breaks(recompile: Recompile, diagnosis: Diagnosis) -> bool:
     """Whether a recompile comes of a graph break, and the fixes remove all graph breaks."""
     result = diagnosis.verification
-    comes_of_break = is_left_by_break(recompile.guard) or recompile.remedy == REMOVE_BREAKS
-    return bool(mends(diagnosis)) and result is not None and not result.breaks and comes_of_break
+    ends = comes_of_break(recompile.guard, recompile.remedy)
+    return bool(mends(diagnosis)) and result is not None and not result.breaks and ends
 
 
 def against(recompile: Recompile, diagnosis: Diagnosis) -> str:

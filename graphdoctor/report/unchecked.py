@@ -82,7 +82,7 @@ def _runs(diagnosis: Diagnosis) -> Iterator[str]:
 def _kinds(runs: Sequence[DynamicRun], covered: Set[str]) -> Iterator[str]:
     """Modes and devices that no run had; for the devices in ``covered`` it was already listed."""
     # A program makes its own calls; in which mode each was, a trace does not say.
-    modes = {run.mode for run in runs if not was_watched(run)}
+    modes = {run.mode for run in runs if run.of_module and not was_watched(run)}
     if modes == {"eval"}:
         yield "Train mode was not run."
     if modes == {"train"}:

@@ -234,7 +234,7 @@ def share(value: float | None) -> str:
 
 def run_title(run: DynamicRun, modes: Sequence[str] = ()) -> str:
     """``Net, eval mode, on cpu``; with the ``modes`` of several runs that are one to the reader, these."""
-    known = [mode for mode in modes or (run.mode,) if mode != "unknown"]
+    known = [mode for mode in modes or (run.mode,) if mode == "train" or (mode == "eval" and run.of_module)]
     return ", ".join([run.target, *([f"{' and '.join(known)} mode"] if known else []), f"on {run.device}"])
 
 
@@ -272,8 +272,11 @@ def run_counts(run: DynamicRun) -> str:
     if run.outcome != "ok":
         return ": ".join(filter(None, [OUTCOMES[run.outcome], run.detail]))
     own = sum(entry.owner == "own" for entry in run.breaks)
-    where = f" ({own} in your code)" if own < len(run.breaks) else ""
-    counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}{where}"
+    later = sum(entry.call > 1 for entry in run.breaks)
+    where = [f"{own} in your code"] if own < len(run.breaks) else []
+    where += [f"{later} in later calls only"] if later else []
+    counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
+    counts += f" ({', '.join(where)})" if where else ""
     if run.compiled_share is not None:
         counts += f", {share(run.compiled_share)} of the operators compiled"
     return counts + (f"; recompiles not counted: {run.detail}" if run.detail else "")

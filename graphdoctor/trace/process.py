@@ -41,6 +41,8 @@ _TYPES = Types()
 
 #: A compilation: number of the frame, number of its compilation.
 Id = tuple[int, int]
+#: A line of a file, with its path.
+Line = tuple[str, int]
 
 
 @dataclass(frozen=True, order=True)
@@ -85,7 +87,7 @@ class Process:
     devices: set[str] = field(default_factory=set)
     breaks: Counter[RawEvent] = field(default_factory=Counter)
     dropped: int = 0
-    quoted: dict[tuple[str, int], str] = field(default_factory=dict)
+    quoted: dict[Line, str] = field(default_factory=dict)
     graphs: int = 0
     operators: int = 0
     costs: dict[Code, Cost] = field(default_factory=dict)
@@ -103,10 +105,10 @@ class Process:
     #: All files on the way from the start of the program to what was compiled.
     paths: set[str] = field(default_factory=set)
     #: Where each function was called from when it was compiled: path and line of every frame above it.
-    callers: dict[Code, set[tuple[str, int]]] = field(default_factory=dict)
-    #: The calls, by path and line, that Dynamo was tracing into when a graph break came, with the files that it had
-    #: traced into, the one that broke last.
-    broken_calls: dict[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
+    callers: dict[Code, set[Line]] = field(default_factory=dict)
+    #: The calls that Dynamo was tracing into when a graph break came, with the lines that it had traced, the one that
+    #: broke last.
+    broken_calls: dict[Line, tuple[Line, ...]] = field(default_factory=dict)
     #: The lines that Dynamo traced, by file; None where the trace has none (only that of ``graphdoctor run`` has).
     traced: dict[str, set[int]] | None = None
     #: What the recorder of ``graphdoctor run`` noted, by name.
@@ -162,6 +164,7 @@ class Reader:
             "describe_tensor": self._tensor,
             "graphdoctor_trains": self._trains,
             "graphdoctor_failed_at": self._failed_at,
+            "graphdoctor_called_by": self._called_by,
             "optimize_ddp_split_graph": self._split,
             "optimize_ddp_split_child": self._part,
             "graphdoctor_traced_lines": self._lines,
@@ -200,6 +203,11 @@ class Reader:
         if key in self._pending:
             self._pending.pop(key).at_limit = False
 
+    def _called_by(self, record: Record) -> None:
+        called = {(_text(path), _count(line)) for path, line in json.loads(record.payload)}
+        code = self._codes[self._id(record)[0]]
+        self.process.callers[code].update(line for line in called if not _is_recorder(line[0]))
+
     def _frame(self, entry: Mapping[str, Any]) -> RawFrame:
         path = self._names.get(entry["filename"], "<unknown>")
         line = _count(entry["line"])
@@ -219,13 +227,15 @@ class Reader:
         stack = tuple(frame for frame in found.event.traced if not _is_recorder(frame.path))
         above = self._stacks.get(key, ())[:-1]
         outside = {(frame.path, frame.line) for frame in above}
-        calls = {(frame.path, frame.line) for frame in stack[:-1]} - outside
-        self.process.broken_calls.update(dict.fromkeys(calls, tuple(frame.path for frame in stack)))
-        # Those that have them begin with them: the function that was compiled is the first behind.
-        called = list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1]))
-        traced = stack[len(called) :]
-        above = tuple(called) or above
-        return replace(found, event=replace(found.event, above=above, traced=traced))
+        # Those that have them begin with them, and torch leaves the nearest callers out of the stack of a compilation:
+        # the function that was compiled tells where they end.
+        code = self._codes.get(key[0], _UNKNOWN)
+        called = len(list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1])))
+        start = next((n for n in range(called, len(stack)) if _is_of(stack[n], code)), called)
+        traced = stack[start:]
+        lines = tuple((frame.path, frame.line) for frame in traced)
+        self.process.broken_calls.update(dict.fromkeys({*lines[:-1]} - outside, lines))
+        return replace(found, event=replace(found.event, above=stack[:start] or above, traced=traced))
 
     def _keep(self, found: TracedBreak | None) -> None:
         if found is None:
@@ -323,6 +333,11 @@ class Reader:
 
     def _cost(self, frame: int) -> Cost:
         return self.process.costs.setdefault(self._codes.get(frame, _UNKNOWN), Cost())
+
+
+def _is_of(frame: RawFrame, code: Code) -> bool:
+    """Whether ``frame`` runs ``code``."""
+    return (frame.path, frame.name) == (code.path, code.name)
 
 
 def _is_recorder(path: str) -> bool:

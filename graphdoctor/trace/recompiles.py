@@ -10,7 +10,8 @@ from dataclasses import replace
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
-from graphdoctor.trace.layers import is_set_by_constructor
+from graphdoctor.trace.guarded_names import is_from_outside, is_set_by_constructor
+from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code, Process
 
 #: Guards whose name is no argument of the function.
@@ -38,6 +39,10 @@ _ATTRIBUTE_OF_ARGUMENT = (
     "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
 )
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
+_ONE_SIZE = (
+    "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
+    "as a weight does: pad to a few sizes, or compile what calls the layers in place of each layer"
+)
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
 #: Kinds of guards on what mostly has two values, and on what mostly has another one in each call.
@@ -49,8 +54,11 @@ _READ = 8
 _SHOWN = 3
 #: A guard on a text: ``pattern == 'b n -> n b'``.
 _TEXT = re.compile(r""" == ['"]""")
+_ONE = re.compile(r" size mismatch at index \d+\. expected (\d+),")
 _BOOL = re.compile(r" == (True|False)$")
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
+#: The attributes of a module in a guard: ``self.dp.p``, also where a number is computed of it.
+_ATTRIBUTE = re.compile(r"\bself(?:\.\w+|\[\d+\])*\.(\w+)")
 _FLOAT = re.compile(r" == -?\d+(\.|e)[\d.e+-]*\s*(#|\(|$)")
 
 #: Kind of guard, what it looks at, dimension.
@@ -65,11 +73,14 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     """
     found: dict[_Key, tuple[Code, guards.Guard]] = {}
     limits: set[_Key] = set()
+    fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     for failed in process.recompiles:
         guard = _decisive(failed.reasons)
         key = (guard.kind, guard.name, guard.dimension)
         found.setdefault(key, (failed.code, guard))
+        if _holds_for_one_size(guard, failed.reasons):
+            fixed.add(key)
         if failed.at_limit:
             limits.add(key)
         elif failed.code == found[key][0]:
@@ -77,10 +88,13 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
     limited = {(kind, dimension) for kind, _, dimension in limits}
     own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
+    above = BreaksAbove(process, places, text)
     every = [
         (
             code,
-            _recompile(guard, code, process, places, text, caused[key], key in limits or (key[0], key[2]) in limited),
+            _recompile(
+                guard, code, above, caused[key], key in limits or (key[0], key[2]) in limited, fixed=key in fixed
+            ),
         )
         for key, (code, guard) in found.items()
         if _is_users(code, places) or (key[0], key[2]) not in own
@@ -99,6 +113,17 @@ def _decisive(reasons: Sequence[str]) -> guards.Guard:
         return every[0]
     others = (guard for guard in every if guard.kind in _COUNTERS)
     return next(others, every[0])
+
+
+def _holds_for_one_size(guard: guards.Guard, reasons: Sequence[str]) -> bool:
+    """Whether two compilations hold for one size each of the tensor that ``guard`` is on.
+
+    When the second of them was made, Dynamo knew that the size changes, and would have made it dynamic.
+    """
+    every = [guards.read(reason) for reason in reasons[:_READ]] if guard.kind == "size" else []
+    same = (each.text for each in every if (each.name, each.dimension) == (guard.name, guard.dimension))
+    sizes = {found[1] for found in map(_ONE.search, same) if found}
+    return len(sizes - {"0", "1"}) > 1
 
 
 def _by_library_function(
@@ -135,31 +160,22 @@ def _together(code: Code, found: Sequence[Recompile]) -> Recompile:
 
 
 def _differs_by_layer(guard: guards.Guard, code: Code, text: Callable[[str], str]) -> bool:
-    """Whether ``guard`` is on an attribute that only the constructors of the user's modules set."""
-    owner, _, attribute = (guard.name or "").rpartition(".")
-    return guard.kind == "attribute" and owner == "self" and is_set_by_constructor(text(code.path), attribute)
+    """Whether ``guard`` is on attributes that only the constructors of the user's modules set."""
+    names = _ATTRIBUTE.findall(guard.name or "") if guard.kind in ("attribute", "value") else ()
+    return bool(names) and all(is_set_by_constructor(text(code.path), name) for name in names)
 
 
-def _is_left_by_a_break(code: Code, process: Process, places: Places) -> bool:
-    """Whether ``code`` is compiled by itself because its caller breaks, in code that is not torch's own."""
-    known = process.broken_calls
-    kinds = [[places.kind(path) for path in known[call]] for call in process.callers[code] if call in known]
-    # What Python's own modules break at, who calls them does.
-    return any(next((kind for kind in reversed(each) if kind != "library"), "torch") != "torch" for each in kinds)
-
-
-def _advice(
-    guard: guards.Guard, code: Code, process: Process, places: Places, caused: int, text: Callable[[str], str]
-) -> str | None:
-    compilations = process.costs[code].compilations
-    if _is_left_by_a_break(code, process, places) and (
-        guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, text)
-    ):
-        return guards.REMOVE_BREAKS
+def _advice(guard: guards.Guard, code: Code, caused: int, above: BreaksAbove, fixed: bool) -> str | None:
+    compilations = above.process.costs[code].compilations
+    by_call = guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, above.text)
+    if by_call and (place := above.of(code)) is not None:
+        return guards.remove_break(place)
     if guard.kind in ("identity", "lifetime") and guards.is_left_by_break(guard.text):
         return _LEFT_BY_BREAK
     if guards.is_of_zero_or_one(guard):
         return guards.AVOID_ZERO_AND_ONE
+    if fixed:
+        return _ONE_SIZE
     if guard.kind == "presence" and (guard.name or "").startswith("self."):
         return "set it before the first call of what is compiled"
     if guard.kind == "attribute" and _FLOAT.search(guard.text):
@@ -167,7 +183,7 @@ def _advice(
         return "keep the number in a tensor buffer"
     if guard.kind == "value" and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
         return "one compilation for each value is the least: the code decides by it"
-    if guard.kind == "length" and (guard.name or "").startswith(("G[", "self.")):
+    if guard.kind == "length" and _is_kept(guard.name or "", code, above.text):
         return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
     if guard.kind == "value" and "." in (guard.name or "") and _NUMBER.search(guard.text):
         return _ATTRIBUTE_OF_ARGUMENT
@@ -176,18 +192,17 @@ def _advice(
     return _ADVICE.get(guard.kind)
 
 
+def _is_kept(name: str, code: Code, text: Callable[[str], str]) -> bool:
+    """Whether ``name`` is there from call to call, and no argument."""
+    return name.startswith(("G[", "self.")) or is_from_outside(text(code.path), code.line, name)
+
+
 def _is_users(code: Code, places: Places) -> bool:
     return places.kind(code.path) in ("own", "third-party")
 
 
 def _recompile(
-    guard: guards.Guard,
-    code: Code,
-    process: Process,
-    places: Places,
-    text: Callable[[str], str],
-    caused: int,
-    at_limit: bool,
+    guard: guards.Guard, code: Code, above: BreaksAbove, caused: int, at_limit: bool, fixed: bool
 ) -> Recompile:
     # Names like ___stack0 are Dynamo's, for what a graph break left on the stack.
     named = guard.name is not None and guard.kind not in _NO_INPUT and not guard.name.startswith(("_", "self."))
@@ -196,11 +211,11 @@ def _recompile(
         guard=guard.text,
         input=guard.name if named else None,
         dimension=guard.dimension,
-        path=places.show(code.path),
+        path=above.places.show(code.path),
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
-        compilations=process.costs[code].compilations,
-        remedy=_advice(guard, code, process, places, caused, text),
+        compilations=above.process.costs[code].compilations,
+        remedy=_advice(guard, code, caused, above, fixed),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

@@ -119,6 +119,16 @@ def test_what_ddp_breaks_on_is_torchs_own_though_it_calls_pythons_library() -> N
     assert users.owner == "own"
 
 
+def test_what_fsdp_breaks_on_is_not_of_the_line_that_calls_the_module() -> None:
+    hook = RawFrame("/env/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_common.py", 30, 5, "wrapper")
+    (found,) = distinct([event(FORWARD, LINEAR, hook, kind="skip")], PLACES, source)
+    assert (found.owner, found.path, found.line, found.hints) == ("third-party", "model.py", 3, ())
+    assert found.reason == "the hooks that FSDP runs around a module are not traced"
+    assert [frame.function for frame in found.dropped] == ["Net.forward"]
+    (inside,) = distinct([event(FORWARD, hook, HELPER)], PLACES, source)
+    assert (inside.owner, inside.line) == ("own", 6)
+
+
 def test_the_condition_is_that_of_the_line_which_is_named() -> None:
     texts = {LIBRARY.path: "\n" * 698 + "if n:\n    call(n)\n", LINEAR.path: "\n" * 8 + "if fast:\n    go()\n"}
     called = replace(LINEAR, path=LINEAR.path.replace("torch/nn", "other/nn"))

@@ -120,6 +120,21 @@ def test_a_break_that_raises_splits_nothing_and_needs_no_look_at_eager(build: An
     assert split.why.startswith("The graph is split here") and split.suggestion == IN_EAGER
 
 
+@pytest.mark.parametrize("column", [3, None])
+@pytest.mark.parametrize(
+    ("rule", "gb_id", "status"),
+    [("GD514", "GB4315", "confirmed"), ("GD514", "GB0124", ""), ("GD601", "GB4315", ""), ("GD703", "GB4315", "")],
+)
+def test_an_operator_that_fails_confirms_what_is_said_to_raise(
+    build: Any, rule: str, gb_id: str, status: str, column: int | None
+) -> None:
+    finding = replace(build.finding(), rule=rule, gb_ids=())
+    place = finding.location
+    brk = build.brk(place.line, column and place.column, gb_id)
+    found = join([finding], [build.run(brk)], {})
+    assert [f.status for f in found] == ([status] if status else ["static-only", "dynamic-only"])
+
+
 def test_refuted_needs_a_line_that_ran_and_was_traced_in_every_mode(build: Any) -> None:
     finding = build.finding()
 

@@ -31,18 +31,11 @@ def graphdoctor_target():
 """
 
 
-@pytest.mark.parametrize(
-    ("mode", "words"),
-    [
-        ("train", ["Not ready", "1 recompile cause", "each call is compiled again"]),
-        ("both", ["Ready", "1 predicted recompile cause"]),
-    ],
-)
-def test_a_counter_is_part_of_the_headline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, words: list[str]
-) -> None:
+@pytest.mark.parametrize("mode", ["train", "both"])
+def test_a_counter_is_part_of_the_headline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     (tmp_path / "net.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["scan", "net.py", "--mode", mode])
     headline = " ".join(result.stdout.partition("\n\n")[0].split())
-    assert headline.startswith(words[0]) and all(each in headline for each in words)
+    assert headline.startswith("Not ready")
+    assert "1 recompile cause" in headline and "each call is compiled again" in headline

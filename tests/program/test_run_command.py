@@ -89,6 +89,109 @@ def test_breaks_are_those_of_torch_logs_with_the_rules_and_fixes_of_the_source(
     assert told == {b["line"] for b in report["dynamic"][0]["breaks"]} == {CONDITION, PRINT}
 
 
+GIVEN_UP = """\
+import torch
+from torch import nn
+
+class Scale(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+class Block(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.scale = Scale(n)
+        self.lin = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.lin(x) * self.scale.p
+
+def widened(y):
+    return torch.cat([y, y[:1]])
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block(i) for i in range(3))
+
+    def forward(self, x):
+        for i, block in enumerate(self.blocks):
+            x = block(x)
+            x = x + widened(x[: i + 2]).sum()
+            if x.mean() > 0:
+                x = x + 1
+        return x
+
+def main():
+    net = torch.compile(Net(), backend="eager")
+    kept = []
+
+    @torch.compile(backend="eager")
+    def grows(x):
+        kept.append(x)
+        return x + 1
+
+    for _ in range(4):
+        net(torch.rand(4, 8))
+        grows(torch.rand(4))
+
+main()
+"""
+
+
+def test_what_a_function_that_was_given_up_calls_is_compiled_alone_because_of_its_break(
+    graphdoctor: Command, tmp_path: Path
+) -> None:
+    program(tmp_path, GIVEN_UP)
+    _, report = run(graphdoctor, tmp_path, "train.py")
+    (finding,) = report["findings"]
+    line = GIVEN_UP.splitlines().index("            if x.mean() > 0:") + 1
+    assert (finding["line"], finding["dropped"]) == (line, ["Net.forward"])
+    advice = {(entry["name"], entry["kind"]): entry["remedy"] for entry in report["dynamic"][0]["recompiles"]}
+    grown = advice.pop(("kept", "length"))
+    assert grown == "let nothing grow in compiled code: return the value, and append it in the calling code"
+    assert {name for name, _ in advice} == {"x", "y", "self.scale.p"}
+    behind = (
+        f"remove the graph break at train.py:{line}: only behind breaks is it compiled by itself, once for each kind"
+    )
+    assert all(remedy.startswith(behind) for remedy in advice.values()), advice
+
+
+BACKWARD = """\
+import torch
+
+net = torch.nn.Linear(4, 1)
+
+@torch.compile(backend="eager")
+def step(x):
+    loss = net(x).square().mean()
+    {call}
+    return loss.detach()
+
+for _ in range(2):
+    step(torch.rand(3, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "gb_id", "mode"),
+    [
+        ("loss.backward()", "GB0123", "train"),
+        ("torch.autograd.backward(loss)", "GB0007", "train"),
+        ("print(torch.autograd.grad(loss, net.weight))", None, "unknown"),
+    ],
+)
+def test_a_backward_pass_in_compiled_code_is_the_break_that_it_is_without_the_recorder(
+    graphdoctor: Command, tmp_path: Path, call: str, gb_id: str | None, mode: str
+) -> None:
+    program(tmp_path, BACKWARD.format(call=call))
+    _, report = run(graphdoctor, tmp_path, "train.py")
+    (ran,) = report["dynamic"]
+    assert ran["mode"] == mode
+    assert gb_id is None or [(entry["gb_id"], entry["line"]) for entry in ran["breaks"]] == [(gb_id, 8)]
+
+
 def test_program_has_its_own_streams(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS)
     done = graphdoctor("run", "train.py", cwd=tmp_path)

@@ -86,6 +86,25 @@ def test_reports_show_and_count_what_is_offered(name: str, rich: Any) -> None:
     assert (found["assumes"], found["verified"]) == (FIXES[name].assumes or None, FIXES[name].verified)
 
 
+@pytest.mark.parametrize(
+    ("name", "owner", "unsafe", "told"),
+    [
+        ("unsafe", "own", False, True),
+        ("unsafe", "own", True, False),
+        ("safe", "own", False, False),
+        ("unsafe", "third-party", False, False),
+        ("safe", "third-party", False, False),
+    ],
+)
+def test_the_option_for_unsafe_fixes_is_named_where_it_writes_more(
+    name: str, owner: Any, unsafe: bool, told: bool, rich: Any
+) -> None:
+    shown = replace(rich, findings=(replace(finding(name), owner=owner),), verification=None)
+    last = fixes.render(shown, unsafe).splitlines()[-1]
+    assert last.startswith("0 fixes written, 1 finding left.")
+    assert ("--unsafe-fixes writes it too" in last) == told
+
+
 def test_where_every_fix_was_dropped_the_numbers_are_those_of_the_original(rich: Any) -> None:
     dropped = Verification(
         (),

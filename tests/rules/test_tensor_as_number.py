@@ -44,6 +44,32 @@ def test_a_row_of_indices_is_no_finding(tmp_path: Path) -> None:
     assert [(f.rule, f.status) for f in found.findings if f.status != "refuted"] == []
 
 
+SUPPRESSION = """\
+import torch
+
+
+def near(boxes, scores):
+    order = scores.argsort()
+    first = order[0]
+    return boxes[first] - boxes[order[1:]]
+
+
+def graphdoctor_target():
+    return near, (torch.rand(4, 2){shape}, torch.rand(4){shape})
+"""
+
+
+def test_the_index_that_is_an_element_is_named_and_not_one_that_is_a_slice(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    unknown = ".view(*map(int, [{}]))".format
+    file.write_text(
+        SUPPRESSION.replace("(4, 2){shape}", f"(4, 2){unknown('4, 2')}").replace("(4){shape}", f"(4){unknown('4')}")
+    )
+    (finding,) = scan(ScanOptions((str(file),), isolated=True, mode="eval")).findings
+    assert (finding.rule, finding.status) == ("GD215", "confirmed")
+    assert finding.message.startswith("`boxes[first]` is indexed")
+
+
 BATCH = """\
 import torch
 

@@ -166,6 +166,13 @@ def batches(target: Target, mode: Mode) -> list[tuple[int, Callable[[int], Sampl
     return found
 
 
+def repeated(target: Target, mode: Mode) -> Plan:
+    """The sample again and again."""
+    return Plan(
+        f"the same inputs, {REPEATS} calls", lambda: [_base(target, mode) for _ in range(REPEATS)], automatic=True
+    )
+
+
 def automatic(target: Target, mode: Mode) -> list[Plan]:
     """The sample again and again, batch n, n + 1, n + 2 and 1, and the sequence dimension where one is recognised.
 
@@ -173,10 +180,7 @@ def automatic(target: Target, mode: Mode) -> list[Plan]:
     other sizes; n + 2 tells a dimension that became dynamic from one that is compiled for each size.
     """
     leaves = _inputs(target, mode).leaves
-    repeated = Plan(
-        f"the same inputs, {REPEATS} calls", lambda: [_base(target, mode) for _ in range(REPEATS)], automatic=True
-    )
-    found = [repeated]
+    found = [repeated(target, mode)]
     for axis in ("batch", "sequence"):
         groups = axes.of(axis, leaves)
         if not groups:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,8 +12,8 @@ from graphdoctor.breaks.explanations import in_plain_words
 from graphdoctor.breaks.grouping import RawFrame, user_stack
 from graphdoctor.breaks.locations import Kind, Places
 from graphdoctor.breaks.messages import one_line, parse
-from graphdoctor.dynamic.tracing.capture import raised
-from graphdoctor.dynamic.tracing.private_torch import forget_divergences
+from graphdoctor.dynamic.tracing.capture import raised, record
+from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException, forget_divergences
 from graphdoctor.dynamic.user_code.target import Sample
 from graphdoctor.model.runs import Break, Explain, FullGraph
 
@@ -24,14 +24,25 @@ _SIGNS = {"Eq": "==", "Ne": "!="}
 _UNKNOWN = re.compile(r"Could not guard on data-dependent expression (.+?)(?: \(unhinted|\n|$)")
 
 
-def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places) -> FullGraph:
-    """Compile ``sample`` with ``fullgraph=True`` and call it once."""
+def fullgraph(sample: Sample, backend: Callable[..., Any], places: Places, further: Iterable[Sample] = ()) -> FullGraph:
+    """Compile ``sample`` with ``fullgraph=True`` and call it; with ``further`` inputs while that compiles more."""
     torch._dynamo.reset()
     forget_divergences()
     try:
-        torch.compile(sample.function, backend=backend, fullgraph=True)(*sample.args, **sample.kwargs)
+        function = torch.compile(sample.function, backend=backend, fullgraph=True)
+        function(*sample.args, **sample.kwargs)
     except BaseException as error:  # the user's code may raise SystemExit, too
         return failure(error, places)
+    for again in further:
+        try:
+            with record() as recording:
+                function(*again.args, **again.kwargs)
+        except TorchDynamoException as error:
+            return failure(error, places)
+        except BaseException:  # not all code can be called twice
+            break
+        if not recording.starts:
+            break
     return FullGraph(True)
 
 

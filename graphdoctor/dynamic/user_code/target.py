@@ -45,6 +45,8 @@ class Target:
     inputs: str = ""
     #: How what is run differs from what the code builds: fewer blocks, other weights. A sentence each.
     altered: tuple[str, ...] = ()
+    #: Whether a module is called, itself or through one of its methods.
+    of_module: bool = True
 
     def sample(self, mode: Mode, own: bool = False) -> Sample:
         """A sample on the target's device, its module in ``mode``, the random generators seeded.
@@ -96,6 +98,7 @@ def find(
         optimizer=getattr(module, "graphdoctor_optimizer", None),
         fresh=Samples(first, small.build),
         altered=small.altered,
+        of_module=first.module is not None,
     )
 
 

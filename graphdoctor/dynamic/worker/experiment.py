@@ -33,6 +33,7 @@ from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
 from graphdoctor.dynamic.worker import later_calls, out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
+from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 
@@ -91,8 +92,8 @@ class Experiment:
     def blank(self) -> DynamicRun:
         """The run before anything is known of it."""
         device = str(self.target.device)
-        altered, inputs = self.target.altered, self.target.inputs
-        return DynamicRun(self.target.name, self.mode, device, outcome="ok", inputs=inputs, left_out=altered)
+        blank = DynamicRun(self.target.name, self.mode, device, outcome="ok", of_module=self.target.of_module)
+        return replace(blank, inputs=self.target.inputs, left_out=self.target.altered)
 
     def run(self, update: Update, progress: Progress) -> DynamicRun:
         """Run the steps. The user's exceptions end as outcome and detail, never as an exception."""
@@ -215,13 +216,15 @@ class Experiment:
         if fault is not None:
             detail = self._detail(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
             return fault.ended(run, detail), None
-        self._is_one_graph = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
-        if self.request.compare:
-            # Verifying a fix needs breaks and results only.
-            return run, snapshot
-        run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
-        return (self._shared(run, sample, recording, total, inside) if total and inside else run), snapshot
+        # Verifying a fix needs breaks and results only.
+        if not self.request.compare:
+            run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
+            run = self._shared(run, sample, recording, total, inside) if total and inside else run
+        is_one = not recording.events and len(recording.starts) == 1 == self.backend.graphs
+        run = with_later_calls(self, function, run)
+        self._is_one_graph = is_one and not run.breaks
+        return run, snapshot
 
     def _compile(self, sample: Sample) -> Callable[..., Any]:
         function: Callable[..., Any] = torch.compile(sample.function, backend=self.backend)
@@ -329,9 +332,9 @@ class Experiment:
 
     def modules(self) -> list[ModuleType]:
         """The imported modules of the user's own code."""
-        modules = list(sys.modules.values())
+        files = [(module, getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
         # torch names made-up modules, torch.ops is one, after a file without its folder.
-        return [module for module in modules if os.path.isabs(file := _file(module)) and self._is_own(file)]
+        return [module for module, file in files if os.path.isabs(file) and self._is_own(file)]
 
     def _is_own(self, file: str) -> bool:
         return not self.places.is_tool(file) and self.places.kind(file) == "own"
@@ -343,7 +346,8 @@ class Experiment:
 
     def fullgraph(self) -> FullGraph:
         """The verdict of ``fullgraph=True``."""
-        return crosscheck.fullgraph(self.target.sample(self.mode), self.backend, self.places)
+        further = (self.target.sample(self.mode) for _ in range(CALLS))
+        return crosscheck.fullgraph(self.target.sample(self.mode), self.backend, self.places, further)
 
     def call(self, sample: Sample, function: Callable[..., Any] | None = None) -> compare.Snapshot:
         """Call ``sample``, or what it was compiled to, and give what that leaves behind."""
@@ -392,8 +396,3 @@ def force_eager() -> Any:
 
 def _not_compared(why: str) -> Numerics:
     return Numerics(None, None, compare.TOLERANCE, why)
-
-
-def _file(module: ModuleType) -> str:
-    """The file of a module; an empty text where it has none."""
-    return getattr(module, "__file__", None) or ""

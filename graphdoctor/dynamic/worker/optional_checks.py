@@ -33,6 +33,8 @@ Update = Callable[[DynamicRun], None]
 
 #: Call operators and submodules up to which readiness is looked at without a request.
 _FEW_OPERATORS, _FEW_MODULES = 300, 60
+#: Later calls that are compiled again where it is more than state which is set once.
+_MANY = 2
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,14 @@ class Deeper:
         plans = [*sweep.variants(target), *sweep.requested(target, mode, parse_variations(request.vary))]
         if plans:
             return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), requested=True)
-        # One mode is enough for what was not requested.
-        if not self.experiment.is_main or run.outcome != "ok" or not run.operators:
+        if run.outcome != "ok" or not run.operators:
             return run
+        # One mode is enough for what was not requested, unless later calls of another are compiled again and again.
+        if not self.experiment.is_main and run.compiled_again < _MANY:
+            return run
+        if not self.experiment.is_main:
+            plans = [sweep.repeated(target, mode)]
+            return self._step(run, stages.RECOMPILES, lambda r: self._probed(r, plans), eager=4, compiles=3)
         # A compile with sizes that vary takes as long as two without.
         return self._step(run, stages.RECOMPILES, self._swept, eager=4, compiles=3 if self._is_brief(run) else 4)
 

@@ -26,7 +26,7 @@ def _of_runs(ran: Sequence[DynamicRun]) -> Iterator[str]:
         yield f"recompiles in {' and '.join(missing)} mode"
     elif not any(map(saw_other_inputs, ran)):
         yield "recompiles"
-    modes = {run.mode for run in ran if not was_watched(run)}
+    modes = {run.mode for run in ran if run.of_module and not was_watched(run)}
     if len(modes) == 1 and modes <= {"eval", "train"}:
         yield f"{'train' if modes == {'eval'} else 'eval'} mode"
     if {run.device for run in ran} == {"cpu"}:

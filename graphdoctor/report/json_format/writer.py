@@ -159,6 +159,7 @@ def _break(entry: Break) -> Json:
         "phase": entry.phase,
         "dropped": [[frame.path, frame.line, frame.function] for frame in entry.dropped],
         "condition": _text(entry.condition),
+        "call": entry.call,
     }
 
 

@@ -15,23 +15,26 @@ from graphdoctor.report.wording import plural
 COLUMNS = 100
 
 
-def render_rounds(rounds: Sequence[Diagnosis]) -> str:
-    """What each round but the last wrote, and the outcome of the last one, under titles where there are several."""
+def render_rounds(rounds: Sequence[Diagnosis], unsafe: bool = False) -> str:
+    """What each round but the last wrote, and the outcome of the last one, under titles where there are several.
+
+    ``unsafe``: unsafe fixes were to be written, too.
+    """
     *earlier, last = rounds
     if not earlier:
-        return render(last)
+        return render(last, unsafe)
     total = sum(diagnosis.summary.fixed for diagnosis in rounds)
     blocks = []
     for number, diagnosis in enumerate(map(printable, earlier), 1):
         written = [f for f in diagnosis.findings if f.fix is not None and f.fix.written]
         notes = [one_line(note) for note in diagnosis.notes]
         blocks.append("\n".join([f"Round {number}, written:", *_lines(written), *notes]))
-    blocks.append(f"Round {len(rounds)}\n\n{render(last)}")
+    blocks.append(f"Round {len(rounds)}\n\n{render(last, unsafe)}")
     return "\n\n".join(blocks) + f"{plural(total, 'fix', 'fixes')} written in all rounds.\n"
 
 
-def render(diagnosis: Diagnosis) -> str:
-    """The outcome as text, its numbers in the last line."""
+def render(diagnosis: Diagnosis, unsafe: bool = False) -> str:
+    """The outcome as text, its numbers in the last line; ``unsafe`` as for ``render_rounds``."""
     shown = printable(diagnosis)
     there = [f for f in shown.findings if f.status != "refuted"]
     groups = {
@@ -50,7 +53,7 @@ def render(diagnosis: Diagnosis) -> str:
     notes = [one_line(note) for note in shown.notes]
     if notes:
         blocks.append("\n".join(notes))
-    return "\n\n".join([*blocks, _closing(groups)]) + "\n"
+    return "\n\n".join([*blocks, _closing(groups, unsafe)]) + "\n"
 
 
 def left(diagnosis: Diagnosis) -> list[Finding]:
@@ -80,13 +83,15 @@ def _wrapped(text: str, indent: int) -> list[str]:
     )  # fmt: skip
 
 
-def _closing(groups: dict[str, list[Finding]]) -> str:
+def _closing(groups: dict[str, list[Finding]], unsafe: bool) -> str:
     written, offered, none = groups.values()
     if not written and not offered and not none:
         return "Nothing to fix."
     left = len(offered) + len(none)
     text = f"{plural(len(written), 'fix', 'fixes')} written, {plural(left, 'finding')} left."
-    unsafe = sum(is_offered(f) and not may_be_written(f, unsafe=False) for f in offered)
-    if unsafe:
-        text += f" {plural(unsafe, 'fix', 'fixes')} may change behaviour: --unsafe-fixes writes them too."
+    # What was asked for and is not written, as an edit that overlaps another, this option does not write.
+    more = 0 if unsafe else sum(is_offered(f) and not may_be_written(f, unsafe=False) for f in offered)
+    if more:
+        them = "it" if more == 1 else "them"
+        text += f" {plural(more, 'fix', 'fixes')} may change behaviour: --unsafe-fixes writes {them} too."
     return text

@@ -43,7 +43,7 @@ def _runs(shown: Sequence[DynamicRun], look: Look, listed: Set[tuple[str, int]])
         for each in same if look.verbose or look.tree else ():
             yield from _parts(each, run is shown[0] and each is run, look)
         if look.verbose:
-            for line in dict.fromkeys(line for each in same for line in _verbose(each)):
+            for line in dict.fromkeys(line for each in same for line in _verbose(each, len(same) > 1)):
                 yield from item(line, 2, look.width)
         elif not look.tree:
             # Which parts compile alone follows from the findings.
@@ -84,8 +84,8 @@ def _measured(run: DynamicRun, listed: Set[tuple[str, int]]) -> list[str]:
     return found + requested
 
 
-def _verbose(run: DynamicRun) -> Iterator[str]:
-    """What the tool compared and varied to get there."""
+def _verbose(run: DynamicRun, among_others: bool) -> Iterator[str]:
+    """What the tool compared and varied to get there; ``among_others`` that other modes share the lines."""
     from graphdoctor.report import varied
 
     if run.outcome != "ok":
@@ -96,7 +96,7 @@ def _verbose(run: DynamicRun) -> Iterator[str]:
         yield f"fullgraph=True {wording.fullgraph(run.fullgraph)}"
     yield f"compiled outputs against eager: {wording.numerics(run.numerics)}"
     for entry in run.sweeps:
-        yield varied.sweep(entry)
+        yield f"{run.mode} mode, {varied.sweep(entry)}" if among_others else varied.sweep(entry)
 
 
 def _parts(run: DynamicRun, first: bool, look: Look) -> Iterator[str]:

@@ -1,0 +1,51 @@
+"""Graph breaks and compilations of later calls: what the first one leaves behind sends them another way.
+
+A cache that it fills, a counter, a flag: the same inputs come through other lines then, as in every real program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from graphdoctor.breaks.grouping import distinct
+from graphdoctor.dynamic.tracing.capture import record
+from graphdoctor.dynamic.user_code.load import source_of
+from graphdoctor.model.runs import Break, DynamicRun
+
+if TYPE_CHECKING:
+    from graphdoctor.dynamic.worker.experiment import Experiment
+
+#: Calls behind the first, as long as each compiles something.
+CALLS = 3
+#: The part of the time limit that one compilation more may take.
+_SHARE = 0.2
+
+
+def with_later_calls(experiment: Experiment, function: Callable[..., Any], run: DynamicRun) -> DynamicRun:
+    """``run`` with the breaks of further calls of ``function``, which was compiled and called once, and their number.
+
+    A call that raises ends them: not all code can be called twice.
+    """
+    budget = experiment.budget
+    for number in range(2, 2 + CALLS):
+        if budget.refusal(budget.estimate(eager=1, compiles=1), _SHARE):
+            break
+        try:
+            sample = experiment.target.sample(experiment.mode)
+            with record() as recording:
+                function(*sample.args, **sample.kwargs)
+        except BaseException:
+            break
+        if not recording.starts:
+            break
+        known = {_place(entry) for entry in run.breaks}
+        fresh = distinct(recording.events, experiment.places, source_of)
+        later = tuple(replace(entry, call=number) for entry in fresh if _place(entry) not in known)
+        run = replace(run, breaks=(*run.breaks, *later), compiled_again=number - 1)
+    return run
+
+
+def _place(entry: Break) -> tuple[str, int, str | None]:
+    return entry.path, entry.line, entry.gb_id or entry.gb_type

@@ -1,0 +1,43 @@
+"""The mode that a run is shown with: that of a module that is called, and none for a function that calls modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from graphdoctor.cli import cli
+
+SOURCE = """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+
+
+def loss(x):
+    return net(x).square().mean()
+
+
+def graphdoctor_target():
+    return {target}, (torch.rand(2, 4),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "title"),
+    [
+        ("loss", [], "loss, on cpu"),
+        ("loss", ["--mode", "train"], "loss, train mode, on cpu"),
+        ("net", ["--mode", "eval"], "Sequential, eval mode, on cpu"),
+        ("net.forward", ["--mode", "eval"], "Sequential.forward, eval mode, on cpu"),
+    ],
+)
+def test_a_function_has_no_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, options: list[str], title: str
+) -> None:
+    (tmp_path / "net.py").write_text(SOURCE.format(target=target))
+    monkeypatch.chdir(tmp_path)
+    text = CliRunner().invoke(cli, ["scan", "net.py", "--quick", *options]).output
+    assert f"{title}: 1 graph" in text

@@ -1,0 +1,222 @@
+"""Recompiles of a trace: their causes, and the advice that follows from the guards."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from graphdoctor.trace.diagnose import diagnose
+
+if TYPE_CHECKING:
+    from conftest import Traces
+
+NET = "/job/net.py"
+
+
+def test_the_recompile_limit_shows(traces: Traces) -> None:
+    """Reasons are recorded for the compilation that Dynamo refuses, and no start."""
+    reason = "0/{}: tensor 'x' size mismatch at index 0. expected {}, actual {}"
+    again = [
+        traces.artifact("recompile_reasons", reason.format(n - 1, n, n + 1), 0, n)
+        + (traces.start(0, n, NET, 3) if n < 3 else b"")
+        for n in (1, 2, 3)
+    ]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.input, found.dimension, found.compilations, found.line) == ("x", 0, 3, 3)
+    assert found.at_limit
+
+
+def test_a_cause_is_told_at_the_users_function_and_not_at_the_wrapper_of_torch(traces: Traces) -> None:
+    wrapper = "/opt/env/lib/python3.12/site-packages/torch/_dynamo/external_utils.py"
+    reason = "{}/0: tensor '{}' size mismatch at index 0. expected 8, actual 6"
+    traces.write(
+        0,
+        traces.start(0, 0, wrapper, 67, "inner") + traces.start(1, 0, NET, 3),
+        traces.artifact("recompile_reasons", reason.format(0, "args[0]"), 0, 1)
+        + traces.start(0, 1, wrapper, 67, "inner"),
+        traces.artifact("recompile_reasons", reason.format(1, "x"), 1, 1) + traces.start(1, 1, NET, 3),
+    )
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.path, found.input) == (NET, "x")
+
+
+def _recompiled(traces: Traces, attempt: int, reason: str, *code: Any, frame: int = 0) -> bytes:
+    again = traces.artifact("recompile_reasons", f"{frame}/{attempt - 1}: {reason}", frame, attempt)
+    return again + traces.start(frame, attempt, *code)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_causes_in_a_library_function_that_a_break_left_alone_are_one(traces: Traces, broken: bool) -> None:
+    rearrange = ("/opt/env/lib/python3.12/site-packages/einops/einops.py", 561, "rearrange")
+    traces.write(
+        0,
+        traces.start(0, 0, NET, 3) + (traces.graph_break(NET, 5) if broken else b""),
+        traces.start(1, 0, *rearrange),
+        _recompiled(traces, 1, "tensor 't' rank mismatch. expected 1, actual 2", *rearrange, frame=1),
+        _recompiled(traces, 2, "L['pattern'] == 'n -> 1 n'", *rearrange, frame=1),
+    )
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    if broken:
+        (one,) = found
+        assert one.cause == (
+            "the calls of rearrange differ: the rank of t changed: expected 1, actual 2; pattern is no longer 'n -> 1 n'"
+        )
+        assert (one.line, one.remedy and one.remedy.partition(":")[0]) == (
+            561,
+            "remove the graph breaks of what calls it",
+        )
+    else:
+        assert [one.kind for one in found] == ["rank", "value"]
+        assert found[1].remedy == "one compilation for each value is the least: the code decides by it"
+
+
+@pytest.mark.parametrize(
+    ("guard", "advice"),
+    [
+        ("L['n'] == 8", "a number that changes is dynamic from its second value on"),
+        ("L['func'].nfe == 8", "keep the number in a tensor"),
+        ("L['self'].seen == 8", "keep the number in a tensor buffer, or set torch._dynamo.config.allow_unspec_int"),
+        ("expected type of 'y' to be a tensor type, ' but found <class 'NoneType'>", "pass a neutral tensor"),
+        ("expected type of 'y' to be a tensor type, ' but found <class 'float'>", "pass values of one type"),
+        ("Cache line invalidated because L['___stack0'] got deallocated", "remove the graph break that left it"),
+        ("___check_obj_id(___stack0, 1398), type=<class 'builtin_function_or_method'>", "remove the graph break"),
+        ("L['flag'] == False", "one compilation for each value is the least"),
+        ("len(G['__import_einops_dot__backends'].found) == 1", "fill it before the first call"),
+        ("not L['self'].features", "fill it before the first call"),
+        ("tensor 'x' size mismatch at index 1. expected 5, actual 1", "sizes 0 and 1 are always compiled separately"),
+        ("tensor 'x' size mismatch at index 0. expected 1, actual 8", "sizes 0 and 1 are always compiled separately"),
+        ("tensor 'x' size mismatch at index 0. expected 16, actual 4", "torch.compile(dynamic=True)"),
+    ],
+)
+def test_advice_fits_what_the_guard_looked_at(traces: Traces, guard: str, advice: str) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+def test_the_setting_for_ints_is_not_named_for_a_float(traces: Traces) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, "L['self'].peak == 0.5", NET, 3))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy == "keep the number in a tensor buffer"
+
+
+def test_a_list_that_grows_in_each_call_is_not_to_be_filled_before_the_first(traces: Traces) -> None:
+    guard = "len(G['__import_pkg_dot_metrics'].history['norm']) == {}"
+    again = [_recompiled(traces, n, guard.format(n), NET, 3) for n in (1, 2)]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy == "let nothing grow in compiled code: return the value, and append it in the calling code"
+
+
+@pytest.mark.parametrize(
+    ("refused", "advice"),
+    [
+        ((("x", 1, 16), ("x", 1, 8)), "torch.compile(dynamic=True) where dynamic=False is set"),
+        ((("x", 1, 16), ("x", 0, 8)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("y", 1, 8)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("x", 1, 16)), "torch.compile(dynamic=True)"),
+        ((("x", 1, 16), ("x", 1, 1)), "torch.compile(dynamic=True)"),
+    ],
+)
+def test_a_size_that_two_compilations_hold_for_is_not_to_be_made_dynamic(
+    traces: Traces, refused: tuple[tuple[str, int, int], ...], advice: str
+) -> None:
+    reasons = [
+        f"0/{len(refused) - n}: tensor '{name}' size mismatch at index {dimension}. expected {size}, actual 24"
+        for n, (name, dimension, size) in enumerate(refused, start=1)
+    ]
+    again = traces.artifact("recompile_reasons", json.dumps(reasons), 0, 2) + traces.start(0, 2, NET, 3)
+    traces.write(0, traces.start(0, 0, NET, 3) + traces.start(0, 1, NET, 3) + again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and re.split("[,;]", found.remedy)[0] == advice
+
+
+def test_each_cause_counts_its_own_compilations(traces: Traces) -> None:
+    counted = [_recompiled(traces, n, f"L['self'].step == {n - 1}", NET, 3) for n in (1, 2, 3)]
+    mode = _recompiled(traces, 4, "GLOBAL_STATE changed: grad_mode ", NET, 3)
+    traces.write(0, traces.start(0, 0, NET, 3), *counted, mode)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [(one.kind, one.compilations, one.caused) for one in found] == [("attribute", 5, 3), ("state", 5, 1)]
+
+
+def test_what_changes_back_and_forth_is_not_the_cause_where_a_counter_is(traces: Traces) -> None:
+    """The discriminator of a GAN: every second call has a gradient, and each call finds a longer list."""
+    grows, grad = "len(L['self'].seen) == {}", "tensor 'x' requires_grad mismatch. expected requires_grad={}"
+    reasons = (
+        [grows.format(0)],
+        [grad.format(0), grad.format(0)],
+        [grad.format(1), grows.format(1), grows.format(0)],
+        [grad.format(0), grows.format(2), grad.format(0), grad.format(0)],
+    )
+    again = [
+        traces.artifact("recompile_reasons", json.dumps(entry), 0, n) + traces.start(0, n, NET, 3)
+        for n, entry in enumerate(reasons, start=1)
+    ]
+    traces.write(0, traces.start(0, 0, NET, 3), *again)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [(one.kind, one.caused) for one in found] == [("length", 3), ("requires_grad", 1)]
+
+
+def test_a_number_that_was_compiled_again_once_is_dynamic_whatever_else_made_compilations(traces: Traces) -> None:
+    again = _recompiled(traces, 1, "L['n'] == 8", NET, 3) + _recompiled(
+        traces, 2, "GLOBAL_STATE changed: grad_mode", NET, 3
+    )
+    traces.write(0, traces.start(0, 0, NET, 3), again)
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert [(one.kind, one.compilations, one.caused) for one in found] == [("value", 3, 1), ("state", 3, 1)]
+    assert found[0].remedy is not None and found[0].remedy.startswith("a number that changes is dynamic")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "advice"),
+    [
+        (66, "tensor 'x' requires_grad mismatch. expected requires_grad=0", f"remove the graph break at {NET}:42: "),
+        (67, "tensor 'x' requires_grad mismatch. expected requires_grad=0", "pass tensors that agree"),
+        (66, "L['net']._parameters['bias'] is L['weights']['bias']", f"remove the graph break at {NET}:42: "),
+        (67, "L['net']._parameters['bias'] is L['weights']['bias']", ""),
+    ],
+)
+def test_what_is_compiled_alone_behind_a_break_differs_from_call_to_call(
+    traces: Traces, line: int, reason: str, advice: str
+) -> None:
+    """The layers of a loop: the first gets an input, the second an activation, which requires a gradient."""
+    caller, layer = (NET, 66, "forward"), (NET, 39, "forward")
+    broken = traces.graph_break(NET, 42).replace(
+        f'  File "{NET}", line 42'.encode(), f'  File "{NET}", line 66, in forward\n\t  File "{NET}", line 42'.encode()
+    )
+    inner = traces.start(1, 0, *layer, callers=((line, "forward"),))
+    again = traces.artifact("recompile_reasons", f"1/0: {reason}", 1, 1)
+    traces.write(0, traces.start(0, 0, *caller) + broken + inner + again, traces.start(1, 1, *layer))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert (found.remedy or "").startswith(advice) and bool(found.remedy) is bool(advice)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path: Path, counted: bool) -> None:
+    """Only behind a graph break are the layers compiled one by one, and each has another number."""
+    net = tmp_path / "net.py"
+    step = "        self.number += 1\n" if counted else ""
+    net.write_text(
+        "class Layer:\n    def __init__(self, number):\n        self.number = number\n\n"
+        f"    def forward(self, x):\n{step}        return x * self.number\n"
+    )
+    path, caller, layer = str(net), 66, 5
+    broken = (
+        traces.graph_break(path, 6)
+        .replace(
+            f'  File "{path}", line 6'.encode(),
+            f'  File "{path}", line {caller}, in forward\n\t  File "{path}", line 6'.encode(),
+        )
+        .replace(b"    print(x)", b"")
+    )
+    start = traces.start(1, 0, path, layer, callers=((caller, "forward"),))
+    again = _recompiled(traces, 1, "L['self'].number == 0", path, layer, frame=1)
+    traces.write(0, traces.start(0, 0, path, 60) + broken + start + again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None
+    assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph break at ")
