@@ -30,7 +30,7 @@ from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TRACKERS, within
-from graphdoctor.static.domain.value_functions import may_be_tensor
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, Tensor, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -694,8 +694,8 @@ def _works_on_object(event: Call) -> bool:
     """An operator between a tensor and an object of a class of the code, which Dynamo takes for one of tensors."""
     if not event.qualname.startswith("operator.") or not any(isinstance(arg, Tensor) for arg in event.args):
         return False
-    kinds = [arg.info for arg in event.args if isinstance(arg, Instance)]
-    return any(not kind.is_module and all(map(_changes_nothing, kind.externals)) for kind in kinds)
+    kinds = [part.info for arg in event.args for part in options(arg) if isinstance(part, Instance)]
+    return bool(kinds) and all(not kind.is_module and all(map(_changes_nothing, kind.externals)) for kind in kinds)
 
 
 def _reversed(event: Call) -> str:

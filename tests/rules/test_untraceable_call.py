@@ -94,6 +94,8 @@ class Net(nn.Module):
         parts = {"x": x, "store": Store(y), "scale": scale}
         for name in parts:
             y = parts[name] * y
+        either = scale if known else Scale(2.0)
+        y = either * y  # found
         return x * (scale if known else y) + y
 """
 

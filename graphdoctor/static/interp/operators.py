@@ -183,8 +183,9 @@ def _repeated(interpreter: Interpreter, node: cst.CSTNode, a: Value, b: Value) -
 
 def _is_of_object(method: str, left: Value, right: Value) -> bool:
     """Whether an operator surely has a tensor on one side, and on the other an object whose class defines it."""
-    found, other, name = (left, right, method) if isinstance(left, Instance) else (right, left, f"r{method}")
-    return isinstance(found, Instance) and isinstance(other, Tensor) and found.info.lookup(f"__{name}__") is not None
+    found, other, name = (right, left, f"r{method}") if isinstance(left, Tensor) else (left, right, method)
+    objects = all(isinstance(part, Instance) and part.info.lookup(f"__{name}__") for part in options(found))
+    return isinstance(other, Tensor) and objects
 
 
 def _dunder(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b: Value) -> Value:
