@@ -46,6 +46,8 @@ class Frame:
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
+    #: The statement at which the graph ended last. What stands behind it is compiled as a function of its own.
+    resumed: cst.CSTNode | None = None
     #: Where it stood at the last event; most statements have several.
     site: Site | None = None
     #: The calls inside the arguments of the call whose value is not used, while it is interpreted.

@@ -218,6 +218,7 @@ class Interpreter:
             or known.whole_frame != frame.whole_frame
             or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
             or known.optional != frame.optional
+            or known.resumed is not frame.resumed
         ):
             frame.site = known = Site(
                 module=frame.module.source,
@@ -229,6 +230,7 @@ class Interpreter:
                 untaken=frame.untaken,
                 assumed=self.assumed,
                 optional=frame.optional,
+                resumed=frame.resumed,
             )
         return known
 
@@ -290,6 +292,8 @@ class Interpreter:
     def start_new_graph(self) -> None:
         """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
         self.graph_ends += 1
+        for frame in self.frames:
+            frame.resumed = frame.statement
 
     def continue_in_new_graph(self) -> None:
         """Make what the function holds inputs of the next graph, since one ended."""
