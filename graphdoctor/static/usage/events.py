@@ -61,6 +61,8 @@ class TrackedObject:
     passed: bool = False
     #: One of several objects, by the path taken.
     unsure: bool = False
+    #: What it is on other paths, each of which wraps something; empty where some are not known.
+    others: tuple[TrackedObject, ...] = ()
 
     @property
     def made_by(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -212,11 +212,20 @@ class Expressions:
         """``tracked`` without wrappers that are only made where the conditions around the present place do not hold."""
         denied = {(text, not holds) for text, holds in self.frame.path}
         while tracked.inner is not None and denied:
-            own = self.state.steps.get(tracked.number, ())
-            if not own or denied.isdisjoint(own[0].path):
+            if not self._is_denied(tracked, denied):
                 break
-            tracked = tracked.inner
+            elsewhere = [each for each in tracked.others if not self._is_denied(each, denied)]
+            if not elsewhere:
+                tracked = tracked.inner
+                continue
+            several = tracked.unsure and len(elsewhere) > 1
+            tracked = replace(elsewhere[0], others=tuple(elsewhere[1:]), unsure=several)
         return tracked
+
+    def _is_denied(self, wrapper: TrackedObject, denied: Container[Condition]) -> bool:
+        """Whether a wrapper is only made where one of the conditions holds."""
+        own = self.state.steps.get(wrapper.number, ())
+        return bool(own) and any(condition in denied for condition in own[0].path)
 
     def attribute(self, node: cst.BaseExpression, owner: TrackedObject, name: str) -> TrackedObject:
         """The attribute ``name`` of ``owner``."""
