@@ -248,11 +248,9 @@ def _file(state: TrackedObject | None) -> object:
 
 
 def _path(path: TrackedObject | None) -> object:
-    """What stands for a path, wherever it is used: its text, or the object and its attribute."""
+    """What stands for a path, wherever it is used: its text, or the number of the object."""
     if path is None:
         return None
-    if path.is_unknown_part and path.name and (owner := _path(path.owner)) is not None:
-        return owner, path.name
     return path.value if isinstance(path.value, str) else path.number or None
 
 

@@ -49,6 +49,8 @@ class Expressions:
         self.log: list[Operation] = []
         self._numbers = 0
         self._steps = 0
+        #: Of parts that nothing stored, by the number of the object and the name.
+        self._part_numbers: dict[tuple[int, str], int] = {}
         #: How many steps there were when the run began.
         self._since = 0
         #: How many functions are entered now that a harness calls, which measures them: most harnesses warm up.
@@ -236,7 +238,8 @@ class Expressions:
             full = f"{owner.name}.{name}"
             self.mention(node, full)
             return self.member(full) or TrackedObject(node, name=full)
-        found = TrackedObject(node, name=f".{name}", owner=owner, number=self.new_number() if owner.number else 0)
+        number = self._part_number(owner, name) if owner.number else 0
+        found = TrackedObject(node, name=f".{name}", owner=owner, number=number)
         if owner.number:
             self.state.put(owner.number, name, found)
         return found
@@ -297,10 +300,18 @@ class Expressions:
             return TrackedObject(node)
         if container.items:
             return self._seen(node, container.items[0])
-        found = TrackedObject(node, owner=container, number=self.new_number())
+        number = self._part_number(container, key) if key else self.new_number()
+        found = TrackedObject(node, owner=container, number=number)
         if key:
             self.state.put(container.number, key, found)
         return found
+
+    def _part_number(self, owner: TrackedObject, name: str) -> int:
+        """The number of a part that nothing stored: the same on every path, so that a flag is known again."""
+        key = owner.number, name
+        if key not in self._part_numbers:
+            self._part_numbers[key] = self.new_number()
+        return self._part_numbers[key]
 
     def taken_out(self, container: TrackedObject, key: str) -> TrackedObject | None:
         """The element that a container holds no longer; None where it is not known."""
