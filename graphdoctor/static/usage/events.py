@@ -198,6 +198,9 @@ class Store(Event):
     container: TrackedObject | None = None
     #: The object that has the container as an attribute.
     holder: TrackedObject | None = None
+    #: All calls of the file, and how many of them come before it.
+    log: Sequence[Operation] = ()
+    position: int = 0
 
 
 @frozen
