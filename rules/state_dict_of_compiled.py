@@ -17,7 +17,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together, unwrapped
 
 from ._shared import code, deals_with_prefix
 
@@ -199,7 +199,7 @@ def check_use(event: Use) -> Hit | None:
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
         sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
-        if wrapper is not None and sure and not _is_loaded_alike(event, wrapper):
+        if wrapper is not None and sure and not _is_loaded_alike(event, state, wrapper):
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
             advice = f"save `{_named(state)}._orig_mod.state_dict()`, or compile in place: `model.compile()`"
@@ -214,24 +214,26 @@ def check_use(event: Use) -> Hit | None:
 _REGIONS = "accelerate.utils.compile_regions"
 
 
-def _is_loaded_alike(event: Use, wrapper: Operation) -> bool:
+def _is_loaded_alike(event: Use, state: TrackedObject, wrapper: Operation) -> bool:
     """Whether the program loads a state into a compiled wrapper, whose keys are the same, other than one it kept.
 
-    A file that is also loaded into a plain model has the wrong keys in one of the two places.
+    A file that is also loaded into a plain model of the class has the wrong keys in one of the two places.
     """
+    model = state.maker.receiver if state.maker is not None else None
+    kind = unwrapped(model).made_by if model is not None else ""
     loads = [step for step in event.log if step.name == ".load_state_dict" and not _is_kept(_loaded(step))]
-    plain = {_file(_loaded(step)) for step in loads if _loads_plain(step, wrapper)} - {None}
+    plain = {_file(_loaded(step)) for step in loads if _loads_plain(step, wrapper, kind)} - {None}
     if _path(event.step.argument(1, "f", "filename")) in plain:
         return False
     wrapped = [step for step in loads if step.receiver is not None and _compiles(step.receiver) is not None]
     return any(_file(_loaded(step)) not in plain for step in wrapped)
 
 
-def _loads_plain(step: Operation, wrapper: Operation) -> bool:
-    """Whether a load is surely one into a plain model, in runs that make the wrapper: a flag may decide on both."""
+def _loads_plain(step: Operation, wrapper: Operation, kind: str) -> bool:
+    """Whether a load is surely one into a plain model of a class, in runs that make the wrapper."""
     model = step.receiver
-    plain = model is not None and not model.unsure and model.maker is not None and _compiles(model) is None
-    return plain and together(wrapper.path, step.path, "likely") is not None
+    plain = model is not None and not model.unsure and model.made_by == kind and _compiles(model) is None
+    return plain and bool(kind) and together(wrapper.path, step.path, "likely") is not None
 
 
 def _loaded(load: Operation) -> TrackedObject | None:

@@ -84,6 +84,8 @@ def main(words):
         # Another file, as far as it is known, or in runs in which nothing is compiled.
         ('load("net.pt", model)', "args.resume", '"other.pt"', []),
         ("load(args.resume, model) if args.plain else None", "args.resume", '"other.pt"', []),
+        # The file has the state of another object, too, such as an optimizer.
+        ("load(args.resume, torch.optim.SGD(model.parameters()))", "args.resume", '"other.pt"', []),
     ],
 )
 def test_a_file_that_a_plain_model_loads_has_the_wrong_keys(
