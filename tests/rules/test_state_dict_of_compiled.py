@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.model.findings import Finding
@@ -102,3 +103,27 @@ def test_a_file_that_a_plain_model_loads_has_the_wrong_keys(
         namespace["main"]([])
         with pytest.raises(RuntimeError, match="_orig_mod"):
             namespace["main"](["--use"])
+
+
+COPIED = """\
+import torch
+
+net = torch.compile(torch.nn.Linear(4, 4), backend="eager")
+state = {{{key}: value.half() for key, value in net.state_dict().items()}}
+net.load_state_dict(state)
+torch.save(state, "net.pt")
+"""
+
+
+@pytest.mark.parametrize(("key", "found"), [("key", ["GD618"]), ("key[10:]", []), ("key.removeprefix(before)", [])])
+def test_a_state_whose_values_are_changed_has_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, found: list[str]
+) -> None:
+    file = tmp_path / "copied.py"
+    file.write_text(COPIED.format(key=key))
+    assert [f.rule for f in analyse([(file, "copied.py")]).findings] == found
+    if found:
+        monkeypatch.chdir(tmp_path)
+        exec(compile(file.read_text(), str(file), "exec"), {})
+        with pytest.raises(RuntimeError, match="_orig_mod"):
+            torch.nn.Linear(4, 4).load_state_dict(torch.load("net.pt"))

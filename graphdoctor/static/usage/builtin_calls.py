@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.static.usage.comprehensions import Comprehensions
 from graphdoctor.static.usage.events import Operation, TrackedObject
-from graphdoctor.static.usage.expressions import Expressions
 
 
-class BuiltinCalls(Expressions):
+class BuiltinCalls(Comprehensions):
     """The part of the script walker that knows Python's own functions."""
 
     def builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:

@@ -62,6 +62,10 @@ class Expressions:
         """What a call gives."""
         raise NotImplementedError
 
+    def comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
+        """What a comprehension makes."""
+        raise NotImplementedError
+
     def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
         """What a property gives."""
         raise NotImplementedError
@@ -145,12 +149,8 @@ class Expressions:
             return self._dict(node)
         if isinstance(node, cst.Subscript):
             return self._element(node)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            items = self._rounds(node.for_in, node.elt)
-            return TrackedObject(node, items=items, number=self.new_number())
-        if isinstance(node, cst.DictComp):
-            items = self._rounds(node.for_in, node.value, node.key)
-            return TrackedObject(node, items=items, number=self.new_number())
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.DictComp)):
+            return self.comprehension(node)
         if isinstance(node, cst.Lambda):
             return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
         return self._operation(node)
@@ -335,29 +335,6 @@ class Expressions:
         if isinstance(value, (cst.SimpleString, cst.Integer)):
             literal = value.evaluated_value
         return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
-
-    def _rounds(
-        self, loop: cst.CompFor, made: cst.BaseExpression, *others: cst.BaseExpression
-    ) -> tuple[TrackedObject, ...]:
-        """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
-        elements = self.elements(self.evaluate(loop.iter))
-        if not 0 < len(elements) <= ONE_BY_ONE:
-            elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
-        items = []
-        for element in elements:
-            self._comprehend(loop, element)
-            for other in others:
-                self.evaluate(other)
-            items.append(self.evaluate(made))
-        return tuple(items)
-
-    def _comprehend(self, loop: cst.CompFor, element: TrackedObject | None = None) -> None:
-        elements = (element,) if element is not None else self.elements(self.evaluate(loop.iter))
-        self.assign(loop.target, elements[0] if elements else TrackedObject(loop.target, number=self.new_number()))
-        for test in loop.ifs:
-            self.visit(test)
-        if loop.inner_for_in is not None:
-            self._comprehend(loop.inner_for_in)
 
     def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
         """What a loop over ``iterated`` gets, where it is spelled out."""
