@@ -327,7 +327,8 @@ def _is_known_use(use: tuple[cst.CSTNode, cst.CSTNode], known: Container[int]) -
 
 #: Methods that run a model, by their names.
 _PASS = re.compile(
-    r"\.(encode|decode|predict|infer|sample|embed(?!ding|_tokens)|transcribe|translate|synthesi[sz]e|extract|segment|detect|forward_|run_with_)"
+    r"\.(encode|decode|predict|infer|sample|embed(?!ding|_tokens)|transcribe|translate|synthesi[sz]e|extract|segment"
+    r"|detect|forward_|run_with_)"
 )
 
 
