@@ -324,7 +324,12 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
         when, cost = "changes in each call that comes here", "the next call is compiled again each time"
-    symbol = _is_symbol(event) or _is_of_argument(event)
+    symbol = _is_symbol(event) or _is_passed(event)
+    if not symbol and event.site.resumed is not None and _is_own(event):
+        if not event.site.resumes:
+            # With a break it is a symbol, and without one a constant.
+            return None
+        symbol = True
     if symbol:
         cost = "the second value is compiled again, with a symbol in its place"
     return Hit(
@@ -358,20 +363,23 @@ def _prepares_data(event: SetAttr) -> bool:
     return any(base.startswith("torchvision.transforms.") for base in bases)
 
 
-def _is_of_argument(event: SetAttr | SetItem) -> bool:
-    """Whether it belongs to an object that the compiled code gets as an argument: its ints become symbols.
+def _is_passed(event: SetAttr | SetItem) -> bool:
+    """Whether it belongs to an object that the caller passes, such as a cache: its ints become symbols."""
+    objects = _plain_objects(event)
+    return bool(objects) and all(each.is_passed for each in objects)
 
-    That is an object that the caller passes, such as a cache, and behind a break of a method the plain object itself.
-    """
+
+def _plain_objects(event: SetAttr | SetItem) -> list[Instance]:
+    """The objects that have the attribute, or hold the container; none where one of them is a module."""
     holder = event.receiver if isinstance(event, SetAttr) else event.holder
     objects = [o for o in options(holder) if isinstance(o, Instance)] if holder is not None else []
-    if not objects or any(o.info.is_module for o in objects):
-        return False
-    return all(o.is_passed for o in objects) or (event.site.resumed is not None and _is_own(event))
+    return [] if any(o.info.is_module for o in objects) else objects
 
 
 def _is_own(event: SetAttr | SetItem) -> bool:
-    """Whether the object is the one whose method it is: ``self.n``, ``self.stats["n"]``."""
+    """Whether it is the plain object whose method it is, ``self.n``: what follows a break gets it as an argument."""
+    if not _plain_objects(event):
+        return False
     node: cst.CSTNode = event.node.value if isinstance(event.node, cst.Subscript) else event.node
     function = function_named(event)
     first = function.params.params[0].name.value if function is not None and function.params.params else None

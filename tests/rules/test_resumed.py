@@ -88,6 +88,10 @@ def _severities_and_compilations(tmp_path: Path, text: str) -> tuple[list[str], 
         ("", "self.n += 1; return x * 3", "Outer().run", ["warning"], _CALLS),
         ("", 'self.seen["n"] += 1; return x * 3', "Store().add", ["info"], 2),
         ("(nn.Module)", "x.sum().item(); self.n += 1; return x * 3", "Store()", ["warning"], 1 + _CALLS),
+        # Where a break comes on some paths only, nothing is known.
+        ("", "z = 0 if torch.is_grad_enabled() else x.sum().item(); self.n += 1; return x * 3", "Net()", [], _CALLS),
+        ("", "if not torch.is_grad_enabled(): print(x); self.n += 1; return x * 3", "Net()", [], _CALLS),
+        ("", "if not torch.is_grad_enabled(): return x.sum().item(); self.n += 1; return x * 3", "Net()", [], _CALLS),
     ],
 )
 def test_what_changes_behind_a_break(

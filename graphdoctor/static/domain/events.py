@@ -52,6 +52,8 @@ class Site:
     optional: bool = False
     #: The statement of the function at which the graph ended last: what follows is compiled as a function of its own.
     resumed: cst.CSTNode | None = None
+    #: The graph ended on every path that leads here.
+    resumes: bool = False
     #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
 

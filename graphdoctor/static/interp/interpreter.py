@@ -218,7 +218,7 @@ class Interpreter:
             or known.whole_frame != frame.whole_frame
             or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
             or known.optional != frame.optional
-            or known.resumed is not frame.resumed
+            or (known.resumed, known.resumes) != (frame.resumed, frame.resumes)
         ):
             frame.site = known = Site(
                 module=frame.module.source,
@@ -231,6 +231,7 @@ class Interpreter:
                 assumed=self.assumed,
                 optional=frame.optional,
                 resumed=frame.resumed,
+                resumes=frame.resumes,
             )
         return known
 
@@ -293,7 +294,7 @@ class Interpreter:
         """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
         self.graph_ends += 1
         for frame in self.frames:
-            frame.resumed = frame.statement
+            frame.resumed, frame.resumes = frame.statement, True
 
     def continue_in_new_graph(self) -> None:
         """Make what the function holds inputs of the next graph, since one ended."""
