@@ -28,6 +28,10 @@ class Store{base}:
     def add(self, x):
         {body}
 
+    def told(self, x):
+        if not torch.is_grad_enabled():
+            print(x)
+
     def forward(self, x):
         return self.add(x)
 
@@ -91,6 +95,7 @@ def _severities_and_compilations(tmp_path: Path, text: str) -> tuple[list[str], 
         # Where a break comes on some paths only, nothing is known.
         ("", "z = 0 if torch.is_grad_enabled() else x.sum().item(); self.n += 1; return x * 3", "Net()", [], _CALLS),
         ("", "if not torch.is_grad_enabled(): print(x); self.n += 1; return x * 3", "Net()", [], _CALLS),
+        ("", "self.told(x); self.n += 1; return x * 3", "Net()", [], _CALLS),
         ("", "if not torch.is_grad_enabled(): return x.sum().item(); self.n += 1; return x * 3", "Net()", [], _CALLS),
     ],
 )

@@ -290,11 +290,16 @@ class Interpreter:
             for name, value in names.items():
                 known.setdefault(name, set()).update(kinds(value))
 
-    def start_new_graph(self) -> None:
-        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
+    def start_new_graph(self, sure: bool = True) -> None:
+        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one.
+
+        Not ``sure``: of a call that was interpreted before, only that the graph ends on one of its paths.
+        """
         self.graph_ends += 1
-        for frame in self.frames:
-            frame.resumed, frame.resumes = frame.statement, True
+        for frame in reversed(self.frames):
+            frame.resumed = frame.statement
+            frame.resumes |= sure
+            sure &= not frame.conditional
 
     def continue_in_new_graph(self) -> None:
         """Make what the function holds inputs of the next graph, since one ended."""
