@@ -330,6 +330,8 @@ def _check(event: SetAttr | SetItem) -> Hit | None:
             # With a break it is a symbol, and without one a constant.
             return None
         symbol = True
+    if symbol and _is_spelled_out(event):
+        return None
     if symbol:
         cost = "the second value is compiled again, with a symbol in its place"
     return Hit(
@@ -385,6 +387,16 @@ def _is_own(event: SetAttr | SetItem) -> bool:
     first = function.params.params[0].name.value if function is not None and function.params.params else None
     owner = node.value if isinstance(node, cst.Attribute) else None
     return isinstance(owner, cst.Name) and owner.value == first and "." in event.site.function
+
+
+def _is_spelled_out(event: SetAttr | SetItem) -> bool:
+    """Whether the function uses the number as a key or the length of a loop, for which a symbol may get its value."""
+    function = function_named(event)
+    if function is None:
+        return False
+    ranges = [call for call in find(function.body, cst.Call) if getattr(call.func, "value", None) == "range"]
+    chosen = [*find(function.body, cst.Index), *ranges]
+    return any(_is_same(node, event.node) for part in chosen for node in walk(part))
 
 
 def _outlives(receiver: Value) -> bool:

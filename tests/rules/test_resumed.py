@@ -88,6 +88,8 @@ def _severities_and_compilations(tmp_path: Path, text: str) -> tuple[list[str], 
         # A plain object is passed to what follows a break of its own method, but not to one that is inlined.
         ("", "x.sum().item(); self.n += 1; return x * 3", "Net()", ["info"], 4),
         ("", 'x.sum().item(); self.seen["n"] += 1; return x * 3', "Net()", ["info"], 4),
+        ("", "x.sum().item(); self.n += 1; self.seen[self.n] = 1; return x * 3", "Net()", [], 2 + _CALLS),
+        ("", "x.sum().item(); self.n += 1; return x * len(range(self.n))", "Net()", [], 2 + _CALLS),
         ("", "self.n += 1; return x * 3", "Net()", ["warning"], _CALLS),
         ("", "self.n += 1; return x * 3", "Outer().run", ["warning"], _CALLS),
         ("", 'self.seen["n"] += 1; return x * 3', "Store().add", ["info"], 2),
