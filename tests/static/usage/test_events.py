@@ -181,3 +181,9 @@ def test_a_part_is_the_same_object_in_both_arms(uses: Uses) -> None:
         torch.save(model.state_dict(), args.path)
     """)
     assert found["torch.load"].step.args[0].number == found["torch.save"].step.args[1].number != 0
+
+
+def test_a_cast_gives_what_it_gets(uses: Uses) -> None:
+    found = uses("from typing import cast\nmodel = cast(Net, torch.compile(Net()))\nmodel.generate(1)\n")
+    receiver = found[".generate"].step.receiver
+    assert receiver is not None and names(receiver.steps) == ["Net", "torch.compile"]
