@@ -114,13 +114,13 @@ def check_use(event: Use) -> Hit | None:
     if model.unsure and not model.others:
         return None
     ways = (model, *model.others) if model.unsure else (model,)
-    found = [logs for each in ways if (logs := _logging(each, step, steps)) is not None]
-    if len(found) < len(ways):
+    found = next((logs for each in ways if (logs := _logging(each, step, steps)) is not None), None)
+    if found is None:
         return None
-    (logging, sure), *others = found
+    logging, sure = found
     words = f"{code(event)} compiles `{logging}`, and Dynamo fails in `self.log` of Lightning up to 2.6.6"
     advice = "compile what the module holds: `self.net = torch.compile(self.net)`"
-    return Hit(event, words, advice, "likely" if others else sure)
+    return Hit(event, words, advice, "likely" if model.unsure else sure)
 
 
 def _logging(model: TrackedObject, step: Operation, steps: Iterable[str]) -> tuple[str, Confidence] | None:

@@ -61,7 +61,7 @@ class TrackedObject:
     passed: bool = False
     #: One of several objects, by the path taken.
     unsure: bool = False
-    #: What it is on other paths, each of which wraps something; empty where some are not known.
+    #: What it is on other paths, where one of them wraps something; empty where some are not known.
     others: tuple[TrackedObject, ...] = ()
 
     @property

@@ -92,11 +92,11 @@ _MOST_OTHERS = 4
 
 
 def _others(kept: TrackedObject, other: TrackedObject) -> tuple[TrackedObject, ...]:
-    """What ``kept`` is on other paths, of which ``other`` is one."""
+    """What ``kept`` is on other paths, of which ``other`` is one; where one of them is a wrapper."""
     found = (*kept.others, replace(other, others=()), *other.others)
-    known = all(each.inner is not None for each in (kept, *found)) and len(found) <= _MOST_OTHERS
-    complete = all(each.others or not each.unsure for each in (kept, other))
-    return tuple(replace(each, unsure=False) for each in found) if known and complete else ()
+    wrapped = any(each.inner is not None for each in (kept, *found))
+    known = len(found) <= _MOST_OTHERS and all(each.others or not each.unsure for each in (kept, other))
+    return tuple(replace(each, unsure=False) for each in found) if wrapped and known else ()
 
 
 def _wraps(one: TrackedObject, other: TrackedObject) -> bool:
