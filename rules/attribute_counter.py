@@ -3,10 +3,12 @@
 What: `self.step += 1` on an int or float attribute of a module or class, or on a global, in compiled code; the same
 on an item of a list or dictionary that they hold: `self.stats["steps"] += 1`.
 
-Why: Dynamo guards on the value, so each call finds a changed value and compiles again; after
-8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not
-help: numbers on modules are constants. Of an object that the caller passes, such as a cache, an int becomes a symbol
-with the second value, and nothing compiles again behind that, which is a note.
+Why: Dynamo guards on the value: of a module, a class or a global it is a constant, so each call finds a changed one and
+compiles again; after 8 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled.
+`dynamic=True` does not help. Of an object that the caller passes, such as a cache, an int becomes a symbol with the
+second value, and nothing compiles again behind that, which is a note. A plain object whose method breaks the graph is
+passed to what follows in that method. Behind a break, up to the end of the function, where nothing is computed,
+nothing is compiled, and nothing is said.
 
 Fix: Count in the code that calls the model, or make the counter a tensor buffer:
 `self.register_buffer("step", torch.tensor(0))`; or set `torch._dynamo.config.allow_unspec_int_on_nn_module =
@@ -26,6 +28,7 @@ from graphdoctor.static.domain.values import Class, Const, ExternalObject, Insta
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
+from ._resumed import computes_nothing
 from ._shared import code, function_named, stays_eager
 
 CODE = "GD701"
@@ -316,12 +319,19 @@ def check_setitem(event: SetItem) -> Hit | None:
 def _check(event: SetAttr | SetItem) -> Hit | None:
     if not _is_number(event.value) or not _counts(event) or stays_eager(event):
         return None
-    if _grows_until_enough(event) or _goes_round(event) or _settles(event):
+    if _grows_until_enough(event) or _goes_round(event) or _settles(event) or computes_nothing(event):
         return None
     when, cost = "changes in every call", "every call is compiled again, up to the recompile limit"
     if event.site.conditional:
         when, cost = "changes in each call that comes here", "the next call is compiled again each time"
-    symbol = _is_symbol(event) or _is_of_argument(event)
+    symbol = _is_symbol(event) or _is_passed(event)
+    if not symbol and event.site.resumed is not None and _is_own(event):
+        if not event.site.resumes:
+            # With a break it is a symbol, and without one a constant.
+            return None
+        symbol = True
+    if symbol and _is_spelled_out(event):
+        return None
     if symbol:
         cost = "the second value is compiled again, with a symbol in its place"
     return Hit(
@@ -355,9 +365,38 @@ def _prepares_data(event: SetAttr) -> bool:
     return any(base.startswith("torchvision.transforms.") for base in bases)
 
 
-def _is_of_argument(event: SetAttr | SetItem) -> bool:
-    """Whether it is an attribute of an object that the caller passes, such as a cache: its ints become symbols."""
-    return isinstance(event, SetAttr) and isinstance(event.receiver, Instance) and event.receiver.is_passed
+def _is_passed(event: SetAttr | SetItem) -> bool:
+    """Whether it belongs to an object that the caller passes, such as a cache: its ints become symbols."""
+    objects = _plain_objects(event)
+    return bool(objects) and all(each.is_passed for each in objects)
+
+
+def _plain_objects(event: SetAttr | SetItem) -> list[Instance]:
+    """The objects that have the attribute, or hold the container; none where one of them is a module."""
+    holder = event.receiver if isinstance(event, SetAttr) else event.holder
+    objects = [o for o in options(holder) if isinstance(o, Instance)] if holder is not None else []
+    return [] if any(o.info.is_module for o in objects) else objects
+
+
+def _is_own(event: SetAttr | SetItem) -> bool:
+    """Whether it is the plain object whose method it is, ``self.n``: what follows a break gets it as an argument."""
+    if not _plain_objects(event):
+        return False
+    node: cst.CSTNode = event.node.value if isinstance(event.node, cst.Subscript) else event.node
+    function = function_named(event)
+    first = function.params.params[0].name.value if function is not None and function.params.params else None
+    owner = node.value if isinstance(node, cst.Attribute) else None
+    return isinstance(owner, cst.Name) and owner.value == first and "." in event.site.function
+
+
+def _is_spelled_out(event: SetAttr | SetItem) -> bool:
+    """Whether the function uses the number as a key or the length of a loop, for which a symbol may get its value."""
+    function = function_named(event)
+    if function is None:
+        return False
+    ranges = [call for call in find(function.body, cst.Call) if getattr(call.func, "value", None) == "range"]
+    chosen = [*find(function.body, cst.Index), *ranges]
+    return any(_is_same(node, event.node) for part in chosen for node in walk(part))
 
 
 def _outlives(receiver: Value) -> bool:

@@ -5,6 +5,7 @@ of one. Lists that are emptied or bound again somewhere in the file are left out
 
 Why: Dynamo guards on the length of the list, so each call finds another length and compiles again; after 8
 compilations (`torch._dynamo.config.recompile_limit`) the function runs uncompiled. `dynamic=True` does not help.
+Behind a break, up to the end of the function, where nothing is computed, nothing is compiled, and nothing is said.
 
 Fix: Return the value and collect it in the code that calls the model; or keep the last ones in a tensor buffer of fixed
 size.
@@ -20,6 +21,7 @@ from graphdoctor.static.domain.events import Grow
 from graphdoctor.static.rule import Hit
 from graphdoctor.syntax.walk import walk
 
+from ._resumed import computes_nothing
 from ._shared import code, stays_eager
 
 CODE = "GD702"
@@ -126,7 +128,7 @@ SHORTENERS = frozenset({"clear", "pop", "popleft", "remove"})
 
 def check_grow(event: Grow) -> Hit | None:
     name = _last_name(event.container)
-    if name in _emptied(event.site.module.tree) or stays_eager(event):
+    if name in _emptied(event.site.module.tree) or stays_eager(event) or computes_nothing(event):
         return None
     return Hit(
         event,

@@ -11,10 +11,13 @@ Fix: Compile what the module holds, `self.net = torch.compile(self.net)`, and gi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import libcst as cst
 
+from graphdoctor.model.findings import Confidence
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Class, Use, dotted, together, unwrapped
+from graphdoctor.static.usage.events import Class, Operation, TrackedObject, Use, dotted, together, unwrapped
 from graphdoctor.syntax.walk import walk
 
 from ._shared import code
@@ -108,15 +111,26 @@ def check_use(event: Use) -> Hit | None:
     trainer = step.receiver
     if model is None or trainer is None or not trainer.made_by.endswith("Trainer"):
         return None
+    if model.unsure and not model.others:
+        return None
+    ways = (model, *model.others) if model.unsure else (model,)
+    found = next((logs for each in ways if (logs := _logging(each, step, steps)) is not None), None)
+    if found is None:
+        return None
+    logging, sure = found
+    words = f"{code(event)} compiles `{logging}`, and Dynamo fails in `self.log` of Lightning up to 2.6.6"
+    advice = "compile what the module holds: `self.net = torch.compile(self.net)`"
+    return Hit(event, words, advice, "likely" if model.unsure else sure)
+
+
+def _logging(model: TrackedObject, step: Operation, steps: Iterable[str]) -> tuple[str, Confidence] | None:
+    """The method of a compiled LightningModule that logs, and how sure it is that the Trainer gets it."""
     wrapper, kind = model.find("torch.compile"), unwrapped(model).made_of
-    if wrapper is None or kind is None or model.unsure or not _is_lightning(kind):
+    if wrapper is None or kind is None or not _is_lightning(kind):
         return None
     logging = next((name for name in steps if _logs(kind, name)), None)
-    sure = together(wrapper.path, step.path) if logging is not None else None
-    if sure is None:
-        return None
-    words = f"{code(event)} compiles `{logging}`, and Dynamo fails in `self.log` of Lightning up to 2.6.6"
-    return Hit(event, words, "compile what the module holds: `self.net = torch.compile(self.net)`", sure)
+    sure = together(wrapper.path, step.path)
+    return (logging, sure) if logging is not None and sure is not None else None
 
 
 def _is_lightning(kind: Class) -> bool:

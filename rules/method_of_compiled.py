@@ -17,7 +17,7 @@ torch.compile(net.encode)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import libcst as cst
 
@@ -36,8 +36,9 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     dotted,
     plugin,
     together,
+    unwrapped,
 )
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import children, walk
 
 from ._shared import code, is_module
 
@@ -285,14 +286,49 @@ def _is_all_that_is_called(event: Use, model: TrackedObject) -> bool:
     node = event.step.node
     if _class(model) is not None or not _PASS.match(event.step.name) or not isinstance(node, cst.Call):
         return False
-    name = dotted(node.func).rpartition(".")[0]
-    used = re.compile(rf"(?<![\w.]){re.escape(name)}\b(?!\s*(=[^=]|\.\w))")
-    return bool(name) and used.search(event.site.module.text) is None
+    name, number = dotted(node.func).rpartition(".")[0], unwrapped(model).number
+    if not name or not number or any(_runs(step, number) for step in event.log):
+        return False
+    known = {id(each.node) for step in event.log for each in _passed(step)}
+    return all(_is_known_use(use, known) for use in _uses(event.site.module.tree, name))
+
+
+def _runs(step: Operation, number: int) -> bool:
+    """Whether a call runs the compiled model with this number, or may do so, since it is handed on."""
+    if step.receiver is not None and unwrapped(step.receiver).number == number:
+        return step.name in (".__call__", ".forward")
+    kept = step.followed or step.name in _LOOKS_AT
+    return not kept and any(unwrapped(each).number == number for each in _passed(step))
+
+
+#: What is given a module and does not run it.
+_LOOKS_AT = frozenset({"torch.compile", *DDP, *FSDP, "hasattr", "getattr", "isinstance", "print", "id", "type"})
+
+
+def _passed(step: Operation) -> Iterator[TrackedObject]:
+    for each in (*step.args, *step.kwargs.values()):
+        yield each
+        yield from each.items
+
+
+def _uses(tree: cst.CSTNode, name: str) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """Where a file names an object, with the node around each place."""
+    for around in walk(tree):
+        yield from ((around, each) for each in children(around) if dotted(each) == name)
+
+
+def _is_known_use(use: tuple[cst.CSTNode, cst.CSTNode], known: Container[int]) -> bool:
+    """Whether an attribute is read, the name is bound, or a call is given the object that the walk has seen."""
+    around, node = use
+    if isinstance(around, cst.Attribute):
+        return around.attr.value != "forward"
+    return isinstance(around, (cst.AssignTarget, cst.AnnAssign, cst.Param)) or id(node) in known
 
 
 #: Methods that run a model, by their names.
 _PASS = re.compile(
-    r"\.(encode|decode|predict|infer|sample|embed|transcribe|translate|synthesi[sz]e|extract|segment|detect|forward_)"
+    r"\.(encode|decode|predict|infer|sample|embed(?!ding|_tokens)|transcribe|translate|synthesi[sz]e|extract|segment"
+    r"|detect|forward_|run_with_)"
 )
 
 

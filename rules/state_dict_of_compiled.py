@@ -5,8 +5,8 @@ inside a dict, where `model` is the result of `torch.compile`, of `accelerate.ut
 `prepare` of an `Accelerator` that compiles. `unwrap_model` keeps the compiled wrapper by default.
 
 Why: All keys begin with `_orig_mod.`, or hold it, so `load_state_dict` of the uncompiled model raises. A file whose
-code mentions `_orig_mod`, or that loads a state into the compiled model, is taken to deal with it. After
-`model.compile()` the keys are the usual ones.
+code mentions `_orig_mod`, or that loads a state into the compiled model, is taken to deal with it, unless it loads the
+same file into the plain model too. After `model.compile()` the keys are the usual ones.
 
 Fix: Save `model._orig_mod.state_dict()`, or compile in place with `model.compile()`. `compile_regions` leaves the model
 that it is given as it is: save the state of that.
@@ -17,7 +17,7 @@ from __future__ import annotations
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together
+from graphdoctor.static.usage.events import Operation, TrackedObject, Use, compiling_setup, dotted, together, unwrapped
 
 from ._shared import code, deals_with_prefix
 
@@ -184,6 +184,7 @@ def f(x):
 )
 
 
+_LOADS = ("torch.load", "safetensors.torch.load_file")
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save")
 
 
@@ -193,12 +194,12 @@ def check_use(event: Use) -> Hit | None:
         step.name == ".save" and step.receiver is not None and step.receiver.made_by.endswith("Accelerator")
     )
     saved = step.argument(0, "obj", "tensors") if step.name in _SAVES or by_accelerator else None
-    if saved is None or deals_with_prefix(event.site.module.text) or _loaded_compiled(event):
+    if saved is None or deals_with_prefix(event.site.module.text):
         return None
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
         sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
-        if wrapper is not None and sure:
+        if wrapper is not None and sure and not _is_loaded_alike(event, state, wrapper):
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
             advice = f"save `{_named(state)}._orig_mod.state_dict()`, or compile in place: `model.compile()`"
@@ -213,10 +214,46 @@ def check_use(event: Use) -> Hit | None:
 _REGIONS = "accelerate.utils.compile_regions"
 
 
-def _loaded_compiled(event: Use) -> bool:
-    """Whether the program loads a state into a compiled wrapper, whose keys are the same, other than one it kept."""
-    loads = [step for step in event.log if step.name == ".load_state_dict" and not _is_kept(step.argument(0))]
-    return any(step.receiver is not None and _compiles(step.receiver) is not None for step in loads)
+def _is_loaded_alike(event: Use, state: TrackedObject, wrapper: Operation) -> bool:
+    """Whether the program loads a state into a compiled wrapper, whose keys are the same, other than one it kept.
+
+    A file that is also loaded into a plain model of the class has the wrong keys in one of the two places.
+    """
+    model = state.maker.receiver if state.maker is not None else None
+    kind = unwrapped(model).made_by if model is not None else ""
+    loads = [step for step in event.log if step.name == ".load_state_dict" and not _is_kept(_loaded(step))]
+    plain = {_file(_loaded(step)) for step in loads if _loads_plain(step, wrapper, kind)} - {None}
+    if _path(event.step.argument(1, "f", "filename")) in plain:
+        return False
+    wrapped = [step for step in loads if step.receiver is not None and _compiles(step.receiver) is not None]
+    return any(_file(_loaded(step)) not in plain for step in wrapped)
+
+
+def _loads_plain(step: Operation, wrapper: Operation, kind: str) -> bool:
+    """Whether a load is surely one into a plain model of a class, in runs that make the wrapper."""
+    model = step.receiver
+    plain = model is not None and not model.unsure and model.made_by == kind and _compiles(model) is None
+    return plain and bool(kind) and together(wrapper.path, step.path, "likely") is not None
+
+
+def _loaded(load: Operation) -> TrackedObject | None:
+    return load.argument(0, "state_dict")
+
+
+def _file(state: TrackedObject | None) -> object:
+    """What stands for the file that a state, or the dict that holds it, was loaded from; None where it is not seen."""
+    while state is not None and state.maker is None:
+        state = state.owner
+    if state is None or state.made_by not in _LOADS or state.maker is None:
+        return None
+    return _path(state.maker.argument(0, "f", "filename"))
+
+
+def _path(path: TrackedObject | None) -> object:
+    """What stands for a path, wherever it is used: its text, or the number of the object."""
+    if path is None:
+        return None
+    return path.value if isinstance(path.value, str) else path.number or None
 
 
 def _is_kept(state: TrackedObject | None) -> bool:

@@ -2,7 +2,8 @@
 
 What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
 modules, `model.layers[i] = torch.compile(model.layers[i])`, and `self.encoder = torch.compile(self.encoder)` in a
-module.
+module. Of a model whose class is not known, `model.encoder = torch.compile(model.encoder)` where the program saves or
+loads its state behind that.
 
 Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
 `layers.0._orig_mod.weight`, and a checkpoint of the uncompiled model does not load.
@@ -13,10 +14,12 @@ Fix: `for layer in model.layers: layer.compile()`.
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled
+from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled, together
 
 from ._shared import code, deals_with_prefix, is_module
 
@@ -235,19 +238,50 @@ def check_store(event: Store) -> Hit | None:
     if wrapped is None:
         return None
     if not isinstance(event.target, cst.Subscript):
-        child = (
-            container is not None
-            and is_module(container)
-            and is_module(wrapped)
-            and event.target.deep_equals(wrapped.node)
-        )
-        return _hit(event) if child else None
+        if container is None or not event.target.deep_equals(wrapped.node):
+            return None
+        child = is_module(container) and is_module(wrapped)
+        return _hit(event) if child or (_is_part(wrapped) and _is_saved(event, container)) else None
     if container is None or container.items or container.entries or _is_plain_object(event.holder):
         # A list or dict of the program's own is no part of a model.
         return None
     # What is compiled is the element itself, so the container is one of modules.
     same = wrapped.owner is not None and wrapped.owner.number == container.number != 0
     return _hit(event) if same or event.target.deep_equals(wrapped.node) else None
+
+
+#: Modules that others hold, by their names: what is compiled may also be a method of the holder.
+_PART = re.compile(
+    r"\.(\w+_)?(model|module|net|network|backbone|encoder|decoder|unet|transformer|tower|head|vae|blocks?|layers?)"
+)
+
+#: What gives the state of a module, or takes it.
+_STATES = (".state_dict", ".load_state_dict")
+
+
+def _is_part(wrapped: TrackedObject) -> bool:
+    """Whether a part of an object of which nothing is known is surely a module."""
+    return wrapped.is_unknown_part and _PART.fullmatch(wrapped.name) is not None
+
+
+def _is_saved(event: Store, container: TrackedObject) -> bool:
+    """Whether the state of the model that has the container is saved or loaded behind the store."""
+    model = container
+    while model.is_unknown_part and model.maker is None and _PART.fullmatch(model.name) and model.owner is not None:
+        model = model.owner
+    pretrained = model.made_by.startswith("transformers.") and model.made_by.endswith(".from_pretrained")
+    names = (*_STATES, *_SAVES) if pretrained else _STATES
+    return model.number != 0 and any(
+        step.name in names
+        and step.receiver is not None
+        and step.receiver.number == model.number
+        and together(event.path, step.path, "likely") is not None
+        for step in event.log[event.position :]
+    )
+
+
+#: Methods of models of transformers, which save ``state_dict()`` as it is.
+_SAVES = (".save_pretrained", ".push_to_hub")
 
 
 def _is_plain_object(holder: TrackedObject | None) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from graphdoctor.lint.engine import analyse
 from graphdoctor.model.findings import Finding
@@ -38,3 +40,90 @@ def test_a_state_that_was_only_kept_says_nothing_of_files(tmp_path: Path, state:
 def test_the_advice_names_the_object_whose_state_is_saved(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path, "kept")
     assert "save `raw_net._orig_mod.state_dict()`" in finding.suggestion
+
+
+TWO_MODES = """\
+import argparse
+
+import torch
+
+
+def save(model, path):
+    torch.save({{"model": model.state_dict()}}, path)
+
+
+def load(path, model):
+    model.load_state_dict(torch.load(path)["model"])
+
+
+def main(words):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--use", action="store_true")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--resume")
+    args = parser.parse_args(words)
+    if args.use:
+        model = torch.nn.Linear(4, 4)
+        {use}
+        return model
+    model = torch.nn.Linear(4, 4)
+    if not args.plain:
+        model = torch.compile(model, backend="eager")
+    if args.resume:
+        load({resumed}, model)
+    save(model, {saved})
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "resumed", "saved", "found"),
+    [
+        # The file that is saved is loaded into a plain model.
+        ('load("net.pt", model)', "args.resume", '"net.pt"', ["GD618"]),
+        # The file that a compiled model loads is loaded into a plain one.
+        ("load(args.resume, model)", "args.resume", '"other.pt"', ["GD618"]),
+        # Another file, as far as it is known, or in runs in which nothing is compiled.
+        ('load("net.pt", model)', "args.resume", '"other.pt"', []),
+        ("load(args.resume, model) if args.plain else None", "args.resume", '"other.pt"', []),
+        # The file has the state of another object, too, such as an optimizer.
+        ("load(args.resume, torch.optim.SGD(model.parameters()))", "args.resume", '"other.pt"', []),
+    ],
+)
+def test_a_file_that_a_plain_model_loads_has_the_wrong_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str, resumed: str, saved: str, found: list[str]
+) -> None:
+    text = TWO_MODES.format(use=use, resumed=resumed, saved=saved)
+    file = tmp_path / "train.py"
+    file.write_text(text)
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+    if saved == '"net.pt"':
+        monkeypatch.chdir(tmp_path)
+        namespace: dict[str, Any] = {}
+        exec(compile(text, str(file), "exec"), namespace)
+        namespace["main"]([])
+        with pytest.raises(RuntimeError, match="_orig_mod"):
+            namespace["main"](["--use"])
+
+
+COPIED = """\
+import torch
+
+net = torch.compile(torch.nn.Linear(4, 4), backend="eager")
+state = {{{key}: value.half() for key, value in net.state_dict().items()}}
+net.load_state_dict(state)
+torch.save(state, "net.pt")
+"""
+
+
+@pytest.mark.parametrize(("key", "found"), [("key", ["GD618"]), ("key[10:]", []), ("key.removeprefix(before)", [])])
+def test_a_state_whose_values_are_changed_has_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, found: list[str]
+) -> None:
+    file = tmp_path / "copied.py"
+    file.write_text(COPIED.format(key=key))
+    assert [f.rule for f in analyse([(file, "copied.py")]).findings] == found
+    if found:
+        monkeypatch.chdir(tmp_path)
+        exec(compile(file.read_text(), str(file), "exec"), {})
+        with pytest.raises(RuntimeError, match="_orig_mod"):
+            torch.nn.Linear(4, 4).load_state_dict(torch.load("net.pt"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from graphdoctor.lint.engine import analyse
 
@@ -48,3 +49,58 @@ def test_a_wrapper_in_a_module_whose_keys_nobody_changes(
     file = tmp_path / "net.py"
     file.write_text(SOURCE.format(package=package, base=base, change=change))
     assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+
+
+PART = """\
+import torch
+
+
+def train(model, path, resume, plain):
+    {before}
+    model.{part} = torch.compile(model.{part}, backend="eager")
+    if resume:
+        print(model)
+    {behind}
+"""
+
+SAVED = "torch.save(model.state_dict(), path)"
+
+
+@pytest.mark.parametrize(
+    ("before", "part", "behind", "found"),
+    [
+        ("", "text_encoder", SAVED, ["GD617"]),
+        ("", "net.blocks", SAVED, ["GD617"]),
+        # A method, as far as it is known; a model of which nobody asks the state behind that; the state of another one.
+        ("", "encode", SAVED, []),
+        ("", "config.model", SAVED, []),
+        (SAVED, "text_encoder", "", []),
+        ("other = model.ema", "text_encoder", "torch.save(other.state_dict(), path)", []),
+        (
+            "from transformers import AutoModel; model = AutoModel.from_pretrained(path)",
+            "encoder.layer",
+            "model.save_pretrained(path)",
+            ["GD617"],
+        ),
+        # It saves each of its models, which unwrap themselves.
+        ("from diffusers import DiffusionPipeline; model = DiffusionPipeline.from_pretrained(path)", "unet",
+         "model.save_pretrained(path)", []),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_model_whose_state_is_asked_for(
+    tmp_path: Path, before: str, part: str, behind: str, found: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(PART.format(before=before, part=part, behind=behind))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+def test_a_saved_model_of_transformers_does_not_load(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=16, **sizes))
+    model.encoder = torch.compile(model.encoder, backend="eager")
+    model.save_pretrained(tmp_path)
+    _, loading = transformers.BertModel.from_pretrained(tmp_path, output_loading_info=True)
+    assert any("_orig_mod" in key for key in loading["unexpected_keys"])
+    assert any(key.startswith("encoder.") for key in loading["missing_keys"])

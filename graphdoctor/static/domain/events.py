@@ -50,6 +50,10 @@ class Site:
     assumed: bool = False
     #: Behind an operand of ``and`` or ``or`` that may end the expression.
     optional: bool = False
+    #: The statement of the function at which the graph ended last: what follows is compiled as a function of its own.
+    resumed: cst.CSTNode | None = None
+    #: The graph ended on every path that leads here.
+    resumes: bool = False
     #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
 
@@ -225,10 +229,14 @@ class Iterate(Event):
 
 @frozen
 class SetItem(Event):
-    """An item of a list or dictionary that outlives the call is written; ``augmented`` for ``self.n["seen"] += 1``."""
+    """An item of a list or dictionary that outlives the call is written; ``augmented`` for ``self.n["seen"] += 1``.
+
+    ``holder`` is what has the list or dictionary as an attribute; None for one bound at module level.
+    """
 
     value: Value
     augmented: bool
+    holder: Value | None = None
 
 
 @frozen

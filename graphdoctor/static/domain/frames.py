@@ -46,6 +46,10 @@ class Frame:
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
+    #: The statement at which the graph ended last. What stands behind it is compiled as a function of its own.
+    resumed: cst.CSTNode | None = None
+    #: One ended on every path.
+    resumes: bool = False
     #: Where it stood at the last event; most statements have several.
     site: Site | None = None
     #: The calls inside the arguments of the call whose value is not used, while it is interpreted.
@@ -65,7 +69,7 @@ class Frame:
 class FrameFlags:
     """The flags of a frame while something is interpreted. A class, since there is one for each ``if`` and boolean."""
 
-    __slots__ = ("before", "block", "flags", "frame")
+    __slots__ = ("before", "block", "flags", "frame", "resumes")
 
     def __init__(self, frame: Frame, block: BlockNode | None, *flags: bool) -> None:
         self.frame = frame
@@ -75,6 +79,7 @@ class FrameFlags:
     def __enter__(self) -> None:
         frame = self.frame
         self.before = frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying
+        self.resumes = frame.resumes
         conditional, optional, untaken, muted, trying = self.flags
         conditional |= optional
         frame.conditional |= conditional
@@ -88,3 +93,6 @@ class FrameFlags:
     def __exit__(self, *error: object) -> None:
         frame = self.frame
         (frame.conditional, frame.optional, frame.untaken, frame.muted, frame.whole_frame, frame.trying) = self.before
+        conditional, optional, *_ = self.flags
+        if conditional or optional:
+            frame.resumes = self.resumes

@@ -8,32 +8,40 @@ from graphdoctor.static.domain.value_functions import options, walk
 from graphdoctor.static.domain.values import Function, Instance, TorchModule, Value
 
 
-def held_objects(instance: Instance) -> list[Instance]:
-    """The objects that ``instance`` holds, and those in them, which may hold ``instance`` again."""
+def held_objects(instance: Instance, through_modules: bool = True) -> list[Instance]:
+    """The objects that ``instance`` holds, and those in them, which may hold ``instance`` again.
+
+    Without ``through_modules`` those that only a module of it holds are left out, and the modules too.
+    """
     found: list[Instance] = []
     seen: set[int] = set()
     stack: list[Value] = list(instance.attrs.values())
     while stack:
-        value = stack.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, Instance):
-            found.append(value)
-        elif isinstance(value, TorchModule) and value.children is not None:
-            stack.append(value.children)
-        stack += [part for part in walk(value, 1) if part is not value]
+        for value in options(stack.pop()):
+            if id(value) in seen or (_is_module(value) and not through_modules):
+                continue
+            seen.add(id(value))
+            if isinstance(value, Instance):
+                found.append(value)
+            elif isinstance(value, TorchModule) and value.children is not None:
+                stack.append(value.children)
+            stack += [part for part in walk(value, 1) if part is not value]
     return found
 
 
 def note_passed(target: Value, args: Iterable[Value]) -> None:
     """Note of the objects among the arguments of a region, and of what they hold, that they are passed to it.
 
-    The object whose method ``target`` is comes in as an argument, too.
+    What a module holds is not: its numbers are constants, also those of the plain objects in it. The object whose
+    method ``target`` is comes in as an argument, too.
     """
     bound = [o.bound for o in options(target) if isinstance(o, Function) and o.bound is not None]
     for value in (*bound, *args):
         for option in options(value):
             if isinstance(option, Instance) and not option.info.is_module:
-                for each in (option, *held_objects(option)):
-                    each.is_passed = each.is_passed or not each.info.is_module
+                for each in (option, *held_objects(option, through_modules=False)):
+                    each.is_passed = True
+
+
+def _is_module(value: Value) -> bool:
+    return isinstance(value, TorchModule) or (isinstance(value, Instance) and value.info.is_module)

@@ -82,7 +82,9 @@ def store_item(
 ) -> None:
     """Store ``value`` as the item ``target`` of ``receiver``, which is no tensor. Emits ``SetItem``."""
     if any(isinstance(o, (Mapping, Seq)) for o in options(receiver)) and outlives_call(interpreter, target.value):
-        interpreter.emit(SetItem, target, value=value, augmented=augmented)
+        stored_in = target.value
+        holder = expressions.evaluate(interpreter, stored_in.value) if isinstance(stored_in, cst.Attribute) else None
+        interpreter.emit(SetItem, target, value=value, augmented=augmented, holder=holder)
         value = widen_numbers(value) if augmented else value
     updated: list[Value] = []
     for option in options(receiver):

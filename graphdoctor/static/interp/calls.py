@@ -282,7 +282,7 @@ def call_function(
     known = interpreter.summaries.find(key, frame) if key is not None else None
     if known is not None:
         if key in interpreter.ends_graph:
-            interpreter.start_new_graph()
+            interpreter.start_new_graph(sure=False)
             interpreter.continue_in_new_graph()
         if built is not None:
             built.attrs.update(interpreter.stored.get(key, {}))

@@ -218,6 +218,7 @@ class Interpreter:
             or known.whole_frame != frame.whole_frame
             or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
             or known.optional != frame.optional
+            or (known.resumed, known.resumes) != (frame.resumed, frame.resumes)
         ):
             frame.site = known = Site(
                 module=frame.module.source,
@@ -229,6 +230,8 @@ class Interpreter:
                 untaken=frame.untaken,
                 assumed=self.assumed,
                 optional=frame.optional,
+                resumed=frame.resumed,
+                resumes=frame.resumes,
             )
         return known
 
@@ -287,9 +290,16 @@ class Interpreter:
             for name, value in names.items():
                 known.setdefault(name, set()).update(kinds(value))
 
-    def start_new_graph(self) -> None:
-        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one."""
+    def start_new_graph(self, sure: bool = True) -> None:
+        """Note that the graph ends here: behind the statement, each function on the stack goes on with a new one.
+
+        Not ``sure``: of a call that was interpreted before, only that the graph ends on one of its paths.
+        """
         self.graph_ends += 1
+        for frame in reversed(self.frames):
+            frame.resumed = frame.statement
+            frame.resumes |= sure
+            sure &= not frame.conditional
 
     def continue_in_new_graph(self) -> None:
         """Make what the function holds inputs of the next graph, since one ended."""

@@ -128,10 +128,8 @@ def _binary(interpreter: Interpreter, node: cst.CSTNode, name: str, a: Value, b:
         return strings.joined(Const(""), (a, b)) if name == "Add" else PythonValue("str")
     if kinds <= {"int", "bool", "float"}:
         floating = "float" in kinds or name == "Divide"
-        shape = _from_shape(a, b)
-        return PythonValue(
-            "float" if floating else "int", shape=shape, sample=None if floating else _sampled(name, a, b)
-        )
+        sample = None if floating else _sampled(name, a, b)
+        return PythonValue("float" if floating else "int", shape=_from_shape(a, b), sample=sample)
     return PythonValue("object") if "object" not in kinds else UNKNOWN
 
 

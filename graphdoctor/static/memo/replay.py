@@ -159,7 +159,7 @@ class Call:
         interpreter = self._interpreter
         interpreter.sink.repeat(outcome.hits, outcome.whole_frame, interpreter.frame.whole_frame)
         if outcome.ends_graph:
-            self._interpreter.start_new_graph()
+            self._interpreter.start_new_graph(sure=False)
         result: Value = self._decoded(outcome.result, objects)
         return result
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import libcst as cst
 
+from graphdoctor.static.usage.comprehensions import Comprehensions
 from graphdoctor.static.usage.events import Operation, TrackedObject
-from graphdoctor.static.usage.expressions import Expressions
 
 
-class BuiltinCalls(Expressions):
+class BuiltinCalls(Comprehensions):
     """The part of the script walker that knows Python's own functions."""
 
     def builtin(self, node: cst.Call, step: Operation) -> TrackedObject | None:
@@ -27,6 +27,8 @@ class BuiltinCalls(Expressions):
         if step.name == "dict" and step.kwargs and not step.args:
             entries = tuple((TrackedObject(node, value=name), value) for name, value in step.kwargs.items())
             return TrackedObject(node, entries=entries, number=self.new_number())
+        if step.name == "typing.cast" and len(step.args) == 2:
+            return replace(step.args[1], node=node)
         if step.name in ("list", "tuple", "reversed", "sorted") and step.args and step.args[0].items:
             return replace(step.args[0], node=node)
         if step.name == "enumerate" and step.args and step.args[0].items:

@@ -377,7 +377,7 @@ class Calls(BuiltinCalls):
         self.state.objects[number] = self.state.objects.get(unwrapped(first).number, {})
         inner = unwrapped(first)
         made_of = first.made_of or inner.made_of
-        return self.state.now(replace(first, node=node, number=number, inner=None, made_of=made_of))
+        return self.state.now(replace(first, node=node, number=number, inner=None, made_of=made_of, others=()))
 
     def _super(self, node: cst.Call) -> TrackedObject | None:
         code = self.frame.code

@@ -32,18 +32,12 @@ class Conditions(Calls):
             test, holds = test.expression, not holds
         text = " ".join(self.frame.module.code(test).split())
         if dotted(test):
-            number = self._number(test)
+            number = self.evaluate(test).number
             return (f"#{number}" if number else text), holds
-        named = {n.value: self._number(n) for n in walk(test) if isinstance(n, cst.Name)}
-        known = ",".join(f"{name}=#{number}" for name, number in sorted(named.items()) if number)
+        named = {n.value: self.state.find(self.frame.scopes, n.value) for n in walk(test) if isinstance(n, cst.Name)}
+        numbers = {name: tracked.number for name, tracked in named.items() if tracked is not None and tracked.number}
+        known = ",".join(f"{name}=#{number}" for name, number in sorted(numbers.items()))
         return (f"{text} where {known}" if known else text), holds
-
-    def _number(self, node: cst.BaseExpression) -> int:
-        chain = dotted(node).split(".")
-        tracked = self.state.find(self.frame.scopes, chain[0])
-        for name in chain[1:]:
-            tracked = self.found(node, tracked, name) if tracked is not None else None
-        return tracked.number if tracked is not None else 0
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
         """The answer, where the arguments of the call decide it."""

@@ -61,6 +61,8 @@ class TrackedObject:
     passed: bool = False
     #: One of several objects, by the path taken.
     unsure: bool = False
+    #: What it is on other paths, where one of them wraps something; empty where some are not known.
+    others: tuple[TrackedObject, ...] = ()
 
     @property
     def made_by(self) -> str:
@@ -202,6 +204,9 @@ class Store(Event):
     container: TrackedObject | None = None
     #: The object that has the container as an attribute.
     holder: TrackedObject | None = None
+    #: All calls of the file, and how many of them come before it.
+    log: Sequence[Operation] = ()
+    position: int = 0
 
 
 @frozen

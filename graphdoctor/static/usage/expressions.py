@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -49,6 +49,8 @@ class Expressions:
         self.log: list[Operation] = []
         self._numbers = 0
         self._steps = 0
+        #: Of parts that nothing stored, by the number of the object and the name.
+        self._part_numbers: dict[tuple[int, str], int] = {}
         #: How many steps there were when the run began.
         self._since = 0
         #: How many functions are entered now that a harness calls, which measures them: most harnesses warm up.
@@ -58,6 +60,10 @@ class Expressions:
 
     def call(self, node: cst.Call) -> TrackedObject:
         """What a call gives."""
+        raise NotImplementedError
+
+    def comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
+        """What a comprehension makes."""
         raise NotImplementedError
 
     def read_property(self, node: cst.BaseExpression, code: Function) -> TrackedObject:
@@ -143,12 +149,8 @@ class Expressions:
             return self._dict(node)
         if isinstance(node, cst.Subscript):
             return self._element(node)
-        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
-            items = self._rounds(node.for_in, node.elt)
-            return TrackedObject(node, items=items, number=self.new_number())
-        if isinstance(node, cst.DictComp):
-            items = self._rounds(node.for_in, node.value, node.key)
-            return TrackedObject(node, items=items, number=self.new_number())
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.DictComp)):
+            return self.comprehension(node)
         if isinstance(node, cst.Lambda):
             return TrackedObject(node, code=Function(node, self.frame.module, self.frame.scopes, self.frame.name))
         return self._operation(node)
@@ -212,11 +214,20 @@ class Expressions:
         """``tracked`` without wrappers that are only made where the conditions around the present place do not hold."""
         denied = {(text, not holds) for text, holds in self.frame.path}
         while tracked.inner is not None and denied:
-            own = self.state.steps.get(tracked.number, ())
-            if not own or denied.isdisjoint(own[0].path):
+            if not self._is_denied(tracked, denied):
                 break
-            tracked = tracked.inner
+            elsewhere = [each for each in tracked.others if not self._is_denied(each, denied)]
+            if not elsewhere:
+                tracked = tracked.inner
+                continue
+            several = tracked.unsure and len(elsewhere) > 1
+            tracked = replace(elsewhere[0], others=tuple(elsewhere[1:]), unsure=several)
         return tracked
+
+    def _is_denied(self, wrapper: TrackedObject, denied: Container[Condition]) -> bool:
+        """Whether a wrapper is only made where one of the conditions holds."""
+        own = self.state.steps.get(wrapper.number, ())
+        return bool(own) and any(condition in denied for condition in own[0].path)
 
     def attribute(self, node: cst.BaseExpression, owner: TrackedObject, name: str) -> TrackedObject:
         """The attribute ``name`` of ``owner``."""
@@ -227,7 +238,8 @@ class Expressions:
             full = f"{owner.name}.{name}"
             self.mention(node, full)
             return self.member(full) or TrackedObject(node, name=full)
-        found = TrackedObject(node, name=f".{name}", owner=owner, number=self.new_number() if owner.number else 0)
+        number = self._part_number(owner, name) if owner.number else 0
+        found = TrackedObject(node, name=f".{name}", owner=owner, number=number)
         if owner.number:
             self.state.put(owner.number, name, found)
         return found
@@ -288,10 +300,18 @@ class Expressions:
             return TrackedObject(node)
         if container.items:
             return self._seen(node, container.items[0])
-        found = TrackedObject(node, owner=container, number=self.new_number())
+        number = self._part_number(container, key) if key else self.new_number()
+        found = TrackedObject(node, owner=container, number=number)
         if key:
             self.state.put(container.number, key, found)
         return found
+
+    def _part_number(self, owner: TrackedObject, name: str) -> int:
+        """The number of a part that nothing stored: the same on every path, so that a flag is known again."""
+        key = owner.number, name
+        if key not in self._part_numbers:
+            self._part_numbers[key] = self.new_number()
+        return self._part_numbers[key]
 
     def taken_out(self, container: TrackedObject, key: str) -> TrackedObject | None:
         """The element that a container holds no longer; None where it is not known."""
@@ -315,29 +335,6 @@ class Expressions:
         if isinstance(value, (cst.SimpleString, cst.Integer)):
             literal = value.evaluated_value
         return f"[{literal!r}]" if isinstance(literal, (str, int)) else ""
-
-    def _rounds(
-        self, loop: cst.CompFor, made: cst.BaseExpression, *others: cst.BaseExpression
-    ) -> tuple[TrackedObject, ...]:
-        """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
-        elements = self.elements(self.evaluate(loop.iter))
-        if not 0 < len(elements) <= ONE_BY_ONE:
-            elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
-        items = []
-        for element in elements:
-            self._comprehend(loop, element)
-            for other in others:
-                self.evaluate(other)
-            items.append(self.evaluate(made))
-        return tuple(items)
-
-    def _comprehend(self, loop: cst.CompFor, element: TrackedObject | None = None) -> None:
-        elements = (element,) if element is not None else self.elements(self.evaluate(loop.iter))
-        self.assign(loop.target, elements[0] if elements else TrackedObject(loop.target, number=self.new_number()))
-        for test in loop.ifs:
-            self.visit(test)
-        if loop.inner_for_in is not None:
-            self._comprehend(loop.inner_for_in)
 
     def elements(self, iterated: TrackedObject) -> Sequence[TrackedObject]:
         """What a loop over ``iterated`` gets, where it is spelled out."""

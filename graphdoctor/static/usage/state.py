@@ -83,7 +83,20 @@ class State:
             return other
         kept = other if len(self.history(other)) > len(self.history(one)) else one
         same = unwrapped(one).number == unwrapped(other).number != 0
-        return replace(kept, unsure=not same, value=kept.value if one.value == other.value else MISSING)
+        value = kept.value if one.value == other.value else MISSING
+        return replace(kept, unsure=not same, value=value, others=_others(kept, one if kept is other else other))
+
+
+#: More ways than this are not told apart.
+_MOST_OTHERS = 4
+
+
+def _others(kept: TrackedObject, other: TrackedObject) -> tuple[TrackedObject, ...]:
+    """What ``kept`` is on other paths, of which ``other`` is one; where one of them is a wrapper."""
+    found = (*kept.others, replace(other, others=()), *other.others)
+    wrapped = any(each.inner is not None for each in (kept, *found))
+    known = len(found) <= _MOST_OTHERS and all(each.others or not each.unsure for each in (kept, other))
+    return tuple(replace(each, unsure=False) for each in found) if wrapped and known else ()
 
 
 def _wraps(one: TrackedObject, other: TrackedObject) -> bool:

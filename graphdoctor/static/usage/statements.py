@@ -214,4 +214,5 @@ class Statements(Conditions):
         if owner.number:
             self.state.record(owner, self.new_step(f".{name}=", target, owner, (tracked,)))
             self.state.put(owner.number, name, tracked)
-        self.emit(Store, target, target=target, tracked=tracked, path=self.frame.path, container=owner)
+        path, log = self.frame.path, self.log
+        self.emit(Store, target, target=target, tracked=tracked, path=path, container=owner, log=log, position=len(log))

@@ -160,3 +160,30 @@ def test_a_compile_with_positional_arguments_is_the_models_own(uses: Uses) -> No
     found = uses("from models import Net\nmodel = Net()\nmodel.compile('adam', 'mse')\nmodel.fit(1)\n")
     assert ".compile" not in found
     assert ".compile" in uses("from models import Net\nmodel = Net()\nmodel.compile(mode='default')\n")
+
+
+def test_a_flag_is_the_same_behind_not(uses: Uses) -> None:
+    found = uses("""
+    def main(args, model):
+        model.half() if args.plain else None
+        if not args.plain:
+            torch.compile(model)
+    """)
+    assert together(found["torch.compile"].step.path, found[".half"].step.path, "likely") is None
+
+
+def test_a_part_is_the_same_object_in_both_arms(uses: Uses) -> None:
+    found = uses("""
+    def main(args, model):
+        if args.use:
+            return torch.load(args.path)
+        torch.compile(model)
+        torch.save(model.state_dict(), args.path)
+    """)
+    assert found["torch.load"].step.args[0].number == found["torch.save"].step.args[1].number != 0
+
+
+def test_a_cast_gives_what_it_gets(uses: Uses) -> None:
+    found = uses("from typing import cast\nmodel = cast(Net, torch.compile(Net()))\nmodel.generate(1)\n")
+    receiver = found[".generate"].step.receiver
+    assert receiver is not None and names(receiver.steps) == ["Net", "torch.compile"]

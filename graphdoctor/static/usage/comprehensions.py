@@ -1,0 +1,54 @@
+"""Comprehensions of a script: what their rounds make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.usage.events import TrackedObject, dotted
+from graphdoctor.static.usage.expressions import ONE_BY_ONE, Expressions
+
+
+class Comprehensions(Expressions):
+    """The part of the script walker that knows comprehensions."""
+
+    def comprehension(self, node: cst.ListComp | cst.GeneratorExp | cst.DictComp) -> TrackedObject:
+        """What a comprehension makes."""
+        if isinstance(node, cst.DictComp):
+            return self._dict_comprehension(node)
+        items = self._rounds(node.for_in, self.evaluate(node.for_in.iter), node.elt)
+        return TrackedObject(node, items=items, number=self.new_number())
+
+    def _dict_comprehension(self, node: cst.DictComp) -> TrackedObject:
+        iterated, target = self.evaluate(node.for_in.iter), node.for_in.target
+        items, made = self._rounds(node.for_in, iterated, node.value, node.key), iterated.maker
+        state = made.receiver if made is not None and made.name == ".items" else None
+        key = dotted(target.elements[0].value) if isinstance(target, cst.Tuple) else ""
+        if state is not None and state.made_by == ".state_dict" and key and dotted(node.key) == key:
+            # Its values are changed, ``{k: v.cpu() for k, v in model.state_dict().items()}``, and its keys are not.
+            return replace(state, node=node, number=self.new_number())
+        return TrackedObject(node, items=items, number=self.new_number())
+
+    def _rounds(
+        self, loop: cst.CompFor, iterated: TrackedObject, made: cst.BaseExpression, *others: cst.BaseExpression
+    ) -> tuple[TrackedObject, ...]:
+        """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
+        elements = self.elements(iterated)
+        if not 0 < len(elements) <= ONE_BY_ONE:
+            elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
+        items = []
+        for element in elements:
+            self._comprehend(loop, element)
+            for other in others:
+                self.evaluate(other)
+            items.append(self.evaluate(made))
+        return tuple(items)
+
+    def _comprehend(self, loop: cst.CompFor, element: TrackedObject | None = None) -> None:
+        elements = (element,) if element is not None else self.elements(self.evaluate(loop.iter))
+        self.assign(loop.target, elements[0] if elements else TrackedObject(loop.target, number=self.new_number()))
+        for test in loop.ifs:
+            self.visit(test)
+        if loop.inner_for_in is not None:
+            self._comprehend(loop.inner_for_in)

@@ -1,0 +1,45 @@
+"""What follows a graph break in the same function is compiled as a function of its own. Not a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Event
+from graphdoctor.syntax.walk import find, walk
+
+from ._shared import function_named
+
+#: What may compute with tensors.
+_COMPUTES = (cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.AugAssign, cst.Subscript)
+
+
+def computes_nothing(event: Event) -> bool:
+    """Whether the graph ended before ``event``, and nothing behind that, up to the end of the function, computes.
+
+    Dynamo keeps no code of a graph without operations, and so no guards: what changes there compiles nothing again.
+    """
+    function, last = function_named(event), event.site.resumed
+    if function is None or not isinstance(last, (cst.SimpleStatementLine, cst.If)):
+        return False
+    # A loop goes back to what stands before.
+    loops = [loop for kind in (cst.For, cst.While) for loop in find(function.body, kind)]
+    if any(node is event.site.statement for loop in loops for node in walk(loop)):
+        return False
+    source, own = event.site.module, {id(node) for node in _own(event)}
+    end = source.location(last.test if isinstance(last, cst.If) else last)
+    behind = (source.location(node) for kind in _COMPUTES for node in find(function.body, kind) if id(node) not in own)
+    return not any((place.line, place.column) >= (end.end_line, end.end_column) for place in behind)
+
+
+def _own(event: Event) -> Iterator[cst.CSTNode]:
+    """The nodes of the change itself: ``self.seen.append``, ``self.n += 1``, ``self.n = self.n + 1``."""
+    yield event.node
+    yield from walk(event.node.func if isinstance(event.node, cst.Call) else event.node)
+    statement = event.site.statement
+    for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        if isinstance(small, cst.AugAssign):
+            yield small
+        elif isinstance(small, cst.Assign):
+            yield small.value

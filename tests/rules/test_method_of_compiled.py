@@ -1,0 +1,60 @@
+"""Methods of compiled models of libraries, whose classes are not read: only the program shows what is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+PROGRAM = """\
+import torch
+from library import Model, evaluate
+
+
+class Store:
+    def __init__(self, model):
+        self.model = model
+        {kept}
+
+    def activations(self, tokens):
+        return self.model.{method}(tokens)
+
+
+class Runner:
+    def __init__(self):
+        self.model = Model.load("small")
+        self.model = torch.compile(self.model)
+        self.store = Store(self.model)
+        {more}
+
+    def run(self, tokens):
+        return self.store.activations(tokens)
+
+
+Runner().run(torch.zeros(1, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "kept", "more", "found"),
+    [
+        ("run_with_cache", "", "", ["GD606"]),
+        ("encode", "self.width = self.model.config.width", "print(self.model)", ["GD606"]),
+        # No pass of the model, by its name; the model is called, too; a library may call it; the program hands it out.
+        ("tokenize", "", "", []),
+        ("embed_tokens", "", "", []),
+        ("encode", "", "self.model(torch.zeros(1, 4))", []),
+        ("encode", "", "self.model.forward(torch.zeros(1, 4))", []),
+        ("encode", "evaluate(self.model)", "", []),
+        ("encode", "self.parts = [self.model]", "", []),
+        ("encode", "self.step = lambda x: self.model(x)", "", []),
+    ],
+)
+def test_a_method_that_is_all_that_is_called(
+    tmp_path: Path, method: str, kept: str, more: str, found: list[str]
+) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(PROGRAM.format(method=method, kept=kept, more=more))
+    assert [f.rule for f in analyse([(file, "run.py")]).findings] == found
