@@ -11,7 +11,12 @@ from graphdoctor.source.files import is_file
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
-def import_roots(folder: Path, top: str) -> tuple[Path, ...]:
+def project_home(folder: Path) -> Path | None:
+    """The top of the project that ``folder`` lies in; None where nothing marks one."""
+    return next((outer for outer in (folder, *folder.parents) if any((outer / m).exists() for m in _MARKERS)), None)
+
+
+def import_roots(folder: Path, top: str, home: Path | None) -> tuple[Path, ...]:
     """The folders besides ``folder`` where a module in it finds the package ``top`` of its own project.
 
     One that holds a folder ``top`` around it, for packages without ``__init__.py``; the top of the project and its
@@ -20,7 +25,6 @@ def import_roots(folder: Path, top: str) -> tuple[Path, ...]:
     if not top or top in sys.stdlib_module_names:
         return ()
     around = [outer.parent for outer in (folder, *folder.parents) if outer.name == top]
-    home = next((outer for outer in (folder, *folder.parents) if any((outer / m).exists() for m in _MARKERS)), None)
     found = [*around, *((home, home / "src") if home is not None else ())]
     return tuple(root for root in dict.fromkeys(found) if root != folder)
 

@@ -16,10 +16,14 @@ from typing import Any
 
 from graphdoctor.breaks.locations import Project, project_of
 from graphdoctor.source.files import is_notebook, read
+from graphdoctor.source.module_files import project_home
 
 
 def load(file: Path) -> ModuleType:
-    """Import ``file`` as ``python file`` or ``python -m package.module`` would find it. Raises what the file raises."""
+    """Import ``file`` as ``python file`` or ``python -m package.module`` would find it, also below the project's top.
+
+    Raises what the file raises.
+    """
     if is_notebook(file) and os.path.realpath(file) not in linecache.cache:
         # The module that its cells make; of a changed copy the overlay has it.
         install_overlay({os.path.realpath(file): read(file)[0]})
@@ -28,6 +32,10 @@ def load(file: Path) -> ModuleType:
     if file.parent != project.root:
         # Neighbours that are imported by their bare name, after everything that is installed.
         sys.path.append(str(file.parent))
+    home = project_home(file.parent)
+    if home is not None:
+        # Where a script in another folder of the project is run from, or what installing the project adds.
+        sys.path += [str(home), str(home / "src")]
     if project.package:
         importlib.import_module(project.package)
         if project.module in sys.modules:

@@ -12,7 +12,14 @@ import libcst as cst
 
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
-from graphdoctor.source.module_files import candidates, import_roots, is_installed, module_file, package_of
+from graphdoctor.source.module_files import (
+    candidates,
+    import_roots,
+    is_installed,
+    module_file,
+    package_of,
+    project_home,
+)
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
@@ -324,6 +331,7 @@ class Project:
         self._resolved: dict[Path, Path] = {}
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
         self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._homes: dict[Path, Path | None] = {}
         self._installed: dict[Path, bool] = {}
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
@@ -358,8 +366,10 @@ class Project:
 
     def import_roots(self, folder: Path, top: str) -> tuple[Path, ...]:
         """Where else than in ``folder`` the package ``top`` of the project may be, looked for once."""
+        if folder not in self._homes:
+            self._homes[folder] = project_home(folder)
         if (folder, top) not in self._roots:
-            self._roots[folder, top] = import_roots(folder, top)
+            self._roots[folder, top] = import_roots(folder, top, self._homes[folder])
         return self._roots[folder, top]
 
     def is_installed(self, folder: Path) -> bool:

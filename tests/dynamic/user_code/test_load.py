@@ -50,6 +50,18 @@ def test_relative_imports_without_an_init_file(tmp_path: Path) -> None:
     assert load(folder / "net.py").width == 3
 
 
+def test_a_script_sees_the_packages_of_its_project(tmp_path: Path) -> None:
+    for place, name in (("", "gd_beside"), ("src/", "gd_below")):
+        (tmp_path / place / name).mkdir(parents=True)
+        (tmp_path / place / name / "part.py").write_text(f"value = {name!r}\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "scripts").mkdir()
+    script = tmp_path / "scripts" / "gd_script.py"
+    script.write_text("from gd_beside.part import value as one\nfrom gd_below.part import value as other\n")
+    module = load(script)
+    assert (module.one, module.other) == ("gd_beside", "gd_below")
+
+
 def test_a_file_named_like_a_known_module_does_not_replace_it(tmp_path: Path) -> None:
     (tmp_path / "types.py").write_text("mine = True\n")
     assert load(tmp_path / "types.py").mine
