@@ -20,7 +20,7 @@ from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResul
 from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile
 from graphdoctor.source import language
 from graphdoctor.source.errors import SourceError
-from graphdoctor.source.module_files import package_of
+from graphdoctor.source.module_files import is_script, package_of
 from graphdoctor.source.suppressions import may_silence
 from graphdoctor.static.domain.events import Build, Compile, CompiledCall
 from graphdoctor.static.domain.program import ModuleInfo, Project, Scope, looked_at
@@ -198,6 +198,8 @@ class Analysis:
 
 def module_of(source: SourceModule) -> ModuleInfo:
     name, _ = package_of(source.resolved)
+    if is_script(source.text, source.resolved):
+        name = source.resolved.stem
     package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
     return ModuleInfo(source, name, package, Scope("module"))
 

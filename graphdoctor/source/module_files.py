@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,33 @@ from graphdoctor.source.files import is_file
 
 #: What stands at the top of a project.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+#: The module of an import statement, with the dots of a relative one.
+_IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*[\w.]*)", re.MULTILINE)
+
+
+def is_script(text: str, file: Path) -> bool:
+    """Whether ``file``, with the source ``text``, is run by itself although an ``__init__.py`` lies beside it.
+
+    It imports what lies beside it, as ``python file`` finds it, and nothing of the package that the folder would be.
+    """
+    if not is_file(file.parent / "__init__.py"):
+        return False
+    names = set(_IMPORTED.findall(text))
+    if any(name.startswith(".") for name in names):
+        return False
+    root, beside = package_of(file)[1], False
+    for name in names:
+        if not name or name.partition(".")[0] in sys.stdlib_module_names:
+            continue
+        if _is_there(name, file.parent):
+            beside = True
+        elif _is_there(name, root):
+            return False
+    return beside
+
+
+def _is_there(name: str, root: Path) -> bool:
+    return module_file(name, root) is not None or root.joinpath(*name.split(".")).is_dir()
 
 
 def project_home(folder: Path) -> Path | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from graphdoctor.breaks.locations import Project, project_of
 from graphdoctor.source.files import is_notebook, read
-from graphdoctor.source.module_files import project_home
+from graphdoctor.source.module_files import is_script, project_home
 
 
 def load(file: Path) -> ModuleType:
@@ -66,7 +66,11 @@ def load_text(text: str, file: Path) -> ModuleType:
 
 
 def _relative_root(file: Path, project: Project) -> Project:
-    """One level up when a file outside a regular package uses relative imports: its folder is a namespace package."""
+    """Where the file is imported from: its folder where it is run by itself; one level up when a file outside a regular
+    package uses relative imports, for its folder is a namespace package.
+    """
+    if project.package and is_script(read(file)[0], file):
+        return Project(file.stem, file.parent)
     if project.package or not file.parent.name.isidentifier() or not _imports_relatively(file):
         return project
     return Project(f"{file.parent.name}.{project.module}", file.parent.parent)

@@ -138,8 +138,9 @@ def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path
         own = bool(here.package) and top == here.package.partition(".")[0]
         return _found(interpreter, here, dotted, here.root) if own else None
     # A script that changes the path adds a folder around it.
-    added = here.root.parents[:2] if "sys.path" in here.source.text else ()
-    roots = (here.root, *interpreter.project.import_roots(here.root, top), *added)
+    folder = here.source.resolved.parent
+    added = folder.parents[:2] if "sys.path" in here.source.text else ()
+    roots = (here.root, *interpreter.project.import_roots(folder, top), *added)
     return next((file for root in roots if (file := _found(interpreter, here, dotted, root)) is not None), None)
 
 

@@ -62,6 +62,15 @@ def test_a_script_sees_the_packages_of_its_project(tmp_path: Path) -> None:
     assert (module.one, module.other) == ("gd_beside", "gd_below")
 
 
+def test_a_script_beside_a_package_of_the_same_name_finds_it(tmp_path: Path) -> None:
+    clone = tmp_path / "gd_clone"
+    (clone / "gd_clone").mkdir(parents=True)
+    (clone / "__init__.py").write_text("")
+    (clone / "gd_clone" / "__init__.py").write_text("value = 7\n")
+    (clone / "gd_script.py").write_text("from gd_clone import value\n")
+    assert load(clone / "gd_script.py").value == 7
+
+
 def test_a_file_named_like_a_known_module_does_not_replace_it(tmp_path: Path) -> None:
     (tmp_path / "types.py").write_text("mine = True\n")
     assert load(tmp_path / "types.py").mine

@@ -82,6 +82,13 @@ LAYOUTS = {
         "lib/runs/long/__init__.py": "",
         "lib/runs/long/train.py": train("from lib.net import Net"),
     },
+    "a clone that is named like its package": {
+        "lib/__init__.py": "",
+        "lib/train.py": train("from lib.net import Net"),
+        "lib/lib/__init__.py": "",
+        "lib/lib/net.py": net("from lib.ops import double"),
+        "lib/lib/ops.py": OPS,
+    },
     "a path that the script adds": {
         "scripts/train.py": train('import sys\nsys.path.append("..")\nfrom net import Net'),
         "net.py": net("from ops import double"),
