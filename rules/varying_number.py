@@ -164,6 +164,8 @@ def check_compiledcall(event: CompiledCall) -> Hit | None:
         return None
     changed = set().union(*(assigned_names(loop) for loop in event.loops)) - _settings_of_groups(event)
     for arg, value in zip(event.node.args, (*event.args, *event.kwargs.values()), strict=False):
+        if not _is_read(event, arg):
+            continue
         if _is_number(value) and not _is_choice(value) and _names(arg.value) & changed:
             effect = "its second value compiles again, and so does each that the code decides by"
             return _hit(event, arg.value, effect, "pass it as a 0-d tensor")
@@ -202,6 +204,23 @@ def _items_read(loop: cst.For) -> Iterator[tuple[str, str]]:
 
 def _is_written(key: str, text: str) -> bool:
     return re.search(rf"\[[\"']{re.escape(key)}[\"']\]\s*[-+*/]?=(?!=)", text) is not None
+
+
+def _is_read(event: CompiledCall, arg: cst.Arg) -> bool:
+    """Whether what is called mentions the parameter that gets ``arg``: without that there is no guard on its value."""
+    if arg.star or not isinstance(event.node, cst.Call):
+        return True
+    position = [id(each) for each in event.node.args].index(id(arg))
+    for option in options(event.target):
+        function = option.info.lookup("forward") if isinstance(option, Instance) else option
+        if not isinstance(function, Function) or isinstance(function.info.node, cst.Lambda):
+            return True
+        names = [param.name.value for param in function.info.node.params.params]
+        names = names[isinstance(option, Instance) or function.bound is not None :]
+        name = arg.keyword.value if arg.keyword is not None else names[position] if position < len(names) else ""
+        if name not in names or name in _names(function.info.body):
+            return True
+    return False
 
 
 def _hit(event: CompiledCall, node: cst.CSTNode, effect: str, suggestion: str) -> Hit:

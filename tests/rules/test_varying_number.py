@@ -49,3 +49,33 @@ def test_a_setting_of_a_group_that_nothing_writes_stays(
     file = tmp_path / "muon.py"
     file.write_text(SOURCE.format(statement=statement, key=key))
     assert [f.rule for f in analyse([(file, "muon.py")]).findings] == found
+
+
+UNREAD = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x, scale=1, step=None):
+        return self.layer(x) * scale
+
+
+net = torch.compile(Net())
+for step in range(6):
+    net(torch.rand(2, 4), {passed})
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "found"),
+    [("step=step", []), ("1, step", []), ("scale=step", ["GD704"]), ("step", ["GD704"])],
+)
+def test_an_argument_that_nothing_reads_has_no_guard(tmp_path: Path, passed: str, found: list[str]) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(UNREAD.format(passed=passed))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
