@@ -13,11 +13,15 @@ OTHER_FRAMEWORKS = frozenset((
 _IMPORTED = re.compile(rf"^\s*(?:import|from)\s+(?:{'|'.join(sorted(OTHER_FRAMEWORKS))})\b", re.MULTILINE)
 
 
+#: Torch, and packages that hand on models of torch.
+_OF_TORCH = re.compile(r"^\s*(?:import|from)\s+(?:\w*torch\w*|lightning|transformers|diffusers|timm)\b", re.MULTILINE)
+
+
 def is_of_other_framework(qualname: str) -> bool:
     """Whether a dotted name is one of another framework: ``flax.nnx.Module``."""
     return qualname.partition(".")[0] in OTHER_FRAMEWORKS
 
 
 def is_for_other_framework(text: str) -> bool:
-    """Whether a file imports another framework and does not mention torch."""
-    return "torch" not in text and _IMPORTED.search(text) is not None
+    """Whether a file imports another framework and not torch."""
+    return _IMPORTED.search(text) is not None and _OF_TORCH.search(text) is None

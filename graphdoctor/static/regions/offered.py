@@ -132,8 +132,8 @@ def may_give_tensors(interpreter: Interpreter, function: Function) -> bool:
 _INNER = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 
 
-#: Methods that only a training loop calls.
-_OF_TRAINING = ("backward", "zero_grad")
+#: Methods that only code around a model calls: it trains, evaluates or profiles it.
+_AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
@@ -151,7 +151,7 @@ def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
             return True
     for node in walk(info.body):
         value = names.get(node.value) if type(node) is cst.Name else None
-        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _OF_TRAINING:
+        if type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _AROUND_A_MODEL:
             return True
         used: tuple[str, ...] = (value.qualname,) if isinstance(value, External) else ()
         if type(node) is cst.Import or type(node) is cst.ImportFrom:

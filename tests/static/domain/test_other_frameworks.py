@@ -29,6 +29,7 @@ class Net({base}):
         ("from flax import nnx", "nnx.Module", False),
         ("import tensorflow as tf", "tf.keras.layers.Layer", False),
         ("import jax\nfrom .layers import Base", "Base", False),
+        ('"""As in torch."""\nimport jax\nfrom .layers import Base', "Base", False),
         ("import jax\nimport torch", "torch.nn.Module", True),
         ("import torch\nfrom flax import nnx", "nnx.Module", False),
         ("from .layers import Base", "Base", True),
