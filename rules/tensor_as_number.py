@@ -482,15 +482,32 @@ def _may_be_computed(value: Value) -> bool:
 
 
 def _reads_element(event: Subscript) -> bool:
-    """Whether an index is an element of something, ``x[:, order[0]]``, also by a name; ``x[order[1:]]`` has a slice."""
+    """Whether an index is an element of something, ``x[:, order[0]]``; ``x[order[1:]]`` has a slice."""
     parts = event.node.slice if isinstance(event.node, cst.Subscript) else ()
     indices = [part.slice.value for part in parts if isinstance(part.slice, cst.Index)]
     names = {index.value for index in indices if isinstance(index, cst.Name)}
-    function = function_named(event) if names else None
-    for made in find(function.body, cst.Assign) if function is not None else ():
-        if any(isinstance(place.target, cst.Name) and place.target.value in names for place in made.targets):
-            indices.append(made.value)
-    return any(map(_is_element, indices))
+    return any(map(_is_element, indices)) or (bool(names) and _names_element(event, names))
+
+
+def _names_element(event: Subscript, names: set[str]) -> bool:
+    """Whether one of ``names`` is an element of an order: ``i = order[0]`` where ``order = scores.argsort()``.
+
+    What other calls give may be a tuple, whose elements are whole tensors: ``rows = mask.nonzero(as_tuple=True)[0]``.
+    """
+    function = function_named(event)
+    bound = [
+        (place.target.value, made.value)
+        for made in (find(function.body, cst.Assign) if function is not None else ())
+        for place in made.targets
+        if isinstance(place.target, cst.Name)
+    ]
+    orders = {name for name, value in bound if isinstance(value, cst.Call) and _called(value) == "argsort"}
+    elements = (value for name, value in bound if name in names and _is_element(value))
+    return any(isinstance(value, cst.Subscript) and getattr(value.value, "value", "") in orders for value in elements)
+
+
+def _called(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def _is_element(node: cst.BaseExpression) -> bool:

@@ -81,3 +81,26 @@ def candidates(name: str, root: Path) -> tuple[Path, Path]:
 def module_file(name: str, root: Path) -> Path | None:
     """The file of the module ``name`` below ``root``."""
     return next((file for file in candidates(name, root) if is_file(file)), None)
+
+
+class Layout:
+    """Where packages of projects may be, looked for once."""
+
+    def __init__(self) -> None:
+        self._homes: dict[Path, Path | None] = {}
+        self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
+        self._installed: dict[Path, bool] = {}
+
+    def roots(self, folder: Path, top: str) -> tuple[Path, ...]:
+        """Where else than in ``folder`` the package ``top`` of its project may be."""
+        if folder not in self._homes:
+            self._homes[folder] = project_home(folder)
+        if (folder, top) not in self._roots:
+            self._roots[folder, top] = import_roots(folder, top, self._homes[folder])
+        return self._roots[folder, top]
+
+    def is_installed(self, folder: Path) -> bool:
+        """Whether installed packages lie in ``folder``."""
+        if folder not in self._installed:
+            self._installed[folder] = is_installed(folder)
+        return self._installed[folder]

@@ -23,6 +23,8 @@ Difference = tuple[str, int | None]
 
 #: Kinds of guards in which the arguments and parameters of submodules differ.
 _OF_ARGUMENTS = ("size", "stride", "rank", "requires_grad", "dtype", "type", "presence")
+#: Kinds of guards on what is kept from call to call.
+_KEPT = ("attribute", "global")
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,14 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
         for failed in call.recording.recompiles:
             code = frames[failed.frame]
             is_shared = call.is_called_inside(code)
+            at_limit = (failed.frame, failed.attempt) not in started
+            kept = next((key for key, each in found.items() if each.code == code and each.guard.kind in _KEPT), None)
+            if at_limit and is_shared and kept is not None:
+                found[kept] = replace(found[kept], at_limit=True)
+                continue
             guard = _guard_of_change(failed.reasons, changed, call) if is_shared else guards.read(failed.reasons[0])
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
-            at_limit = (failed.frame, failed.attempt) not in started
             is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
             shared = is_shared and (is_of_submodule or at_limit)
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
@@ -86,9 +92,13 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
 
 
 def _guard_of_change(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
-    """The guard that tells what changed between the calls. The one named first may be of another submodule's code."""
+    """The guard that tells what changed between the calls. The one named first may be of another submodule's code.
+
+    Where the inputs are the same, what the code keeps has changed, if a guard is on such.
+    """
     read = [guards.read(reason) for reason in reasons]
-    return next((guard for guard in read if _is_changed_size(guard, changed, call)), read[0])
+    told = (guard for guard in read if _is_changed_size(guard, changed, call) or (not changed and guard.kind in _KEPT))
+    return next(told, read[0])
 
 
 def _is_changed_size(guard: guards.Guard, changed: list[Difference], call: Call) -> bool:

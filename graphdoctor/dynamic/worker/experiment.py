@@ -21,6 +21,7 @@ from graphdoctor.dynamic.numerics import gradients, reference, state
 from graphdoctor.dynamic.numerics.perturbed_calls import Varying
 from graphdoctor.dynamic.parent import stages
 from graphdoctor.dynamic.parent.protocol import RunRequest
+from graphdoctor.dynamic.recompiles.within_call import recompiles_of_one_call
 from graphdoctor.dynamic.tracing import compiled_share, crosscheck
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.tracing.branch_coverage import Seen
@@ -219,7 +220,8 @@ class Experiment:
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
         # Verifying a fix needs breaks and results only.
         if not self.request.compare:
-            run = replace(run, explain=crosscheck.explain(run.breaks, run.graphs, self.backend.reasons))
+            explain = crosscheck.explain(run.breaks, run.graphs, self.backend.reasons)
+            run = replace(run, explain=explain, recompiles=recompiles_of_one_call(recording, self.places))
             run = self._shared(run, sample, recording, total, inside) if total and inside else run
         is_one = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         run = with_later_calls(self, function, run)

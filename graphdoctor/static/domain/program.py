@@ -12,14 +12,7 @@ import libcst as cst
 
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import is_file, read
-from graphdoctor.source.module_files import (
-    candidates,
-    import_roots,
-    is_installed,
-    module_file,
-    package_of,
-    project_home,
-)
+from graphdoctor.source.module_files import Layout, candidates, module_file, package_of
 from graphdoctor.static.domain.class_lookups import LookupLog
 from graphdoctor.static.domain.counters import counters_of
 from graphdoctor.static.domain.decorators import NOTHING, Effect, effect, gives_own_function, keeps_in_table
@@ -330,9 +323,7 @@ class Project:
         self._sources: dict[Path, SourceModule | None] = {}
         self._resolved: dict[Path, Path] = {}
         self._files: dict[tuple[str, Path], tuple[Path | None, tuple[str, ...]]] = {}
-        self._roots: dict[tuple[Path, str], tuple[Path, ...]] = {}
-        self._homes: dict[Path, Path | None] = {}
-        self._installed: dict[Path, bool] = {}
+        self.layout = Layout()
         #: Modules that scanned files import, each interpreted once, by their keys.
         self.library: dict[str, ModuleInfo] = {}
         #: Records the attributes that are looked up in their classes.
@@ -363,20 +354,6 @@ class Project:
         if (name, root) not in self._files:
             self._files[name, root] = module_file(name, root), tuple(map(str, candidates(name, root)))
         return self._files[name, root]
-
-    def import_roots(self, folder: Path, top: str) -> tuple[Path, ...]:
-        """Where else than in ``folder`` the package ``top`` of the project may be, looked for once."""
-        if folder not in self._homes:
-            self._homes[folder] = project_home(folder)
-        if (folder, top) not in self._roots:
-            self._roots[folder, top] = import_roots(folder, top, self._homes[folder])
-        return self._roots[folder, top]
-
-    def is_installed(self, folder: Path) -> bool:
-        """Whether installed packages lie in ``folder``, looked at once."""
-        if folder not in self._installed:
-            self._installed[folder] = is_installed(folder)
-        return self._installed[folder]
 
     def source(self, file: Path) -> SourceModule | None:
         """The parsed ``file``, or None when it does not exist or cannot be parsed."""

@@ -133,14 +133,14 @@ def module_path(interpreter: Interpreter, here: ModuleInfo, dotted: str) -> Path
     top = dotted.partition(".")[0]
     if top in interpreter.project.followed:
         return _found(interpreter, here, dotted, interpreter.project.followed[top])
-    if interpreter.project.is_installed(here.root):
+    if interpreter.project.layout.is_installed(here.root):
         # What lies beside an installed package are other people's.
         own = bool(here.package) and top == here.package.partition(".")[0]
         return _found(interpreter, here, dotted, here.root) if own else None
     # A script that changes the path adds a folder around it.
     folder = here.source.resolved.parent
     added = folder.parents[:2] if "sys.path" in here.source.text else ()
-    roots = (here.root, *interpreter.project.import_roots(folder, top), *added)
+    roots = (here.root, *interpreter.project.layout.roots(folder, top), *added)
     return next((file for root in roots if (file := _found(interpreter, here, dotted, root)) is not None), None)
 
 

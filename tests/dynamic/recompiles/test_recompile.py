@@ -343,3 +343,34 @@ class Turned(nn.Module):
 def test_what_distinguishes_the_calls_of_a_helper_is_no_cause_either() -> None:
     found = probe(Turned, args=(torch.rand(2, 16, 8),))
     assert [cause.remedy for _, causes in found for cause in causes if "contiguous" in (cause.remedy or "")] == []
+
+
+class Counted(nn.Module):
+    """Counts its calls, and is compiled by itself behind the break of ``Broken``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        result: torch.Tensor = self.layer(x)
+        return result
+
+
+class Broken(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([Counted(), Counted()])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for part in self.parts:
+            x = part(x)
+            torch._dynamo.graph_break()
+        return x
+
+
+def test_of_a_shared_function_what_it_keeps_is_the_cause() -> None:
+    found = recompiles(Broken, calls(4, 4, 4, 4))
+    assert [(each.kind, each.name) for each in found] == [("attribute", "self.calls")]

@@ -1,0 +1,55 @@
+"""Functions that one call of the sample compiles again and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from graphdoctor.breaks.locations import Places
+from graphdoctor.dynamic.recompiles.within_call import recompiles_of_one_call
+from graphdoctor.dynamic.tracing.capture import record
+
+FILE = Path(__file__)
+PLACES = Places(root=str(FILE.parent), own=(str(FILE.parent),), torch=str(Path(torch.__file__).parent))
+
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(width, width + 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.layer(x).relu() + 1
+        return result
+
+
+class Net(nn.Module):
+    def __init__(self, blocks: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(4 + n) for n in range(blocks)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = block(x)
+            torch._dynamo.graph_break()
+        return x
+
+
+@pytest.mark.parametrize(("blocks", "compilations", "at_limit"), [(2, [], []), (4, [4], [False]), (10, [8], [True])])
+def test_blocks_behind_a_break_are_compiled_for_each_width(
+    blocks: int, compilations: list[int], at_limit: list[bool]
+) -> None:
+    with record() as recording:
+        torch.compile(Net(blocks), backend="eager")(torch.rand(2, 4))
+    found = recompiles_of_one_call(recording, PLACES)
+    assert [each.compilations for each in found] == compilations
+    assert [each.at_limit for each in found] == at_limit
+    line = next(n for n, text in enumerate(FILE.read_text().split("\n"), 1) if "def forward" in text)
+    for each in found:
+        assert (each.path, each.line, each.kind) == (FILE.name, line, "size")
+        assert each.remedy is not None and each.remedy.startswith("remove the graph breaks")
