@@ -45,9 +45,9 @@ _ONE_SIZE = (
 )
 #: Kinds of guards on the tensors that a function is called with.
 _OF_TENSORS = ("size", "stride", "rank", "requires_grad", "dtype")
-#: Kinds of guards on what mostly has two values, and on what mostly has another one in each call.
+#: Kinds of guards on what mostly has two values, and on what may have another one in each call.
 _BACK_AND_FORTH = ("state", "mode", "requires_grad", "dtype", "presence", "type")
-_COUNTERS = ("attribute", "length", "global", "value")
+_COUNTERS = ("attribute", "length", "global", "value", "size")
 #: Reasons of one compilation that are read: as many as Dynamo compiles a function by default.
 _READ = 8
 #: Causes of one function that are listed.
@@ -106,7 +106,7 @@ def _decisive(reasons: Sequence[str]) -> guards.Guard:
     """The guard that made Dynamo compile again. ``reasons`` has one for each compilation there was, the last first.
 
     A call that differs in what changes back and forth, such as ``requires_grad``, may have its compilation already,
-    which only a counter refuses: a compilation that names the counter passed all that is checked before it.
+    which only a counter or a size refuses: a compilation that names it passed all that is checked before it.
     """
     every = [guards.read(reason) for reason in reasons[:_READ]]
     if every[0].kind not in _BACK_AND_FORTH:

@@ -220,3 +220,24 @@ def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path:
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None
     assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph break at ")
+
+
+def test_of_a_mode_that_goes_back_and_forth_and_a_size_each_has_its_compilations(traces: Traces) -> None:
+    mode, size = (
+        "0/{}: GLOBAL_STATE changed: grad_mode ",
+        "0/{}: tensor 'x' size mismatch at index 0. expected 8, actual 5",
+    )
+
+    def again(attempt: int, *reasons: str) -> bytes:
+        recorded = traces.artifact("recompile_reasons", json.dumps(reasons), 0, attempt)
+        return recorded + traces.start(0, attempt, NET, 3)
+
+    traces.write(
+        0,
+        traces.start(0, 0, NET, 3),
+        again(1, mode.format(0)),
+        again(2, mode.format(1), size.format(0)),
+        again(3, mode.format(2), size.format(1), mode.format(0)),
+    )
+    (found,) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert {(each.kind, each.caused) for each in found} == {("state", 1), ("size", 2)}
