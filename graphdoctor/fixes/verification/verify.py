@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from graphdoctor.fixes.core.apply import select_fixes
+from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.verification import grading
 from graphdoctor.fixes.verification.subsets import failing, needed, working
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
 from graphdoctor.model.labels import label, sets_for_process
-from graphdoctor.model.runs import Dropped, DynamicRun, Verification
+from graphdoctor.model.runs import Break, Dropped, DynamicRun, Verification
 
 #: Fixes up to which the minimal set is looked for: each takes one compile of the model.
 MOST_FIXES = 24
@@ -63,7 +63,7 @@ def verify(
         fullgraph_passes=trial.fullgraph,
         numerics=trial.numerics,
         grade=_grade(trial),
-        detail=" ".join(_details(trial, before, reasons, overlapping, minimal, proved)),
+        detail=" ".join(_details(trial, before, reasons, overlapping, minimal, proved, texts)),
         minimal=None if minimal is None else tuple(f.fingerprint for f in minimal),
         dropped=tuple(Dropped(f.fingerprint, reason) for f, reason in reasons.items()),
     )
@@ -207,6 +207,7 @@ def _details(
     overlapping: Sequence[Finding],
     minimal: Sequence[Finding] | None,
     proved: Sequence[Finding],
+    texts: Mapping[str, str],
 ) -> Iterable[str]:
     applied = {f.fingerprint for f in trial.applied}
     unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
@@ -219,6 +220,8 @@ def _details(
     else:
         yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
     verified = (f.fix for f in proved if f.fix is not None and label(f.fix) == "verified")
+    for line in _behind(trial, before, texts)[:_SHOWN]:
+        yield f"Behind what they mend the code breaks at `{line}`."
     if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
     for finding, reason in reasons.items():
@@ -228,6 +231,23 @@ def _details(
     if minimal is not None and len(minimal) < len(trial.applied):
         suffice = _plural(len(minimal), "fix suffices", "fixes suffice")
         yield f"For fullgraph=True {suffice}: {', '.join(map(_place, minimal))}." if minimal else _PASSES
+
+
+#: Lines of the fixed code that break only now, as many as are named.
+_SHOWN = 2
+
+
+def _behind(trial: Trial, before: Sequence[DynamicRun], texts: Mapping[str, str]) -> list[str]:
+    """The lines of your code that break with the fixes, where the original did not come so far."""
+    known = {_line(entry, texts) for run in before for entry in run.breaks}
+    fixed = fixed_texts(texts, trial.applied)
+    now = [_line(entry, fixed) for run in trial.runs for entry in run.breaks if entry.owner == "own"]
+    return [line for line in dict.fromkeys(now) if line and line not in known]
+
+
+def _line(entry: Break, texts: Mapping[str, str]) -> str:
+    lines = texts.get(entry.path, "").split("\n")
+    return lines[entry.line - 1].strip() if entry.line <= len(lines) else ""
 
 
 _PASSES = "fullgraph=True passes without a fix."
