@@ -52,6 +52,12 @@ _FAKE = (
     "compiled code."
 )
 _TRAINING_LOOP = "Compile the forward pass and the loss only; leave this call to the eager training loop."
+#: Dynamo does not call the getter of a property that is read through ``super()``.
+_OF_SUPER = Words(
+    "`{0}` is a property that is read through `super()`, and Dynamo does not evaluate it",
+    "Read `self.{0}` where that is the same, or make the property a method and call it.",
+    r"GetAttrVariable\(SuperVariable\(\), (\w+)\)",
+)
 
 #: By GB id (torch/_dynamo/graph_break_registry.json); the first entry whose pattern is found in the message holds.
 WORDS: dict[str, tuple[Words, ...]] = {
@@ -108,6 +114,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB0055": (
+        _OF_SUPER,
         Words(
             "an argument of a torch function cannot be recorded in a graph",
             "Pass tensors, numbers, or lists and dicts of them; for other objects call the function outside the "
@@ -235,6 +242,7 @@ WORDS: dict[str, tuple[Words, ...]] = {
         ),
     ),
     "GB4695": (Words("a scripted module cannot be traced", "Use the plain module instead of torch.jit.script."),),
+    "GB4841": (_OF_SUPER,),
     "GB5173": (
         Words(
             "tensors on different devices are used in one operation: {explanation}",

@@ -83,3 +83,11 @@ def test_a_text_of_a_size_that_varies_is_told_from_other_calls_of_builtins() -> 
         assert reason.startswith("`str` makes a text of a number that is no constant here") and "tuple" in hints[0]
     reason, _ = in_plain_words(Message("Failed to trace builtin operator", "GB0059", text.format("str", "Box")))
     assert reason == "the builtin `str` cannot be traced with these arguments"
+
+
+def test_a_property_that_is_read_through_super_is_named() -> None:
+    context = "call_function args: GetAttrVariable(SuperVariable(), logits) ConstantVariable(int: -1)"
+    for gb_id in ("GB0055", "GB4841"):
+        reason, (hint,) = in_plain_words(Message("", gb_id, "Missing `as_proxy()` implementation.", context=context))
+        assert reason.startswith("`logits` is a property that is read through `super()`")
+        assert hint.startswith("Read `self.logits`")

@@ -33,12 +33,14 @@ def describe(gb_id: str, entry: Entry) -> Description:
     """What the break is, why it happens, how to fix it."""
     cause = family(entry)
     known = WORDS.get(gb_id, ())
+    # What the words with a pattern are about may not be all of it.
+    covered = any(not words.pattern for words in known)
     return Description(
         gb_type=entry.gb_type,
-        what=tuple(_sentence(words.general) for words in known) or (cause.what,),
+        what=(*(_sentence(words.general) for words in known), *(() if covered else (cause.what,))),
         why=" ".join((cause.why, *(KINDS[kind] for kind in entry.kinds))),
         # Different reasons may have the same hint.
-        fix=tuple(dict.fromkeys(words.general_hint for words in known)) or (cause.fix,),
+        fix=(*dict.fromkeys(words.general_hint for words in known), *(() if covered else (cause.fix,))),
         torch=entry.torch,
         explanation=entry.explanation,
         hints=entry.hints,
