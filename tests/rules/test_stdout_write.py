@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from graphdoctor.lint.engine import analyse
 
 PRINTED = """\
@@ -54,3 +56,14 @@ def test_a_name_that_nobody_bound_is_no_question_to_the_user(tmp_path: Path) -> 
     file.write_text(SOURCE)
     found = analyse([(file, "model.py")]).findings
     assert [(f.rule, f.location.line) for f in found] == [("GD102", 8)]
+
+
+@pytest.mark.parametrize(("sink", "safety"), [("", "safe"), ("logger.add(seen.append)", "unsafe")])
+def test_what_a_sink_gets_may_be_read(tmp_path: Path, sink: str, safety: str) -> None:
+    lines = ("from loguru import logger", "import torch.nn as nn", "seen = []", sink, "class Net(nn.Module):")
+    body = ("    def forward(self, x):", "        logger.info('seen')", "        return x", "")
+    file = tmp_path / "model.py"
+    file.write_text("\n".join((*lines, *body)))
+    (finding,) = analyse([(file, "model.py")]).findings
+    assert finding.fix is not None
+    assert finding.fix.safety == safety

@@ -42,6 +42,8 @@ _CAPTURES = {
     "logged": re.compile(
         r"\b(addFilter|setLoggerClass|setLogRecordFactory|caplog|assertLogs|StringIO|MemoryHandler|QueueHandler)\b"
         rf"|\bclass\s+\w+\s*\([^)]*(Handler|Filter|Formatter|LoggerAdapter|Logger)\b|\.({_LEVELS})\s*=[^=]"
+        # A sink of loguru may be any function.
+        r"|\blogger\.(add|patch)\s*\("
     ),
     "warned": re.compile(
         r"\b(catch_warnings|showwarning|formatwarning|captureWarnings|recwarn|pytest\.warns)\b|['\"]error['\"]"
