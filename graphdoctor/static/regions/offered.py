@@ -138,7 +138,7 @@ _AROUND_A_MODEL = ("backward", "zero_grad", "eval", "train", "profile")
 
 def works_on_the_host(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` prepares, draws or converts data, or trains: its annotations name numpy's arrays, it uses
-    packages such as pandas, or it goes backward itself.
+    packages such as pandas, or it calls what only code around a model calls, such as `backward`.
     """
     info = function.info
     names = info.module.scope.names
