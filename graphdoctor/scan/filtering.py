@@ -124,9 +124,8 @@ def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleS
     if selection.is_narrowed and not any(selection.enables(rule.code, rule.name) for rule in rules.known()):
         return ("nothing checked: the selected and ignored codes leave no rule",)
     if not static.compiles and not static.findings and not was_run:
-        return (
-            "nothing to check: no module with a forward is defined there (transforms of data are passed over), and nothing is compiled",
-        )
+        there = "no module with a forward is defined there (transforms of data are passed over)"
+        return (f"nothing to check: {there}, and nothing is compiled",)
     return ()
 
 
