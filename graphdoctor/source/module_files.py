@@ -10,6 +10,11 @@ from graphdoctor.source.files import is_file
 
 #: What stands at the top of a project.
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+#: Packages that the rules know by name, also for a script in the repository of one of them.
+_KNOWN = frozenset((
+    "accelerate", "deepspeed", "diffusers", "lightning", "lightning_fabric", "numpy", "pytorch_lightning", "torch",
+    "torchao", "torchaudio", "torchvision", "transformers",
+))  # fmt: skip
 #: The module of an import statement, with the dots of a relative one.
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*[\w.]*)", re.MULTILINE)
 
@@ -50,7 +55,7 @@ def import_roots(folder: Path, top: str, home: Path | None) -> tuple[Path, ...]:
     One that holds a folder ``top`` around it, for packages without ``__init__.py``; the top of the project and its
     ``src``, from where scripts in other folders are run. None for modules of Python itself.
     """
-    if not top or top in sys.stdlib_module_names:
+    if not top or top in sys.stdlib_module_names or top in _KNOWN:
         return ()
     around = [outer.parent for outer in (folder, *folder.parents) if outer.name == top]
     found = [*around, *((home, home / "src") if home is not None else ())]
