@@ -1,8 +1,8 @@
 """Branches that run once: they fill in what their test finds missing, or clear the flag, so later calls pass them by.
 
-``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``: of a module in use it is not
-known whether the call that is compiled is its first. A sample that the file declares is a fresh module, and there the
-branch runs.
+``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
+the function declares global: of a module in use it is not known whether the call that is compiled is its first. A
+sample that the file declares is a fresh module, and there the branch runs.
 """
 
 from __future__ import annotations
@@ -14,24 +14,36 @@ import libcst as cst
 from graphdoctor.static.domain.value_functions import options
 from graphdoctor.static.domain.values import Function, Instance
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 
 def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
-    """Whether the body of ``node`` changes attributes so that its test is false from then on."""
+    """Whether the body of ``node`` changes attributes or globals so that its test is false from then on."""
     if interpreter.fresh or not interpreter.frame.compiled:
         return False
-    if any(_fills(interpreter, node.body, receiver, name) for receiver, name in _tested_attributes(node.test)):
+    tested, flags = (_kept(interpreter, found) for found in (_tested(node.test), _flags(node.test)))
+    if any(_fills(interpreter, node.body, receiver, name) for receiver, name in tested):
         return True
-    return any(_clears(interpreter, node.body, receiver, name) for receiver, name in _flags(node.test))
+    return any(_clears(interpreter, node.body, receiver, name) for receiver, name in flags)
+
+
+def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of ``found`` that outlive the call: attributes, and the names that the function declares global."""
+    frame = interpreter.frame
+    stated: set[str] = set()
+    # Few files have the statement, and every test of a plain name comes here.
+    if frame.function is not None and "global " in frame.module.source.text and not all(place[0] for place in found):
+        for node in find(frame.function.body, cst.Global):
+            stated.update(item.name.value for item in node.names)
+    return [(receiver, name) for receiver, name in found if receiver or name in stated]
 
 
 def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
-    """The attributes, each with its object's name, that must be true for ``test``."""
+    """The attributes, each with its object's name, and the names (of no object) that must be true for ``test``."""
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
         return _flags(test.left) + _flags(test.right)
     # Users set whether a module trains, and more than once.
-    return [flag for flag in _attribute(test) if flag[1] != "training"]
+    return [flag for flag in _place(test) if flag[1] != "training"]
 
 
 def _clears(interpreter: Interpreter, block: cst.BaseSuite, receiver: str, name: str) -> bool:
@@ -46,34 +58,34 @@ def _fills(interpreter: Interpreter, block: cst.BaseSuite, receiver: str, name: 
     stored = list(_stores(block, receiver, name))
     for called in _methods(interpreter, block, receiver):
         stored += _stores(called.info.body, receiver, name)
-    if all(_counts(value, name) for value in stored):
+    if all(_counts(value, receiver, name) for value in stored):
         return False
     function = interpreter.frame.function
     return function is None or not any(_is_none(value) for value in _stores(function.body, receiver, name))
 
 
-def _tested_attributes(test: cst.BaseExpression) -> list[tuple[str, str]]:
-    """The attributes, each with its object's name, that must lack a value (or have one certain value) for ``test``."""
+def _tested(test: cst.BaseExpression) -> list[tuple[str, str]]:
+    """The attributes and names that must lack a value (or have one certain value) for ``test``."""
     # Classes are compared: nodes are abstract base classes, with a slow ``isinstance``, and this runs for each ``if``.
     if type(test) is cst.BooleanOperation and type(test.operator) is cst.And:
-        return _tested_attributes(test.left) + _tested_attributes(test.right)
+        return _tested(test.left) + _tested(test.right)
     if type(test) is cst.Comparison and len(test.comparisons) == 1:
         part = test.comparisons[0]
         missing = type(part.operator) is cst.Is and _is_none(part.comparator)
         chosen = type(part.operator) is cst.Equal and type(part.comparator) is cst.SimpleString
-        return _attribute(test.left) if missing or chosen else []
+        return _place(test.left) if missing or chosen else []
     if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
         inner = test.expression
         if type(inner) is cst.Call and type(inner.func) is cst.Name and inner.func.value == "hasattr":
             return _named(inner)
-        return _attribute(inner)
+        return _place(inner)
     return []
 
 
-def _attribute(node: cst.BaseExpression) -> list[tuple[str, str]]:
+def _place(node: cst.BaseExpression) -> list[tuple[str, str]]:
     if type(node) is cst.Attribute and type(node.value) is cst.Name:
         return [(node.value.value, node.attr.value)]
-    return []
+    return [("", node.value)] if type(node) is cst.Name else []
 
 
 def _named(call: cst.Call) -> list[tuple[str, str]]:
@@ -89,7 +101,7 @@ def _stores(block: cst.CSTNode, receiver: str, name: str) -> Iterator[cst.BaseEx
     for node in walk(block):
         if type(node) is cst.Assign:
             for target in node.targets:
-                if (receiver, name) in _attribute(target.target):
+                if (receiver, name) in _place(target.target):
                     yield node.value
 
 
@@ -98,14 +110,16 @@ def _methods(interpreter: Interpreter, block: cst.CSTNode, receiver: str) -> Ite
     owner = interpreter.frame.scope.find(receiver)
     for node in walk(block):
         if type(node) is cst.Call and isinstance(owner, Instance):
-            for named, name in _attribute(node.func):
+            for named, name in _place(node.func):
                 found = owner.info.lookup(name) if named == receiver else None
                 yield from (o for o in options(found) if isinstance(o, Function)) if found is not None else ()
 
 
-def _counts(value: cst.BaseExpression, name: str) -> bool:
+def _counts(value: cst.BaseExpression, receiver: str, name: str) -> bool:
     """Whether ``value``, as in ``self.seen = self.seen + 1``, depends on what was there: a count, not a cache."""
-    return any(isinstance(node, cst.Attribute) and node.attr.value == name for node in walk(value))
+    if receiver:
+        return any(node.attr.value == name for node in find(value, cst.Attribute))
+    return any(node.value == name for node in find(value, cst.Name))
 
 
 def _is_none(node: cst.BaseExpression) -> bool:

@@ -119,3 +119,41 @@ def test_so_was_that_of_an_object_which_it_holds(events, words, read):
     """
     found = [e for e in events(source.replace("{words}", words)) if isinstance(e, GetAttr) and e.name == "scale"]
     assert [e.site.untaken for e in found] == [read]
+
+
+GLOBALS = """
+import torch
+import torch.nn as nn
+
+_kernel = None
+_ready = False
+_first = True
+
+
+def kernel(x):
+    {declared}
+    {test}:
+        print(1)
+        {made}
+    return x
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return kernel(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "test", "made", "once"),
+    [
+        ("global _kernel", "if _kernel is None", "_kernel = torch.eye(2)", True),
+        ("global _ready", "if not _ready", "_ready = True", True),
+        ("global _first", "if _first", "_first = False", True),
+        ("pass", "if _kernel is None", "kernel = torch.eye(2)", False),
+        ("global _kernel", "if _kernel is None", "x = torch.eye(2)", False),
+    ],
+)
+def test_a_global_that_is_filled_once(events, declared, test, made, once):
+    found = events(GLOBALS.format(declared=declared, test=test, made=made))
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [once]
