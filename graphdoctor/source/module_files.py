@@ -53,7 +53,8 @@ def import_roots(folder: Path, top: str, home: Path | None) -> tuple[Path, ...]:
     """The folders besides ``folder`` where a module in it finds the package ``top`` of its own project.
 
     One that holds a folder ``top`` around it, for packages without ``__init__.py``; the top of the project and its
-    ``src``, from where scripts in other folders are run. None for modules of Python itself.
+    ``src``, from where scripts in other folders are run. None for modules of Python itself, nor for packages that the
+    rules know.
     """
     if not top or top in sys.stdlib_module_names or top in _KNOWN:
         return ()

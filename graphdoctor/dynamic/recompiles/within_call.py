@@ -17,14 +17,17 @@ _FEW = 2
 def recompiles_of_one_call(recording: Recording, places: Places) -> tuple[Recompile, ...]:
     """The recompiles of a call, one for each function that was compiled three times or more, or given up.
 
-    Only behind a graph break is a function compiled by itself, so that is what to remove.
+    Behind a graph break a function is compiled by itself, so that is what to remove. Nothing is said where none broke.
     """
+    if not recording.events:
+        return ()
     codes = {start.frame: (start.path, start.line) for start in recording.starts}
     started = {(start.frame, start.attempt) for start in recording.starts}
     counts = Counter(codes[frame] for frame, _ in started)
     failed: dict[tuple[str, int], list[Failed]] = {}
     for each in recording.recompiles:
-        failed.setdefault(codes[each.frame], []).append(each)
+        if each.frame in codes:
+            failed.setdefault(codes[each.frame], []).append(each)
     found = []
     for code, every in failed.items():
         at_limit = any((each.frame, each.attempt) not in started for each in every)

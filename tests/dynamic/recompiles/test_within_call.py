@@ -53,3 +53,26 @@ def test_blocks_behind_a_break_are_compiled_for_each_width(
     for each in found:
         assert (each.path, each.line, each.kind) == (FILE.name, line, "size")
         assert each.remedy is not None and each.remedy.startswith("remove the graph breaks")
+
+
+def test_without_a_graph_break_there_is_none_to_remove() -> None:
+    block = torch.compile(Block.forward, backend="eager", dynamic=False)
+    blocks = [Block(4 + n) for n in range(4)]
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        for each in blocks:
+            x = block(each, x)
+        return x
+
+    with record() as recording:
+        f(torch.rand(2, 4))
+    assert len(recording.recompiles) >= 3
+    assert recompiles_of_one_call(recording, PLACES) == ()
+
+
+def test_a_function_whose_start_was_not_recorded_is_left_out() -> None:
+    with record() as recording:
+        torch.compile(Net(4), backend="eager")(torch.rand(2, 4))
+    assert recording.events and recording.recompiles
+    recording.starts.clear()
+    assert recompiles_of_one_call(recording, PLACES) == ()

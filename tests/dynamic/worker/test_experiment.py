@@ -90,7 +90,7 @@ def test_one_eager_run_and_one_compile_give_the_verdict() -> None:
     run = ran(torch.sin, "train")
     assert run.numerics is not None
     assert (run.numerics.equal, run.fullgraph.passes, run.compiled_share) == (True, True, 1.0)
-    # The list that grows has each later call compiled anew, as the last of a few.
+    # Each later call is compiled again, because the list grows, up to the last of the few that are made.
     assert calls == ["eager", *["traced"] * (1 + CALLS)]
 
 
