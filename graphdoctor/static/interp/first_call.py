@@ -28,14 +28,9 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of ``found`` that outlive the call: attributes, and the names that the function declares global."""
-    frame = interpreter.frame
-    stated: set[str] = set()
-    # Few files have the statement, and every test of a plain name comes here.
-    if frame.function is not None and "global " in frame.module.source.text and not all(place[0] for place in found):
-        for node in find(frame.function.body, cst.Global):
-            stated.update(item.name.value for item in node.names)
-    return [(receiver, name) for receiver, name in found if receiver or name in stated]
+    """Those of ``found`` that outlive the call: attributes, and names that the function declares global or nonlocal."""
+    outer = interpreter.frame.scope.outer
+    return [(receiver, name) for receiver, name in found if receiver or name in outer]
 
 
 def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:
