@@ -2,7 +2,7 @@
 
 ``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
 the function declares global: of a module in use it is not known whether the call that is compiled is its first. A
-sample that the file declares is a fresh module, and there the branch runs.
+sample that the file declares is a fresh module, and there the branch runs, as it does for an object that the call makes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Function, Instance
+from graphdoctor.static.domain.values import Function, Instance, Value
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.syntax.walk import find, walk
 
@@ -28,9 +28,20 @@ def runs_once(interpreter: Interpreter, node: cst.If) -> bool:
 
 
 def _kept(interpreter: Interpreter, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of ``found`` that outlive the call: attributes, and names that the function declares global or nonlocal."""
-    outer = interpreter.frame.scope.outer
-    return [(receiver, name) for receiver, name in found if receiver or name in outer]
+    """Those of ``found`` that outlive the call: attributes, and names that the function declares global or nonlocal.
+
+    An object that compiled code makes is another one in each call.
+    """
+    scope = interpreter.frame.scope
+    return [
+        (receiver, name)
+        for receiver, name in found
+        if (name in scope.outer if not receiver else not _made_inside(scope.find(receiver)))
+    ]
+
+
+def _made_inside(receiver: Value | None) -> bool:
+    return receiver is not None and all(isinstance(o, Instance) and o.inside for o in options(receiver))
 
 
 def _flags(test: cst.BaseExpression) -> list[tuple[str, str]]:

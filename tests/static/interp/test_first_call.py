@@ -121,6 +121,42 @@ def test_so_was_that_of_an_object_which_it_holds(events, words, read):
     assert [e.site.untaken for e in found] == [read]
 
 
+@pytest.mark.parametrize(
+    ("solver", "later"),
+    [
+        pytest.param("self.solver", True, id="made-with-the-module"),
+        pytest.param("Solver()", False, id="made-in-compiled-code"),
+    ],
+)
+def test_an_object_that_each_call_makes_has_its_first_call_there(events, solver, later):
+    source = """
+    import torch
+    import torch.nn as nn
+
+
+    class Solver:
+        def __init__(self):
+            self.scale = None
+
+        def setup(self, x):
+            if self.scale is None:
+                print(1)
+                self.scale = x.sum()
+            return self.scale
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.solver = Solver()
+
+        def forward(self, x):
+            return {solver}.setup(x)
+    """
+    found = events(source.replace("{solver}", solver))
+    assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [later]
+
+
 GLOBALS = """
 import torch
 import torch.nn as nn
