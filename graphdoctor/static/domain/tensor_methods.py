@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from graphdoctor.static.domain.torch_tables import words
 
 #: Of torch.Tensor.
@@ -93,3 +95,11 @@ ONLY_TENSORS = words(
     masked_select nonzero numpy sigmoid softmax tolist topk
     """
 )
+
+#: Arguments by which torch calls a dimension, where numpy has an ``axis``.
+_OF_TORCH = ("dim", "keepdim")
+
+
+def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
+    """Whether what has ``method``, called with ``keywords``, is a tensor: ``scores.max(dim=0)``."""
+    return method in ONLY_TENSORS or (method in TENSOR_METHODS and any(name in keywords for name in _OF_TORCH))

@@ -12,6 +12,7 @@ from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
+from graphdoctor.static.domain.tensor_methods import shows_a_tensor
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -83,6 +84,8 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
 def _call_unknown(interpreter: Interpreter, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
     args, kwargs = arguments.passed(interpreter, node)
+    if shows_a_tensor(func.attr.value, kwargs):
+        return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
         # Only modules have parameters.

@@ -10,7 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
-from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, ONLY_TENSORS, TENSOR_METHODS
+from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, shows_a_tensor
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -82,7 +82,7 @@ def _plain(
         )
     if isinstance(receiver, PythonValue):
         return PythonValue("int", shape=receiver.shape) if name in ("numel", "item") else UNKNOWN
-    if type(receiver) is Unknown and name in ONLY_TENSORS:
+    if type(receiver) is Unknown and shows_a_tensor(name, kwargs):
         return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN
 
@@ -207,7 +207,7 @@ def _returned(
         return args[0]
     if name in _PREPARES and args and receiver.qualname.rpartition(".")[2] in ("Accelerator", "Fabric"):
         return args[0] if len(args) == 1 else Seq("tuple", args)
-    if name in ONLY_TENSORS:
+    if shows_a_tensor(name, kwargs):
         return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN
 

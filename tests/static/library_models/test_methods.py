@@ -35,6 +35,8 @@ def reads(found) -> int:
         "n = self.inner.scale.argmax().item()",
         "x = x + 1 if (self.inner(x) > 0).all() else x",
         "x = x + 1 if made(x).isnan().any() else x",
+        "x = x + 1 if self.inner(x).max(dim=0)[0] > 0 else x",
+        "scores = self.inner(x)\n        x = x + 1 if scores[0].mean(dim=1, keepdim=True) > 0 else x",
     ],
 )
 def test_what_only_tensors_have_makes_a_tensor_of_it(events, statement) -> None:
@@ -46,6 +48,8 @@ def test_what_only_tensors_have_makes_a_tensor_of_it(events, statement) -> None:
     [
         "x = x + 1 if self.inner.get(x) else x",
         "x = x + 1 if made(x).squeeze() else x",
+        "x = x + 1 if made(x).max(axis=0) else x",
+        "x = x + 1 if self.inner.of(x, dim=0) else x",
         "x = x + 1 if self.item() else x",
         "x = x + 1 if self.inner.item else x",
     ],
