@@ -9,6 +9,7 @@ import libcst as cst
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.value_functions import (
+    holds_tensor,
     is_sure_tensor,
     join,
     kinds,
@@ -211,6 +212,17 @@ def annotated_value(interpreter: Interpreter, info: FunctionInfo, node: cst.Base
         if known is not UNKNOWN and all(type(part) is Instance or not _has_object(part) for part in options(known)):
             info.promises[id(node)] = known
     return join(*map(_of_its_own, options(known)))
+
+
+def promised(interpreter: Interpreter, info: FunctionInfo) -> Value | None:
+    """What the annotation of a function says that it gives; None without one."""
+    returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
+    return None if returns is None else annotated_value(interpreter, info, returns.annotation)
+
+
+def opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
+    """What a function gives into which no trace looks: what it promises, else a tensor where it is given one."""
+    return promised(interpreter, info) or (Tensor() if any(map(holds_tensor, args)) else UNKNOWN)
 
 
 def _has_object(value: Value) -> bool:

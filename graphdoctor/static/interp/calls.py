@@ -13,7 +13,7 @@ from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.tensor_methods import shows_a_tensor
-from graphdoctor.static.domain.value_functions import dense, holds_sparse, holds_tensor, join, options
+from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
     HOOKS,
@@ -269,9 +269,10 @@ def call_function(
             interpreter.emit(
                 Call, node, qualname="torch.library.custom_op.__call__", args=args, kwargs=kwargs, receiver=function
             )
-        return _opaque_result(interpreter, info, args)
+        return arguments.opaque_result(interpreter, info, args)
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
-        return ExternalObject(f"{info.module.name}.{info.qualname}")
+        promised = arguments.promised(interpreter, info)
+        return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
     if frame.compiled and frame.function is not None and any(map(holds_sparse, names.values())):
         # The graph ended where it was made sparse, and is reported there; other callers may pass a dense tensor.
         names = {k: dense(v) for k, v in names.items()}
@@ -358,13 +359,6 @@ OPAQUE = frozenset((
     "custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake",
     "assume_constant_result",
 ))  # fmt: skip
-
-
-def _opaque_result(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> Value:
-    returns = None if isinstance(info.node, cst.Lambda) else info.node.returns
-    if returns is not None:
-        return arguments.annotated_value(interpreter, info, returns.annotation)
-    return Tensor() if any(holds_tensor(a) for a in args) else UNKNOWN
 
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:

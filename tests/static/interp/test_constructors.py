@@ -61,3 +61,33 @@ def test_a_mask_that_another_file_makes_is_one(
     file = tmp_path / "net.py"
     file.write_text(NET.format(imported=imported, statement=statement, index=index))
     assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+
+
+FILTERS = """\
+import torch
+
+
+class Filters:
+    def __init__(self, taps):
+        self.taps = self.checked(taps)
+        self.count = self.listed(taps)
+
+    def checked(self, taps) -> torch.Tensor:
+        return torch.as_tensor(taps)
+
+    def listed(self, taps):
+        return torch.as_tensor(taps)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [pytest.param("taps", ["GD201"], id="declared"), pytest.param("count", [], id="not-declared")],
+)
+def test_what_a_method_of_another_file_is_declared_to_give_is_kept(tmp_path, kept, found):
+    (tmp_path / "filters.py").write_text(FILTERS)
+    file = tmp_path / "net.py"
+    statement = f"self.mask = Filters(count).{kept}"
+    source = NET.format(imported="from filters import Filters", statement=statement, index="0")
+    file.write_text(source.replace("return x", "return x if self.mask[0] > 0 else x"))
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
