@@ -2,7 +2,7 @@
 
 ``if self.table is None: self.table = build()`` and ``if self.first: self.first = False``, and the same with names that
 the function declares global: of a module in use it is not known whether the call that is compiled is its first. A
-sample that the file declares is a fresh module, and there the branch runs, as it does for an object that the call makes.
+sample that the file declares is a fresh module, and there the branch runs, as for an object that the call makes.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from graphdoctor.static.interp import arguments, calls, definitions, objects
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
 from graphdoctor.static.regions.offered import NO_METHODS
+from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 
 def enter(
@@ -64,7 +65,9 @@ def enter(
     frame = Frame(function=None, module=module, scope=module.scope, statement=function.info.node, compiled=True)
     with interpreter.call(frame):
         if args is None:
-            args, kwargs = _rest(function), assumed_arguments(interpreter, function)
+            inside = innermost(function)
+            args, kwargs = arguments_for(function, assumed_arguments(interpreter, inside))
+            args += _rest(inside)
         note_passed(function, (*args, *(kwargs or {}).values()))
         calls.call_function(interpreter, function.info.node, function, args, kwargs or {})
     return True
@@ -128,6 +131,7 @@ def _is_one(default: Any) -> bool:
 
 def was_called(interpreter: Interpreter, function: Function) -> bool:
     """Whether ``function`` was interpreted in compiled code, a method for an object of the same class."""
+    function = innermost(function)
     if isinstance(function.bound, Instance):
         return (id(function.info), id(function.bound.info)) in interpreter.reached_for
     return id(function.info) in interpreter.reached

@@ -10,6 +10,7 @@ from graphdoctor.static.domain.values import External, Function, Imported, Insta
 from graphdoctor.static.interp import definitions, imports
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import uses_of
+from graphdoctor.static.regions.wrapped import innermost
 from graphdoctor.syntax.walk import walk
 
 #: How many calls a parameter is followed through.
@@ -83,12 +84,12 @@ def _called(interpreter: Interpreter, call: cst.Call, function: Function) -> Fun
         if root == "self":
             bound = function.bound
             method = bound.info.lookup(name) if isinstance(bound, Instance) else None
-            return method.to(bound) if isinstance(method, Function) and bound is not None else None
+            return innermost(method.to(bound)) if isinstance(method, Function) and bound is not None else None
         package = _resolved(interpreter, names.get(root))
         if isinstance(package, External):
             module = imports.load_module(interpreter, function.info.module, package.qualname)
             found = _resolved(interpreter, module.scope.names.get(name)) if module is not None else None
-    return found if isinstance(found, Function) else None
+    return innermost(found) if isinstance(found, Function) else None
 
 
 def _resolved(interpreter: Interpreter, value: Value | None) -> Value | None:

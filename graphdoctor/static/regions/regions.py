@@ -51,6 +51,7 @@ from graphdoctor.static.regions.offered import (
 )
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.static.regions.unbuilt import classes_that_compile
+from graphdoctor.static.regions.wrapped import arguments_for, innermost
 
 
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
@@ -248,11 +249,12 @@ def _counterparts(
         made = instances.setdefault(id(info), default_module(interpreter, info))
         if not was_called(interpreter, value.to(made)):
             with interpreter.sink.only_offered(module.source):
-                enter(interpreter, module, value.to(made), (), assumed_arguments(interpreter, forward.to(made)))
+                named = assumed_arguments(interpreter, innermost(forward.to(made)))
+                enter(interpreter, module, value.to(made), *arguments_for(value.to(made), named))
 
 
 def _parameter_names(function: Function) -> list[str]:
-    return [param.name.value for param in definitions.parameters(function.info.node.params)][1:]
+    return [param.name.value for param in definitions.parameters(innermost(function).info.node.params)][1:]
 
 
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:
@@ -272,9 +274,10 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             distribution_methods(interpreter, module, public),
             methods_without_forward(module, public, partial(default_module, interpreter)),
         ):
-            if works_on_the_host(interpreter, option) or not may_give_tensors(interpreter, option):
+            inside = innermost(option)
+            if works_on_the_host(interpreter, inside) or not may_give_tensors(interpreter, inside):
                 continue
-            if takes_tensors(interpreter, option):
+            if takes_tensors(interpreter, inside):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
         for forward, passed in autograd_functions(interpreter, module):
@@ -290,7 +293,7 @@ _MOST_STEPS = 250_000
 
 def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether users may give a module that was called a kind of argument that no class of the file gives it."""
-    function = entry_function(Instance(info))
+    function = _entered(info)
     passed = interpreter.reached.get(id(function.info)) if function is not None else None
     if function is None or passed is None:
         return False
@@ -300,7 +303,7 @@ def _may_get_other_kinds(interpreter: Interpreter, info: ClassInfo) -> bool:
 
 def _got_unknowns_only(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether a module was called with values of which nothing is known, where a tensor is what to expect."""
-    function = entry_function(Instance(info))
+    function = _entered(info)
     passed = _kinds_passed(interpreter, function)
     vague = [name for name, found in passed.items() if found <= {Unknown, ExternalObject}]
     # Of most modules there is none, and to ask for what a user passes takes long.
@@ -331,9 +334,15 @@ def _kinds_passed(interpreter: Interpreter, function: Function | None) -> dict[s
     return {name: passed.get(name, set()) for name in names[0 if function.bound is None else 1 :]}
 
 
+def _entered(info: ClassInfo) -> Function | None:
+    """The function that a call of a module comes to, inside what its decorators put around it."""
+    function = entry_function(Instance(info))
+    return None if function is None else innermost(function)
+
+
 def _reached(interpreter: Interpreter, info: ClassInfo) -> bool:
     """Whether the forward of a module class was interpreted, for an object of this class."""
-    function = entry_function(Instance(info))
+    function = _entered(info)
     return function is not None and was_called(interpreter, function)
 
 

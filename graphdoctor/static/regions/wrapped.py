@@ -1,0 +1,51 @@
+"""Functions that ``functools.wraps`` puts in the place of others: they are called as what they stand for is.
+
+``def wrapper(*args, **kwargs)`` tells nothing of its arguments; those of the function inside do.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.values import Function, Value
+from graphdoctor.static.interp import definitions
+
+Arguments = tuple[tuple[Value, ...], dict[str, Value]]
+
+
+def innermost(function: Function) -> Function:
+    """The function that ``function`` stands for, bound to the same object; itself where it stands for none."""
+    inside = _wrapped(function)
+    while inside is not None:
+        function = inside if function.bound is None else inside.to(function.bound)
+        inside = _wrapped(function)
+    return function
+
+
+def arguments_for(function: Function, named: dict[str, Value]) -> Arguments:
+    """How to call ``function``, so that the function inside gets ``named``."""
+    if _wrapped(function) is None:
+        return (), named
+    params, inside = function.info.node.params, innermost(function)
+    names = [param.name.value for param in (*inside.info.node.params.posonly_params, *inside.info.node.params.params)]
+    names = names[0 if function.bound is None else 1 :]
+    if not isinstance(params.star_arg, cst.Param):
+        own = len(definitions.parameters(params)) - (function.bound is not None)
+        names = names[: max(own, 0)]
+    return tuple(named[name] for name in names), {k: value for k, value in named.items() if k not in names}
+
+
+def _wrapped(function: Function) -> Function | None:
+    """The function in ``@functools.wraps(function)``, where what stands for it hands on any arguments."""
+    node = function.info.node
+    if "wraps" not in function.info.markers or function.cells is None or isinstance(node, cst.Lambda):
+        return None
+    if not isinstance(node.params.star_arg, cst.Param) and node.params.star_kwarg is None:
+        return None
+    for decorator in node.decorators:
+        call = decorator.decorator
+        given = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 else None
+        inside = function.cells.find(given.value) if isinstance(given, cst.Name) else None
+        if isinstance(inside, Function) and inside.info is not function.info:
+            return inside
+    return None
