@@ -48,7 +48,7 @@ def is_data_transform(interpreter: Interpreter, made: Instance) -> bool:
     used = [name for node in nodes for name in _used(interpreter, info.module, node)]
     if any(within(name, _TRANSFORMS) for name in used):
         return True
-    return any(map(_draws, nodes)) and _is_about_data(info.module)
+    return any(map(draws, nodes)) and _is_about_data(info.module)
 
 
 def _may_learn(value: Value) -> bool:
@@ -68,8 +68,8 @@ def _used(interpreter: Interpreter, module: ModuleInfo, node: cst.CSTNode) -> It
         yield from import_names(interpreter, node)
 
 
-def _draws(node: cst.CSTNode) -> bool:
-    """``torch.rand(1)``, ``np.random``, ``random.choice``."""
+def draws(node: cst.CSTNode) -> bool:
+    """Whether ``node`` names what draws random numbers: ``torch.rand(1)``, ``np.random``, ``random.choice``."""
     return (type(node) is cst.Attribute and node.attr.value.startswith("rand")) or (
         type(node) is cst.Name and node.value == "random"
     )

@@ -22,11 +22,12 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions, objects
+from graphdoctor.static.interp.compound_statements import only_raises
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
-from graphdoctor.static.regions.data_transforms import DATASETS
+from graphdoctor.static.regions.data_transforms import DATASETS, draws
 from graphdoctor.syntax.walk import walk
 
 
@@ -97,12 +98,47 @@ def methods_without_forward(
     for name, value in defined(module):
         if name in public and isinstance(value, Class) and value.info.module is module and value.info.is_module:
             info = value.info
-            forward = options(info.lookup("forward") or UNKNOWN)
-            methods = [] if any(isinstance(option, (Function, Compiled)) for option in forward) else _methods(info)
+            methods = [] if _has_forward(info) else _methods(info)
             methods = [method for method in methods if method.info.name not in _TRAINING]
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
+
+
+def _has_forward(info: ClassInfo) -> bool:
+    """Whether a call of a module runs anything; a base may have a forward only to say that it is not called."""
+    return any(
+        isinstance(option, Compiled)
+        or (isinstance(option, Function) and (option.info.owner is info or not only_raises(option.info.body)))
+        for option in options(info.lookup("forward") or UNKNOWN)
+    )
+
+
+def objects_to_call(
+    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+) -> Iterator[Function]:
+    """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
+
+    Not where it draws random numbers: such are transforms of a data pipeline.
+    """
+    for name, value in defined(module):
+        info = value.info if isinstance(value, Class) and value.info.module is module else None
+        called = None if info is None or name not in public else info.lookup("__call__")
+        if info is None or not isinstance(called, Function) or called.info.owner is None or info.lookup("forward"):
+            continue
+        if not any(draws(node) for method in _run_by(info, called) for node in walk(method.info.body)):
+            yield called.to(made(info))
+
+
+def _run_by(info: ClassInfo, method: Function) -> list[Function]:
+    """``method`` and the methods of its class that it, or one of them, names."""
+    found = [method]
+    for running in found:
+        for node in walk(running.info.body):
+            named = info.lookup(node.attr.value) if type(node) is cst.Attribute else None
+            if isinstance(named, Function) and all(named.info is not known.info for known in found):
+                found.append(named)
+    return found
 
 
 def _methods(info: ClassInfo) -> list[Function]:

@@ -45,6 +45,7 @@ from graphdoctor.static.regions.offered import (
     distribution_methods,
     may_give_tensors,
     methods_without_forward,
+    objects_to_call,
     public_functions,
     takes_tensors,
     works_on_the_host,
@@ -273,6 +274,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             public_functions(module, public),
             distribution_methods(interpreter, module, public),
             methods_without_forward(module, public, partial(default_module, interpreter)),
+            objects_to_call(module, public, partial(default_module, interpreter)),
         ):
             inside = innermost(option)
             if works_on_the_host(interpreter, inside) or not may_give_tensors(interpreter, inside):

@@ -206,3 +206,67 @@ def test_a_static_forward_is_that_of_an_autograd_function(events):
         ("Block.forward", "ternary"),
     ]
     assert not [e for e in events(source) if isinstance(e, Truth) and e.context == "if" and isinstance(e.value, Tensor)]
+
+
+def test_a_forward_that_a_base_has_only_to_raise_is_none(events):
+    found = events("""
+        import torch.nn as nn
+        from torch import Tensor
+
+        __all__ = ["Filterbank", "Fourier"]
+
+        class Filterbank(nn.Module):
+            def forward(self, x):
+                raise NotImplementedError("wrap it in an encoder")
+
+            def windowed(self, wave: Tensor):
+                print("for what derives from it")
+                return wave
+
+        class Fourier(Filterbank):
+            def synthesis(self, wave: Tensor):
+                print("synthesis")
+                return wave
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Fourier.synthesis"]
+
+
+def test_public_objects_that_are_called_with_tensors_are_regions(events):
+    found = events("""
+        import torch
+        from torch import Tensor
+
+        __all__ = ["Accuracy", "Crop", "Lookup"]
+
+        class Accuracy:
+            def __init__(self, threshold: float):
+                self.threshold = threshold
+
+            def __call__(self, scores: Tensor, labels: Tensor):
+                print("called")
+                return ((scores > self.threshold) == labels).float().mean()
+
+            def resampled(self, scores: Tensor):
+                return self(scores[torch.randint(4, (4,))], scores)
+
+        class Crop:
+            def __call__(self, image: Tensor):
+                print("in a data pipeline")
+                return image[self.start() :]
+
+            def start(self):
+                return torch.randint(4, (1,)).item()
+
+        class Lookup:
+            def __call__(self, name: str):
+                print("of a text")
+                return name
+
+        class Hidden:
+            def __call__(self, x: Tensor):
+                print("not offered")
+                return x
+    """)
+    printed = [e.site.function for e in found if isinstance(e, Call) and e.qualname == "builtins.print"]
+    assert printed == ["Accuracy.__call__"]
