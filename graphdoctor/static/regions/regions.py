@@ -36,11 +36,11 @@ from graphdoctor.static.domain.values import (
 from graphdoctor.static.interp import calls, definitions, imports, objects
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
 from graphdoctor.static.regions.assumed_arguments import assumed_arguments
+from graphdoctor.static.regions.counterparts import enter_counterparts
 from graphdoctor.static.regions.data_transforms import is_data_transform
 from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
-    NO_METHODS,
     autograd_functions,
     distribution_methods,
     may_give_tensors,
@@ -52,7 +52,7 @@ from graphdoctor.static.regions.offered import (
 )
 from graphdoctor.static.regions.public_names import public_names
 from graphdoctor.static.regions.unbuilt import classes_that_compile
-from graphdoctor.static.regions.wrapped import arguments_for, innermost
+from graphdoctor.static.regions.wrapped import innermost
 
 
 def interpret(interpreter: Interpreter, module: ModuleInfo, compiles: list[Event], target: str | None = None) -> None:
@@ -229,33 +229,8 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
     for info in classes:
         if info.name in public:
-            _counterparts(interpreter, module, info, instances)
+            enter_counterparts(interpreter, module, info, instances)
     _functions(interpreter, module, public)
-
-
-def _counterparts(
-    interpreter: Interpreter, module: ModuleInfo, info: ClassInfo, instances: dict[int, Instance]
-) -> None:
-    """Enter the public methods of a module class that take what its forward takes, as ``inverse`` of a flow does."""
-    forward = info.lookup("forward")
-    if not isinstance(forward, Function) or not _parameter_names(forward):
-        return
-    own = [known for known in info.mro if known.module is module]
-    for name in dict.fromkeys(name for known in own for name in known.attrs):
-        value = info.lookup(name)
-        if name.startswith("_") or name == "forward" or not isinstance(value, Function):
-            continue
-        if value.info.markers & NO_METHODS or _parameter_names(value) != _parameter_names(forward):
-            continue
-        made = instances.setdefault(id(info), default_module(interpreter, info))
-        if not was_called(interpreter, value.to(made)):
-            with interpreter.sink.only_offered(module.source):
-                named = assumed_arguments(interpreter, innermost(forward.to(made)))
-                enter(interpreter, module, value.to(made), *arguments_for(value.to(made), named))
-
-
-def _parameter_names(function: Function) -> list[str]:
-    return [param.name.value for param in definitions.parameters(innermost(function).info.node.params)][1:]
 
 
 def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[str]) -> None:

@@ -120,6 +120,21 @@ def test_what_takes_the_arguments_of_forward_is_entered_too(events, tmp_path, ex
     assert functions(events(FLOW)) == ["Flow.inverse"]
 
 
+@pytest.mark.parametrize(
+    ("signature", "entered"),
+    [
+        pytest.param("inverse(self, z, x=None, context=None)", ["Flow.inverse"], id="other-names"),
+        pytest.param("inverse(self, z, steps)", [], id="more-of-them"),
+        pytest.param("decode(self, z, context=None)", [], id="another-method"),
+    ],
+)
+def test_so_is_an_inverse_that_takes_as_much_under_other_names(events, tmp_path, signature, entered):
+    (tmp_path / "__init__.py").write_text("from .model import Flow\n")
+    before, _, after = FLOW.partition("inverse(self, x, context=None)")
+    found = events(before + signature + after.replace("x if x.sum() > 0 else -x", "z if z.sum() > 0 else -z", 1))
+    assert functions(found) == entered
+
+
 def test_methods_of_a_class_that_nobody_exports_are_not_entered(events):
     assert functions(events(FLOW)) == []
 
