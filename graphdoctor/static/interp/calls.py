@@ -386,9 +386,8 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     if info.generator:
         return Seq("generator", None, join(*frame.yields) if frame.yields else UNKNOWN)
     results = frame.returns + ([NONE] if falls else [])
-    if not results:
-        return NONE
-    result = join(*results)
+    # What only raises stands for what a subclass has.
+    result = join(*results) if results else UNKNOWN
     if frame.compiled and type(result) is OneOf and predicates.says_compiling(interpreter, info, results):
         return Const(True)
     if isinstance(result, Unknown) and info.node.returns is not None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
+
 from graphdoctor.lint.engine import analyse
 from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.values import Tensor
 from tests.static.conftest import places
 
 
@@ -282,3 +285,28 @@ def test_the_call_of_a_transform_runs_its_own_method(events):
         """
     )
     assert functions(found) == ["Flow._call"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "decided"),
+    [
+        pytest.param(" -> torch.Tensor", ["if"], id="a-tensor"),
+        pytest.param("", [], id="nothing"),
+        pytest.param(" -> int", [], id="a-number"),
+    ],
+)
+def test_a_method_that_only_raises_gives_what_it_promises_for_subclasses(events, promise, decided):
+    found = events(f"""
+        import torch
+
+        class Base(torch.nn.Module):
+            def forward(self, x):
+                y = self.weight(x)
+                if y > 0:
+                    return x
+                return None if y is None else -x
+
+            def weight(self, x){promise}:
+                raise NotImplementedError
+    """)
+    assert [e.context for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)] == decided

@@ -57,7 +57,9 @@ def test_what_takes_arguments_of_its_own_says_what_they_are(events):
 
 
 def test_a_call_of_one_tells_what_its_arguments_are(events):
-    source = WRAPPER.format(parameters="*args, **kwargs", passed="*args, **kwargs") + """
+    source = (
+        WRAPPER.format(parameters="*args, **kwargs", passed="*args, **kwargs")
+        + """
 @traced
 def halved(x, steps):
     return x.abs() / steps
@@ -67,4 +69,5 @@ def entry(x):
 
 __all__ = ["entry"]
 """
+    )
     assert decided(events(source)) == ["entry"]
