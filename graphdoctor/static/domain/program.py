@@ -306,6 +306,9 @@ class ClassInfo:
         return any(name in qualnames for name in self.externals)
 
 
+#: Bases whose forward is to call ``update`` and ``compute``.
+METRICS = ("torchmetrics.Metric", "torchmetrics.metric.Metric")
+
 #: Bases whose fields are set as those of a dataclass are, after code that is not Python has looked at them.
 PYDANTIC_MODELS = ("pydantic.BaseModel", "pydantic.main.BaseModel")
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from graphdoctor.static.domain import named_attributes, torch_tables
 from graphdoctor.static.domain.events import Call, Compile, Convert, Truth
+from graphdoctor.static.domain.program import METRICS
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, shows_a_tensor
 from graphdoctor.static.domain.value_functions import is_sure_tensor, is_text, join, options, walk
 from graphdoctor.static.domain.values import (
@@ -228,6 +229,10 @@ def _object(
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             kept = _owned(_buffer(value) if name == "register_buffer" else value)
             if named_attributes.store(target, first, kept):
+                return NONE
+        if name == "add_state" and target.info.derives(*METRICS):
+            default = args[1] if len(args) > 1 else kwargs.get("default", UNKNOWN)
+            if named_attributes.store(target, first, default if isinstance(default, Seq) else _buffer(default)):
                 return NONE
         if name == "__setattr__" and named_attributes.store(target, first, value):
             return NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from graphdoctor.static.domain.program import FunctionInfo
+from graphdoctor.static.domain.program import METRICS, FunctionInfo
 from graphdoctor.static.domain.torch_tables import words
 from graphdoctor.static.domain.value_functions import as_arguments, join
 from graphdoctor.static.domain.values import (
@@ -35,14 +35,15 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
     tensors, numbers = uses_of(info) if any(p.annotation is None for p in params) else (set[str](), set[str]())
     open_names = {p.name.value for p in params if p.annotation is None} - tensors - numbers
     given = passed_on(interpreter, function, open_names)
-    if info.name == "forward":
+    called = _is_called(info)
+    if called:
         # What it takes is a tensor by custom, unless it has a default.
         given = {name for name in given[0] if info.defaults.get(name) == NONE}, given[1]
     tensors, numbers = tensors | given[0], numbers | given[1]
-    if info.name != "forward":
+    if not called:
         tensors |= described(info.body) - numbers
     by_custom: set[str] = set()
-    if info.name == "forward":
+    if called:
         passed = interpreter.reached.get(id(info), {})
         numbers |= {name for name in names if _is_number(name) or not passed.get(name, set()) <= _NO_NUMBERS}
         by_custom = set(names) - numbers
@@ -55,6 +56,12 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
         # A batch holds tensors, by custom too.
         found |= {n: Mapping((), value) for n, value in found.items() if n in mappings and _is_by_custom(value)}
     return found
+
+
+def _is_called(info: FunctionInfo) -> bool:
+    """Whether a call of an object passes its arguments to ``info``: it is a forward, or what a metric has for one."""
+    metric = info.owner is not None and info.name == "update" and info.owner.derives(*METRICS)
+    return metric or info.name == "forward"
 
 
 def _is_by_custom(value: Value) -> bool:

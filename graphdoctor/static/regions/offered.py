@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
-from graphdoctor.static.domain.program import ClassInfo, ModuleInfo
+from graphdoctor.static.domain.program import METRICS, ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
@@ -103,6 +103,19 @@ def methods_without_forward(
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
+
+
+def metrics(
+    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+) -> Iterator[tuple[Function, Function]]:
+    """What a call of each public metric of torchmetrics runs: ``update`` with its arguments, then ``compute``."""
+    for name, value in defined(module):
+        info = value.info if isinstance(value, Class) and value.info.module is module else None
+        if info is not None and name in public and info.derives(*METRICS) and not _has_forward(info):
+            update, compute = info.lookup("update"), info.lookup("compute")
+            if isinstance(update, Function) and isinstance(compute, Function):
+                instance = made(info)
+                yield update.to(instance), compute.to(instance)
 
 
 def _has_forward(info: ClassInfo) -> bool:

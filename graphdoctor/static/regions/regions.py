@@ -45,6 +45,7 @@ from graphdoctor.static.regions.offered import (
     distribution_methods,
     may_give_tensors,
     methods_without_forward,
+    metrics,
     objects_to_call,
     public_functions,
     takes_tensors,
@@ -237,7 +238,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
     """Enter the public functions of a library that take tensors, may give tensors, and that nothing reached.
 
     So with the methods of its distributions, which users call on what a model gives back, of its modules without a
-    forward, and with its ``autograd.Function`` classes.
+    forward, its metrics, other objects that are called, and with its ``autograd.Function`` classes.
 
     Users do not compile one that saves a file, prepares data, builds a model, draws a picture or checks its arguments.
     """
@@ -257,6 +258,11 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             if takes_tensors(interpreter, inside):
                 with interpreter.sink.only_offered(module.source):
                     enter(interpreter, module, option)
+        for update, compute in metrics(module, public, partial(default_module, interpreter)):
+            if not works_on_the_host(interpreter, update) and not works_on_the_host(interpreter, compute):
+                with interpreter.sink.only_offered(module.source):
+                    enter(interpreter, module, update)
+                    enter(interpreter, module, compute)
         for forward, passed in autograd_functions(interpreter, module):
             if not was_called(interpreter, forward):
                 with interpreter.sink.only_offered(module.source):
