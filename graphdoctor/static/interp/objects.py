@@ -22,6 +22,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import pydantic_models
 from graphdoctor.static.memo.summaries import object_key
 
 
@@ -57,6 +58,7 @@ def instantiate(
             calls.call_function(interpreter, node, post.to(instance), (), {})
     if interpreter.frame.compiled and info.derives(*PYDANTIC_MODELS):
         interpreter.emit(Call, node, qualname="pydantic.BaseModel", args=args, kwargs=kwargs, receiver=None)
+        pydantic_models.validate(interpreter, node, instance, [name for name in info.fields if name in kwargs])
     if info.is_module and interpreter.frame.compiled:
         interpreter.emit(Call, node, qualname="torch.nn.Module.__init__", args=args, kwargs=kwargs, receiver=instance)
     _children(info, instance, args)
