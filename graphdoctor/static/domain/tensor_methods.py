@@ -102,4 +102,7 @@ _OF_TORCH = ("dim", "keepdim")
 
 def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
     """Whether what has ``method``, called with ``keywords``, is a tensor: ``scores.max(dim=0)``."""
+    if method in ("item", "tolist") and keywords:
+        # Those of tensors take none.
+        return False
     return method in ONLY_TENSORS or (method in TENSOR_METHODS and any(name in keywords for name in _OF_TORCH))

@@ -51,6 +51,7 @@ def test_what_only_tensors_have_makes_a_tensor_of_it(events, statement) -> None:
         "x = x + 1 if made(x).max(axis=0) else x",
         "x = x + 1 if self.inner.of(x, dim=0) else x",
         "x = x + 1 if self.item() else x",
+        "x = x + self.inner.item(index=0)",
         "x = x + 1 if self.inner.item else x",
     ],
 )
