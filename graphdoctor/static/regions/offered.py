@@ -22,7 +22,6 @@ from graphdoctor.static.domain.values import (
     Value,
 )
 from graphdoctor.static.interp import arguments, definitions, objects
-from graphdoctor.static.interp.compound_statements import only_raises
 from graphdoctor.static.interp.imports import import_names
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.argument_inference import OF_MODULES, uses
@@ -119,28 +118,27 @@ def metrics(
 
 
 def _has_forward(info: ClassInfo) -> bool:
-    """Whether a call of a module runs anything; a base may have a forward only to say that it is not called."""
-    return any(
-        isinstance(option, Compiled)
-        or (isinstance(option, Function) and (option.info.owner is info or not only_raises(option.info.body)))
-        for option in options(info.lookup("forward") or UNKNOWN)
-    )
+    return any(isinstance(option, (Function, Compiled)) for option in options(info.lookup("forward") or UNKNOWN))
 
 
 def objects_to_call(
-    module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
+    interpreter: Interpreter, module: ModuleInfo, public: frozenset[str], made: Callable[[ClassInfo], Instance]
 ) -> Iterator[Function]:
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
-    Not where it draws random numbers: such are transforms of a data pipeline.
+    They compare tensors, so they take more than one. What takes one, or draws random numbers, is often a transform of
+    a data pipeline.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
-        called = None if info is None or name not in public else info.lookup("__call__")
+        called = None if info is None or info.is_module or name not in public else info.lookup("__call__")
         if info is None or not isinstance(called, Function) or called.info.owner is None or info.lookup("forward"):
             continue
-        if not any(draws(node) for method in _run_by(info, called) for node in walk(method.info.body)):
-            yield called.to(made(info))
+        if any(draws(node) for method in _run_by(info, called) for node in walk(method.info.body)):
+            continue
+        method = called.to(made(info))
+        if len(_sure_tensors(interpreter, method)) > 1:
+            yield method
 
 
 def _run_by(info: ClassInfo, method: Function) -> list[Function]:
@@ -215,8 +213,12 @@ def takes_tensors(interpreter: Interpreter, function: Function) -> bool:
 
     A ``device`` alone makes no tensor: models, loaders and trainers have one, too.
     """
-    assumed = assumed_arguments(interpreter, function)
-    found = {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}
+    found = _sure_tensors(interpreter, function)
     body = function.info.body
     annotated = {p.name.value for p in definitions.parameters(function.info.node.params) if p.annotation is not None}
     return bool(found - (uses(body)[0] - uses(body, TENSOR_EVIDENCE - OF_MODULES)[0] - annotated))
+
+
+def _sure_tensors(interpreter: Interpreter, function: Function) -> set[str]:
+    assumed = assumed_arguments(interpreter, function)
+    return {name for name, value in assumed.items() if (tensor := tensor_of(value)) is not None and tensor.is_known}

@@ -250,7 +250,7 @@ def _functions(interpreter: Interpreter, module: ModuleInfo, public: frozenset[s
             public_functions(module, public),
             distribution_methods(interpreter, module, public),
             methods_without_forward(module, public, partial(default_module, interpreter)),
-            objects_to_call(module, public, partial(default_module, interpreter)),
+            objects_to_call(interpreter, module, public, partial(default_module, interpreter)),
         ):
             inside = innermost(option)
             if works_on_the_host(interpreter, inside) or not may_give_tensors(interpreter, inside):
