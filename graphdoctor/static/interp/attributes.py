@@ -140,6 +140,10 @@ def rows_of(tensor: Tensor) -> PythonValue:
     return PythonValue("int", shape=True, sample=sample, data_dependent=tensor.unbacked)
 
 
+#: Decorators of methods that reading an attribute calls.
+PROPERTIES = frozenset({"property", "cached_property", "lazy_property", "getter"})
+
+
 def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Instance, name: str) -> Value:
     """An attribute of an object of scanned code: its own, then its class's, properties called."""
     found = receiver.attrs.get(name)
@@ -152,7 +156,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     if found is not None:
         results: list[Value] = []
         for option in options(found):
-            if isinstance(option, Function) and option.info.markers & {"property", "cached_property", "getter"}:
+            if isinstance(option, Function) and option.info.markers & PROPERTIES:
                 if "cached_property" in option.info.markers:
                     # Of a module in use, and of what it was made with, the first call read it.
                     used = receiver.info.is_module or receiver.is_representative

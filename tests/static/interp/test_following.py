@@ -310,3 +310,23 @@ def test_a_method_that_only_raises_gives_what_it_promises_for_subclasses(events,
                 raise NotImplementedError
     """)
     assert [e.context for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)] == decided
+
+
+def test_a_lazy_property_of_torch_is_read_as_a_property(events):
+    found = events("""
+        import torch
+        from torch.distributions.utils import lazy_property
+
+        class Mixture:
+            def __init__(self, weights: torch.Tensor):
+                self.weights = weights
+
+            @lazy_property
+            def total(self):
+                return self.weights.sum()
+
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return x if Mixture(x).total > 0 else -x
+    """)
+    assert functions(found) == ["Net.forward"]
