@@ -100,9 +100,14 @@ ONLY_TENSORS = words(
 _OF_TORCH = ("dim", "keepdim")
 
 
+def takes_a_dimension(method: str, keywords: Collection[str]) -> bool:
+    """Whether ``method`` is called as that of a tensor is: ``scores.max(dim=0)``."""
+    return method in TENSOR_METHODS and any(name in keywords for name in _OF_TORCH)
+
+
 def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:
-    """Whether what has ``method``, called with ``keywords``, is a tensor: ``scores.max(dim=0)``."""
+    """Whether what has ``method``, called with ``keywords``, is a tensor."""
     if method in ("item", "tolist") and keywords:
         # Those of tensors take none.
         return False
-    return method in ONLY_TENSORS or (method in TENSOR_METHODS and any(name in keywords for name in _OF_TORCH))
+    return method in ONLY_TENSORS or takes_a_dimension(method, keywords)

@@ -12,7 +12,7 @@ from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
-from graphdoctor.static.domain.tensor_methods import shows_a_tensor
+from graphdoctor.static.domain.tensor_methods import takes_a_dimension
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -84,7 +84,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
 def _call_unknown(interpreter: Interpreter, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
     args, kwargs = arguments.passed(interpreter, node)
-    if shows_a_tensor(func.attr.value, kwargs):
+    if takes_a_dimension(func.attr.value, kwargs):
         return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
     if func.attr.value == "parameters" and not args:
@@ -386,8 +386,7 @@ def run_body(interpreter: Interpreter, frame: Frame, info: FunctionInfo) -> Valu
     if info.generator:
         return Seq("generator", None, join(*frame.yields) if frame.yields else UNKNOWN)
     results = frame.returns + ([NONE] if falls else [])
-    # What only raises stands for what a subclass has.
-    result = join(*results) if results else UNKNOWN
+    result = join(*results) if results else UNKNOWN if definitions.is_abstract(info) else NONE
     if frame.compiled and type(result) is OneOf and predicates.says_compiling(interpreter, info, results):
         return Const(True)
     if isinstance(result, Unknown) and info.node.returns is not None:

@@ -254,6 +254,16 @@ def _fields(info: ClassInfo, node: cst.ClassDef) -> tuple[str, ...]:
     return inherited + tuple(f for f in own if f not in inherited)
 
 
+def is_abstract(info: FunctionInfo) -> bool:
+    """Whether a function ends in ``raise NotImplementedError``: it stands for what subclasses have under its name."""
+    body = info.body.body if isinstance(info.body, cst.IndentedBlock) else ()
+    last = body[-1] if body else None
+    raised = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    error = raised.exc if isinstance(raised, cst.Raise) else None
+    name = error.func if isinstance(error, cst.Call) else error
+    return isinstance(name, cst.Name) and name.value == "NotImplementedError"
+
+
 def parameters(params: cst.Parameters) -> Sequence[cst.Param]:
     """All named parameters in order, keyword-only ones last."""
     return (*params.posonly_params, *params.params, *params.kwonly_params)

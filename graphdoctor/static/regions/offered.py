@@ -127,18 +127,33 @@ def objects_to_call(
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
     They compare tensors, so they take more than one. What takes one, or draws random numbers, is often a transform of
-    a data pipeline.
+    a data pipeline, and what is made with a model works around it, as what explains or trains it does.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
         called = None if info is None or info.is_module or name not in public else info.lookup("__call__")
         if info is None or not isinstance(called, Function) or called.info.owner is None or info.lookup("forward"):
             continue
-        if any(draws(node) for method in _run_by(info, called) for node in walk(method.info.body)):
+        if _is_made_with_a_model(info):
+            continue
+        running = _run_by(info, called)
+        if any(draws(node) for method in running for node in walk(method.info.body)):
+            continue
+        if any(works_on_the_host(interpreter, method) for method in running):
             continue
         method = called.to(made(info))
         if len(_sure_tensors(interpreter, method)) > 1:
             yield method
+
+
+def _is_made_with_a_model(info: ClassInfo) -> bool:
+    init = info.lookup("__init__")
+    params = definitions.parameters(init.info.node.params) if isinstance(init, Function) else ()
+    types = [part for param in params if param.annotation is not None for part in walk(param.annotation)]
+    names = [part.attr if isinstance(part, cst.Attribute) else part for part in types]
+    return any(param.name.value == "model" for param in params) or any(
+        isinstance(name, cst.Name) and name.value == "Module" for name in names
+    )
 
 
 def _run_by(info: ClassInfo, method: Function) -> list[Function]:

@@ -288,14 +288,16 @@ def test_the_call_of_a_transform_runs_its_own_method(events):
 
 
 @pytest.mark.parametrize(
-    ("promise", "decided"),
+    ("promise", "error", "decided"),
     [
-        pytest.param(" -> torch.Tensor", ["if"], id="a-tensor"),
-        pytest.param("", [], id="nothing"),
-        pytest.param(" -> int", [], id="a-number"),
+        pytest.param(" -> torch.Tensor", "NotImplementedError", ["if"], id="a-tensor"),
+        pytest.param(" -> torch.Tensor", "NotImplementedError('later')", ["if"], id="a-tensor-of-subclasses"),
+        pytest.param("", "NotImplementedError", [], id="nothing"),
+        pytest.param(" -> int", "NotImplementedError", [], id="a-number"),
+        pytest.param(" -> torch.Tensor", "ImportError", [], id="missing"),
     ],
 )
-def test_a_method_that_only_raises_gives_what_it_promises_for_subclasses(events, promise, decided):
+def test_an_abstract_method_gives_what_it_promises_for_subclasses(events, promise, error, decided):
     found = events(f"""
         import torch
 
@@ -307,7 +309,7 @@ def test_a_method_that_only_raises_gives_what_it_promises_for_subclasses(events,
                 return None if y is None else -x
 
             def weight(self, x){promise}:
-                raise NotImplementedError
+                raise {error}
     """)
     assert [e.context for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)] == decided
 

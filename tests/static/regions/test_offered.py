@@ -213,7 +213,7 @@ def test_public_objects_that_are_called_with_tensors_are_regions(events):
         import torch
         from torch import Tensor
 
-        __all__ = ["Accuracy", "Crop", "Resize", "Lookup"]
+        __all__ = ["Accuracy", "Crop", "Resize", "Explainer", "Attack", "Lookup"]
 
         class Accuracy:
             def __init__(self, threshold: float):
@@ -238,6 +238,23 @@ def test_public_objects_that_are_called_with_tensors_are_regions(events):
             def __call__(self, image: Tensor, size: int):
                 print("in one, too")
                 return image[:size]
+
+        class Explainer:
+            def __init__(self, scored: torch.nn.Module):
+                self.scored = scored
+
+            def __call__(self, x: Tensor, labels: Tensor):
+                print("around a model")
+                return self.scored(x)
+
+        class Attack:
+            def __call__(self, x: Tensor, labels: Tensor):
+                return self.steepest(x, labels)
+
+            def steepest(self, x: Tensor, labels: Tensor):
+                print("calls what only code around a model does")
+                labels.sum().backward()
+                return x.grad
 
         class Lookup:
             def __call__(self, name: str):
