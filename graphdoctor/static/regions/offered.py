@@ -127,14 +127,15 @@ def objects_to_call(
     """The ``__call__`` of the public classes that are no modules, as losses and metrics; ``made`` makes an object.
 
     They compare tensors, so they take more than one. What takes one, or draws random numbers, is often a transform of
-    a data pipeline, and what is made with a model works around it, as what explains or trains it does.
+    a data pipeline, and what is made with a model works around it, as what explains or trains it does. What derives
+    from a class of another package, such as a pipeline that draws pictures, is what that package makes of it.
     """
     for name, value in defined(module):
         info = value.info if isinstance(value, Class) and value.info.module is module else None
         called = None if info is None or info.is_module or name not in public else info.lookup("__call__")
         if info is None or not isinstance(called, Function) or called.info.owner is None or info.lookup("forward"):
             continue
-        if _is_made_with_a_model(info):
+        if _is_made_with_a_model(info) or any(name.partition(".")[0] not in _OF_PYTHON for name in info.externals):
             continue
         running = _run_by(info, called)
         if any(draws(node) for method in running for node in walk(method.info.body)):
@@ -144,6 +145,10 @@ def objects_to_call(
         method = called.to(made(info))
         if len(_sure_tensors(interpreter, method)) > 1:
             yield method
+
+
+#: Modules of Python whose classes say nothing of what is derived from them.
+_OF_PYTHON = ("builtins", "abc", "typing", "typing_extensions")
 
 
 def _is_made_with_a_model(info: ClassInfo) -> bool:

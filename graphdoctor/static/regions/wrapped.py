@@ -15,8 +15,10 @@ Arguments = tuple[tuple[Value, ...], dict[str, Value]]
 
 def innermost(function: Function) -> Function:
     """The function that ``function`` stands for, bound to the same object; itself where it stands for none."""
-    inside = _wrapped(function)
-    while inside is not None:
+    inside, seen = _wrapped(function), {id(function.info)}
+    # What a decorator closes over may be bound anew, so that two of them stand for each other.
+    while inside is not None and id(inside.info) not in seen:
+        seen.add(id(inside.info))
         function = inside if function.bound is None else inside.to(function.bound)
         inside = _wrapped(function)
     return function

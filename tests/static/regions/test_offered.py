@@ -211,9 +211,10 @@ def test_a_static_forward_is_that_of_an_autograd_function(events):
 def test_public_objects_that_are_called_with_tensors_are_regions(events):
     found = events("""
         import torch
+        from diffusers import DiffusionPipeline
         from torch import Tensor
 
-        __all__ = ["Accuracy", "Crop", "Resize", "Explainer", "Attack", "Lookup"]
+        __all__ = ["Accuracy", "Crop", "Resize", "Explainer", "Attack", "Pictures", "Lookup"]
 
         class Accuracy:
             def __init__(self, threshold: float):
@@ -255,6 +256,11 @@ def test_public_objects_that_are_called_with_tensors_are_regions(events):
                 print("calls what only code around a model does")
                 labels.sum().backward()
                 return x.grad
+
+        class Pictures(DiffusionPipeline):
+            def __call__(self, embeddings: Tensor, latents: Tensor):
+                print("what another package makes of it")
+                return latents
 
         class Lookup:
             def __call__(self, name: str):
