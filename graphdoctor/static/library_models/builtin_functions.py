@@ -18,7 +18,6 @@ from graphdoctor.static.domain.value_functions import (
     options,
     set_of,
     tensor_of,
-    walk,
 )
 from graphdoctor.static.domain.values import (
     NONE,
@@ -41,8 +40,9 @@ from graphdoctor.static.domain.values import (
     TorchModule,
     Value,
 )
-from graphdoctor.static.interp import attributes, calls, expressions, iteration, operators
+from graphdoctor.static.interp import attributes, calls, iteration, operators
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models.sorting import applied, compared
 
 Kwargs = dict[str, Value]
 
@@ -135,9 +135,9 @@ def _collect(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple
         return Seq(name, ())
     items, element = iteration.elements(interpreter, node, args[-1])
     if name == "sorted":
-        _compared(interpreter, node, element, kwargs)
+        compared(interpreter, node, element, kwargs)
     if name == "filter" and len(args) == 2:
-        kept = element if args[0] == NONE else _applied(interpreter, node, args[0], element)
+        kept = element if args[0] == NONE else applied(interpreter, node, args[0], element)
         if may_be_tensor(kept):
             interpreter.emit(Truth, node, value=kept, context="comprehension", branch=None)
         return Seq("iterator", None, element)
@@ -149,21 +149,6 @@ def _collect(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple
     if items is not None and name != "sorted":
         return Seq(kind, tuple(reversed(items)) if name == "reversed" else tuple(items))
     return Seq(kind, None, element)
-
-
-def _applied(interpreter: Interpreter, node: cst.CSTNode, function: Value, element: Value) -> Value:
-    return join(*(calls.apply(interpreter, node, option, (element,), {}) for option in options(function)))
-
-
-def _compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwargs: Kwargs) -> None:
-    """Emit ``Truth`` where elements, or what ``key=`` makes of them, are tensors that Python compares."""
-    key = kwargs.get("key", NONE)
-    compared = element if key == NONE else _applied(interpreter, node, key, element)
-    tensor = next((v for v in walk(compared, 1) if isinstance(v, Tensor)), None)
-    if tensor is None and isinstance(node, cst.Call) and expressions.is_shown(interpreter, node):
-        tensor = Tensor()
-    if tensor is not None:
-        interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
 
 
 def _isinstance(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
@@ -230,7 +215,7 @@ def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
         values = items if items else [element]
     if "key" in kwargs or any(isinstance(v, Seq) for v in values):
         # Dynamo takes a key for constants only.
-        _compared(interpreter, node, join(*values), {})
+        compared(interpreter, node, join(*values), {})
         return join(*values)
     tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
     if tensor is not None:

@@ -9,6 +9,7 @@ from graphdoctor.static.domain.value_functions import join, may_be_tensor
 from graphdoctor.static.domain.values import NONE, UNKNOWN, Const, Mapping, PythonValue, Seq, Value
 from graphdoctor.static.interp import assignments, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models.sorting import compared
 
 Kwargs = dict[str, Value]
 
@@ -19,7 +20,7 @@ def sequence(
     receiver: Seq,
     name: str,
     args: tuple[Value, ...],
-    _kwargs: Kwargs,
+    kwargs: Kwargs,
     _used: bool,
 ) -> Value:
     """Call a method of a list, a tuple, a set or another sequence."""
@@ -43,6 +44,8 @@ def sequence(
         return NONE if name == "remove" else PythonValue("int")
     if name == "copy":
         return receiver
+    if name == "sort" and receiver.kind == "list" and receiver.items != ():
+        compared(interpreter, node, join(*receiver.items) if receiver.items else receiver.element, kwargs)
     return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
 
 

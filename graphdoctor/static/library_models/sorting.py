@@ -1,0 +1,27 @@
+"""What ``sorted``, ``max`` and ``list.sort`` compare: the elements, or what ``key=`` makes of them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.value_functions import join, options, walk
+from graphdoctor.static.domain.values import NONE, Tensor, Value
+from graphdoctor.static.interp import calls, expressions
+from graphdoctor.static.interp.interpreter import Interpreter
+
+
+def applied(interpreter: Interpreter, node: cst.CSTNode, function: Value, element: Value) -> Value:
+    """What ``function`` gives for an element."""
+    return join(*(calls.apply(interpreter, node, option, (element,), {}) for option in options(function)))
+
+
+def compared(interpreter: Interpreter, node: cst.CSTNode, element: Value, kwargs: dict[str, Value]) -> None:
+    """Emit ``Truth`` where elements, or what ``key=`` makes of them, are tensors that Python compares."""
+    key = kwargs.get("key", NONE)
+    keys = element if key == NONE else applied(interpreter, node, key, element)
+    tensor = next((v for v in walk(keys, 1) if isinstance(v, Tensor)), None)
+    if tensor is None and isinstance(node, cst.Call) and expressions.is_shown(interpreter, node):
+        tensor = Tensor()
+    if tensor is not None:
+        interpreter.emit(Truth, node, value=tensor, context="call", branch=None)
