@@ -27,7 +27,8 @@ _ADVICE = {
     "length": "keep the length the same in each call (a list of tensors: torch.stack makes one tensor of it)",
     "type": "pass values of one type; one compilation for each type is the least otherwise",
     "presence": "pass a neutral tensor in place of None, or accept one compilation for each of the two",
-    "attribute": "keep the number in a tensor buffer, or set torch._dynamo.config.allow_unspec_int_on_nn_module",
+    "attribute": "keep the number in a tensor buffer, or, for an int of a module, set "
+    "torch._dynamo.config.allow_unspec_int_on_nn_module",
     "global": "keep the number in a tensor, or pass it as an argument",
     "value": "pass the number as a tensor; where it comes from .item(), stay with tensor operations",
     "state": "keep grad mode, autocast and default dtype as they are; one compilation for each is the least",
@@ -181,7 +182,7 @@ def _advice(guard: guards.Guard, code: Code, caused: int, above: BreaksAbove, fi
     if guard.kind == "attribute" and _FLOAT.search(guard.text):
         # The setting is about ints.
         return "keep the number in a tensor buffer"
-    if guard.kind == "value" and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
+    if guard.kind in ("value", "attribute") and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
         return "one compilation for each value is the least: the code decides by it"
     if guard.kind == "length" and _is_kept(guard.name or "", code, above.text):
         return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
