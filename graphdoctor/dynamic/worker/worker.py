@@ -93,6 +93,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
     from graphdoctor.dynamic.worker.draws import draw_each_alone
     from graphdoctor.dynamic.worker.experiment import Experiment
     from graphdoctor.dynamic.worker.inputs import described
+    from graphdoctor.dynamic.worker.modes import modes_of
 
     # Now: the user's code may leave nothing that another import needs.
     from graphdoctor.dynamic.worker.optional_checks import Deeper
@@ -125,7 +126,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
         sweep.check(target, parse_variations(request.vary))
         sample = target.sample("eval")
         target = replace(target, inputs=described(sample, request.sample_of, request.file.name))
-        modes = [r.mode for r in request.runs if r.mode != "unknown"] or _modes(request, sample.module)
+        modes = [r.mode for r in request.runs if r.mode != "unknown"] or modes_of(request, sample.module)
         # Its memory is needed for the runs.
         del sample
     except (NoTarget, InputSpecError) as error:
@@ -180,17 +181,6 @@ def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRe
     for experiment in experiments:
         if experiment.mode in known:
             update(deeper(experiment, update, channel.progress).run(known[experiment.mode]))
-
-
-def _modes(request: RunRequest, module: Any) -> tuple[Any, ...]:
-    """The modes to run in; of those that are compared with an original, the ones in which it ran."""
-    if request.mode != "both":
-        return (request.mode,)
-    trainable = module is not None and any(p.requires_grad for p in module.parameters())
-    modes = ("eval", "train") if trainable else ("eval",)
-    if not request.compare or request.reference is None:
-        return modes
-    return tuple(mode for mode in modes if (request.reference / f"{mode}.pt").exists()) or modes
 
 
 def _places(request: RunRequest) -> Places:

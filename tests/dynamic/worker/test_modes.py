@@ -41,3 +41,40 @@ def test_a_function_has_no_mode(
     monkeypatch.chdir(tmp_path)
     text = CliRunner().invoke(cli, ["scan", "net.py", "--quick", *options]).output
     assert f"{title}: 1 graph" in text
+
+
+@pytest.mark.parametrize(
+    ("flag", "frozen", "shown"),
+    [
+        ("self.training", "", True),
+        ("x.shape[0] > 9", "", False),
+        ("self.training", "self.w = nn.Parameter(torch.ones(1), requires_grad=False)", False),
+    ],
+)
+def test_a_module_without_parameters_that_asks_for_its_mode_is_run_in_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str, frozen: str, shown: bool
+) -> None:
+    source = f"""\
+import torch
+from torch import nn
+
+
+class Noise(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {frozen or "self.scale = 2"}
+
+    def forward(self, x):
+        if {flag}:
+            torch._dynamo.graph_break()
+        return x + 1
+
+
+def graphdoctor_target():
+    return Noise(), (torch.rand(2, 4),)
+"""
+    (tmp_path / "net.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    text = CliRunner().invoke(cli, ["scan", "net.py", "--quick"]).output
+    assert ("Noise, train mode, on cpu" in text) == shown
+    assert ("Not ready in train mode: 1 graph break" in text) == shown
