@@ -35,6 +35,7 @@ from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
 from graphdoctor.dynamic.worker import later_calls, out_of_memory
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
+from graphdoctor.dynamic.worker.modes import is_trained
 from graphdoctor.dynamic.worker.training import TrainingStep
 from graphdoctor.model.runs import DynamicRun, FullGraph, Numerics, Varied
 
@@ -304,10 +305,8 @@ class Experiment:
         request = self.request
         assert request.reference is not None
         progress(f"{stages.VARY} ({self.mode})")
-        module = self.target.sample(self.mode).module
-        trainable = module is not None and any(p.requires_grad for p in module.parameters())
-        # What has no train mode is run with gradients in the mode that it has.
-        backward = self.mode == "train" or not trainable
+        # What is not run in train mode is run with gradients in the mode that it has.
+        backward = self.mode == "train" or not is_trained(self.target.sample(self.mode).module)
         if request.compare:
             # As the original was run: a fix may make the layers with the module that the first call made.
             backward = (compare.load(request.reference, f"{self.mode}-backward") or {}).get("backward", backward)
