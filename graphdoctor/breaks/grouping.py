@@ -150,7 +150,7 @@ def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Fr
     if event.kind != "skip" or not event.traced:
         return None
     own = next((frame for frame in event.traced if places.kind(frame.path) != "torch"), event.traced[0])
-    return _frame(_resumed(own), places, source)
+    return _frame(_plain(own), places, source)
 
 
 def dropped_functions(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> dict[int, str]:
@@ -166,7 +166,7 @@ def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
     above = [f for f in event.above[start:] if not places.is_tool(f.path) and places.kind(f.path) != "torch"]
     stack: list[RawFrame] = []
     for frame in (*above, *(f for f in event.traced if not places.is_tool(f.path))):
-        known = _resumed(frame)
+        known = _plain(frame)
         if known is frame:
             stack.append(frame)
             continue
@@ -178,10 +178,16 @@ def user_stack(event: RawEvent, places: Places) -> list[RawFrame]:
     return stack
 
 
-def _resumed(frame: RawFrame) -> RawFrame:
+def resumed(name: str) -> str:
+    """The name of the function that a resume function goes on with; any other name as it is."""
+    found = _RESUME.match(name)
+    return name if found is None else found[1]
+
+
+def _plain(frame: RawFrame) -> RawFrame:
     """The function that a resume frame goes on with; any other frame as it is."""
-    resumed = _RESUME.match(frame.name)
-    return frame if resumed is None else replace(frame, name=resumed[1])
+    name = resumed(frame.name)
+    return frame if name == frame.name else replace(frame, name=name)
 
 
 def _innermost(stack: Sequence[RawFrame], places: Places, kinds: tuple[str, ...]) -> RawFrame | None:

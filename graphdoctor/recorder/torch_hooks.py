@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import logging
 import sys
 from collections.abc import Callable
-from traceback import walk_stack
+from traceback import FrameSummary, walk_stack
 from typing import Any
 
 #: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
@@ -16,6 +17,8 @@ _FRAME_BREAKS = "torch._dynamo.convert_frame.__graph_breaks"
 _SINCE = (2, 11)
 #: The folder of Dynamo.
 _DYNAMO = "/torch/_dynamo/"
+#: What logs a graph break (torch/_dynamo/symbolic_convert.py, convert_frame.py), and its name for the exception.
+_LOGS_BREAK = {"log_graph_break": "exc", "_log_graph_break": "exc", "__call__": "e"}
 
 
 def listen(handler: logging.Handler) -> None:
@@ -89,6 +92,30 @@ def nearest_callers() -> list[tuple[str, int]]:
         elif inside:
             found.append((path, line))
     return found[:2]
+
+
+def traced_frames() -> list[tuple[str, int, int | None, str]]:
+    """The frames that the graph break being logged was traced through, outermost first: path, line, column, name.
+
+    The column counts from 1 in the line without its indentation, as the marks in the text of the record do. That text
+    leaves out a frame that calls one of its name, as the ``forward`` of a model calls that of a layer
+    (torch/_dynamo/exc.py, collapse_resume_frames).
+    """
+    for frame, _ in walk_stack(sys._getframe()):
+        if _DYNAMO in frame.f_code.co_filename.replace("\\", "/"):
+            held = _LOGS_BREAK.get(frame.f_code.co_name)
+            stack = getattr(frame.f_locals.get(held), "real_stack", None) if held else None
+            if stack:
+                return [(f.filename, f.lineno or 0, _column(f), f.name) for f in stack]
+    return []
+
+
+def _column(frame: FrameSummary) -> int | None:
+    byte = getattr(frame, "colno", None)
+    if byte is None:
+        return None
+    line = linecache.getline(frame.filename, frame.lineno or 0)
+    return len(line.encode()[:byte].decode(errors="replace").lstrip()) + 1
 
 
 def interned_names() -> dict[str, int]:

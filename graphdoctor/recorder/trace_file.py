@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from graphdoctor.recorder.torch_hooks import interned_names, nearest_callers
+from graphdoctor.recorder.torch_hooks import interned_names, nearest_callers, traced_frames
 
 #: What is kept of the trace. The rest, code and graphs as text, is most of it.
 KEPT = frozenset({
@@ -33,9 +33,11 @@ _WITHOUT_PAYLOAD = frozenset({
 })  # fmt: skip
 #: The guards tell what the ranks of a job differ in; of one process alone they are not needed, and long.
 _OF_RANKS = "dynamo_cpp_guards_str"
-#: The start and the end of a compilation.
+#: The start of a compilation, a graph break in it, and the end.
 _START = "dynamo_start"
+_BREAK = "dynamo_graph_break_reason"
 _END = "compilation_metrics"
+_IDS = ("frame_id", "frame_compile_id", "attempt", "rank")
 _PAYLOAD_LIMIT = 1 << 20
 
 
@@ -66,10 +68,13 @@ class TraceFile(logging.Handler):
         try:
             if name == _END:
                 self._write_failure(metadata[_END])
+            if name == _BREAK:
+                self._write_of(metadata, "graphdoctor_traced_frames", traced_frames())
             payload = None if name in _WITHOUT_PAYLOAD else getattr(record, "payload", None)
             self._write(metadata, payload)
             if name == _START:
-                self._write_callers(metadata)
+                # torch leaves the nearest callers out of the stack.
+                self._write_of(metadata, "graphdoctor_called_by", nearest_callers())
             if name == _END:
                 self._write_lines()
         except Exception:
@@ -95,11 +100,10 @@ class TraceFile(logging.Handler):
         if metrics.get("fail_type") and line:
             self._write({"artifact": {"name": "graphdoctor_failed_at", "encoding": "json"}}, json.dumps({"line": line}))
 
-    def _write_callers(self, start: dict[str, Any]) -> None:
-        """The nearest callers of what is compiled, which torch leaves out of its stack."""
-        ids = {name: value for name, value in start.items() if name != _START}
-        callers = {"artifact": {"name": "graphdoctor_called_by", "encoding": "json"}}
-        self._write({**callers, **ids}, json.dumps(nearest_callers()))
+    def _write_of(self, metadata: dict[str, Any], name: str, content: Any) -> None:
+        """Write an artifact of the recorder's own that belongs to the compilation of ``metadata``."""
+        ids = {key: metadata[key] for key in _IDS if key in metadata}
+        self._write({"artifact": {"name": name, "encoding": "json"}, **ids}, json.dumps(content, default=str))
 
     def _write_lines(self) -> None:
         fresh = {}

@@ -17,8 +17,9 @@ from graphdoctor.trace import caches
 from graphdoctor.trace.caches import Caches
 from graphdoctor.trace.files import TraceFile, open_trace
 from graphdoctor.trace.guarded import Guarded, guarded
+from graphdoctor.trace.left_out import Unplaced, is_left_out
 from graphdoctor.trace.records import Record, Tally, records
-from graphdoctor.trace.stacks import TracedBreak, traced_break
+from graphdoctor.trace.stacks import TracedBreak, failed_compilation, traced_break, with_frames
 
 #: Different breaks (text and stack) that are kept of one file, and characters of their texts; more are counted.
 BREAK_LIMIT = 5000
@@ -31,8 +32,6 @@ _NOTES = (
     "graphdoctor_program", "graphdoctor_steps_done", "graphdoctor_compiled", "graphdoctor_outermost",
     "graphdoctor_compile_given_up", "graphdoctor_sample", "graphdoctor_raised",
 )  # fmt: skip
-#: Dynamo's error for what it cannot capture; all others are failures.
-_NO_ERROR = "Unsupported"
 #: Notes that are kept of one name.
 _NOTE_LIMIT = 1000
 _ID = re.compile(r"(\d+)/\d+$")
@@ -147,6 +146,8 @@ class Reader:
         self._broken: set[Id] = set()
         self._pending: dict[Id, Recompiled] = {}
         self._failed_line: int | None = None
+        self._traced: tuple[RawFrame, ...] = ()
+        self._unplaced = Unplaced(self.process.breaks)
         self._kept = 0
         self.handlers = {
             "str": self._name,
@@ -165,6 +166,7 @@ class Reader:
             "graphdoctor_trains": self._trains,
             "graphdoctor_failed_at": self._failed_at,
             "graphdoctor_called_by": self._called_by,
+            "graphdoctor_traced_frames": self._traced_frames,
             "optimize_ddp_split_graph": self._split,
             "optimize_ddp_split_child": self._part,
             "graphdoctor_traced_lines": self._lines,
@@ -197,6 +199,7 @@ class Reader:
         self.process.paths.update(frame.path for frame in stack)
         self.process.callers.setdefault(code, set()).update((frame.path, frame.line) for frame in stack[:-1])
         self._codes[key[0]], self._stacks[key] = code, stack
+        self._unplaced.place(code.path, code.name, code.line)
         self._compiled.discard(key)
         self._broken.discard(key)
         self._cost(key[0]).compilations += 1
@@ -218,7 +221,13 @@ class Reader:
     def _break(self, record: Record) -> None:
         key = self._id(record)
         self._broken.add(key)
-        self._keep(self._with_callers(traced_break(record.payload, self._ids), key))
+        found = traced_break(record.payload, self._ids)
+        self._keep(self._with_callers(found and with_frames(found, self._traced), key))
+        self._traced = ()
+
+    def _traced_frames(self, record: Record) -> None:
+        frames = _TYPES.read(tuple[tuple[str, int, int | None, str], ...], json.loads(record.payload))
+        self._traced = tuple(RawFrame(*frame) for frame in frames)
 
     def _with_callers(self, found: TracedBreak | None, key: Id) -> TracedBreak | None:
         """``found`` with the frames that called the compiled one, which the texts of most breaks do not have."""
@@ -231,11 +240,18 @@ class Reader:
         # the function that was compiled tells where they end.
         code = self._codes.get(key[0], _UNKNOWN)
         called = len(list(takewhile(lambda frame: (frame.path, frame.line) in outside, stack[:-1])))
-        start = next((n for n in range(called, len(stack)) if _is_of(stack[n], code)), called)
+        start = next((n for n in range(called, len(stack)) if _is_of(stack[n], code)), None)
+        left_out = start is None and called < len(stack) and is_left_out(code.path, code.name, stack[called])
+        start = called if start is None else start
         traced = stack[start:]
+        if left_out:
+            traced = (RawFrame(code.path, code.line, None, code.name), *traced)
         lines = tuple((frame.path, frame.line) for frame in traced)
         self.process.broken_calls.update(dict.fromkeys({*lines[:-1]} - outside, lines))
-        return replace(found, event=replace(found.event, above=stack[:start] or above, traced=traced))
+        event = replace(found.event, above=stack[:start] or above, traced=traced)
+        if left_out:
+            self._unplaced.wait(event)
+        return replace(found, event=event)
 
     def _keep(self, found: TracedBreak | None) -> None:
         if found is None:
@@ -277,7 +293,7 @@ class Reader:
         if metrics.get("fail_type") and key not in self._broken and key not in self._pending:
             if stack and self._failed_line is not None:
                 stack = (*stack[:-1], replace(stack[-1], line=self._failed_line))
-            self._keep(_failure(metrics, stack, self._ids))
+            self._keep(failed_compilation(metrics, stack, self._ids))
         self._failed_line = None
 
     def _failed_at(self, record: Record) -> None:
@@ -372,19 +388,3 @@ def _reasons(payload: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         return (payload,)
     return tuple(map(str, reasons)) if isinstance(reasons, list) and reasons else (str(reasons),)
-
-
-def _failure(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> TracedBreak:
-    """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
-    reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])
-    gb_id = ids.get(reason.partition("\n")[0])
-    if "\n  Explanation: " not in reason:
-        reason = " ".join(reason.split())
-        reason = reason if error == _NO_ERROR else f"compiling fails with {error}: {reason}"
-    path, line = metrics.get("fail_user_frame_filename"), metrics.get("fail_user_frame_lineno")
-    if path and line:
-        same = bool(stack) and stack[-1].path == path
-        place = RawFrame(_text(path), _count(line), None, stack[-1].name if same else "")
-        stack = (*(stack[:-1] if same else stack), place)
-    event = RawEvent(reason, "raise", (), stack, gb_id=gb_id, error=error)
-    return TracedBreak(event, {})

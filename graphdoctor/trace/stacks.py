@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from graphdoctor.breaks.grouping import RawEvent, RawFrame
 from graphdoctor.breaks.messages import parse
@@ -13,6 +13,8 @@ from graphdoctor.breaks.messages import parse
 _FILE = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 #: Characters of a message that are kept.
 _MOST = 20_000
+#: Dynamo's error for what it cannot capture; all others are failures.
+_NO_ERROR = "Unsupported"
 _MARK = re.compile(r"[~^]")
 _REASON = re.compile(r"^(?:Graph Break )?Reason: ", re.MULTILINE)
 _RAISED = re.compile(r"^torch\._dynamo\.exc\.\w+: (.*)", re.MULTILINE | re.DOTALL)
@@ -47,6 +49,34 @@ def traced_break(payload: str, ids: Mapping[str, str]) -> TracedBreak | None:
     frames, code = _stack(head)
     event = RawEvent(message[:_MOST], kind, (), frames, gb_id=ids.get(parse(message[:_MOST]).gb_type or ""))
     return TracedBreak(event, code)
+
+
+def with_frames(found: TracedBreak, traced: Sequence[RawFrame]) -> TracedBreak:
+    """``found`` with the frames of ``traced`` that the text of its record leaves out; both end at the same frame."""
+    frames = list(found.event.traced)
+    at = len(frames)
+    for frame in reversed(traced):
+        if at and (frames[at - 1].path, frames[at - 1].line) == (frame.path, frame.line):
+            at -= 1
+        else:
+            frames.insert(at, frame)
+    return replace(found, event=replace(found.event, traced=tuple(frames)))
+
+
+def failed_compilation(metrics: Mapping[str, Any], stack: tuple[RawFrame, ...], ids: Mapping[str, str]) -> TracedBreak:
+    """A compilation that raised instead of falling back (``fullgraph=True``, a backend, an error while tracing)."""
+    reason, error = str(metrics.get("fail_reason")), str(metrics["fail_type"])
+    gb_id = ids.get(reason.partition("\n")[0])
+    if "\n  Explanation: " not in reason:
+        reason = " ".join(reason.split())
+        reason = reason if error == _NO_ERROR else f"compiling fails with {error}: {reason}"
+    path, line = metrics.get("fail_user_frame_filename"), metrics.get("fail_user_frame_lineno")
+    if path and line:
+        same = bool(stack) and stack[-1].path == path
+        place = RawFrame(str(path), int(line), None, stack[-1].name if same else "")
+        stack = (*(stack[:-1] if same else stack), place)
+    event = RawEvent(reason, "raise", (), stack, gb_id=gb_id, error=error)
+    return TracedBreak(event, {})
 
 
 def _stack(text: str) -> tuple[tuple[RawFrame, ...], dict[tuple[str, int], str]]:

@@ -192,6 +192,54 @@ def test_a_backward_pass_in_compiled_code_is_the_break_that_it_is_without_the_re
     assert gb_id is None or [(entry["gb_id"], entry["line"]) for entry in ran["breaks"]] == [(gb_id, 8)]
 
 
+LAYER_OF_TORCH = """\
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.criterion = nn.CTCLoss()
+
+    def forward(self, h, y, n, m):
+        h = h * 2
+        loss = self.criterion(h, y, n, m)
+        return loss + 1
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.block = nn.Linear(4, 5), Block()
+
+    def forward(self, x, y, n, m):
+        h = self.linear(x).log_softmax(-1)
+        loss = self.block(h, y, n, m)
+        return loss * 2
+
+def main():
+    net = torch.compile(Net(), backend="eager")
+    sizes = torch.tensor([6, 6]), torch.tensor([2, 2])
+    net(torch.rand(6, 2, 4), torch.ones(2, 2, dtype=torch.long), *sizes).backward()
+
+main()
+"""
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_break_in_a_layer_of_torch_is_on_the_line_that_calls_the_layer(
+    graphdoctor: Command, tmp_path: Path, recorded: bool
+) -> None:
+    file = program(tmp_path, LAYER_OF_TORCH)
+    if recorded:
+        _, report = run(graphdoctor, tmp_path, "train.py")
+    else:
+        env = {**os.environ, "TORCH_TRACE": str(tmp_path / "trace")}
+        subprocess.run([sys.executable, file], env=env, check=True, timeout=100)
+        report = json.loads(graphdoctor("trace", "trace", "--output-format", "json", cwd=tmp_path).stdout)
+    line = LAYER_OF_TORCH.splitlines().index("        loss = self.criterion(h, y, n, m)") + 1
+    assert places(report) == [("GD303", "train.py", line, "confirmed")]
+
+
 def test_program_has_its_own_streams(graphdoctor: Command, tmp_path: Path) -> None:
     program(tmp_path, BREAKS)
     done = graphdoctor("run", "train.py", cwd=tmp_path)

@@ -117,7 +117,7 @@ def test_a_file_that_changed_since_is_not_shown(traces: Traces, tmp_path: Path) 
 
 def test_whose_code_it_is_shows_from_the_path(traces: Traces) -> None:
     library = "/opt/env/lib/python3.12/site-packages/transformers/modeling_utils.py"
-    traces.write(0, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), traces.graph_break(library, 7))
+    traces.write(0, traces.start(0, 0, NET, 3), traces.graph_break(NET, 5), traces.graph_break(library, 7, name="to"))
     assert {f.location.path: f.owner for f in diagnose(traces.folder).findings} == {NET: "own", library: "third-party"}
 
 

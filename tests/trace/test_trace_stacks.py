@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from graphdoctor.breaks.grouping import RawFrame
-from graphdoctor.trace.stacks import traced_break
+from graphdoctor.trace.stacks import traced_break, with_frames
 
 MESSAGE = """\
 Data-dependent branching
@@ -97,3 +97,13 @@ def test_a_text_of_torch_2_6_has_its_reason_on_one_line() -> None:
 
 def test_what_comes_a_second_time_is_left_out() -> None:
     assert traced_break("WON'T CONVERT forward /job/net.py line 3 \ndue to:\n...", {}) is None
+
+
+def test_a_frame_that_the_text_leaves_out_is_put_in_its_place() -> None:
+    found = traced_break(BREAK, {})
+    assert found is not None
+    script, net = found.event.traced
+    model = RawFrame("/job/model.py", 30, 9, "forward")
+    whole = with_frames(found, [model, RawFrame(net.path, net.line, None, net.name)])
+    assert whole.event.traced == (script, model, net)
+    assert with_frames(found, ()) == found
