@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.consequence import behind, measured, split, unmeasured
@@ -15,6 +16,7 @@ from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
 from graphdoctor.diagnosis.sites import sites
 from graphdoctor.model.findings import Finding, Location
+from graphdoctor.syntax.passed_over import may_be_passed_over
 
 if TYPE_CHECKING:
     from graphdoctor.diagnosis.sites import Site
@@ -81,12 +83,14 @@ def join(
     rules: Mapping[str, RuleText],
     fullgraph: frozenset[str] = frozenset(),
     varying: frozenset[str] = frozenset(),
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
     """``findings`` with their status, and one more for each break that none of them expected.
 
     ``rules`` maps a graph-break id to the rule that alone owns it. Findings of rules without graph-break ids (usage,
     recompiles) stay "static-only"; a recompile at the line confirms one about recompiles. Those of the rules
-    ``fullgraph`` are judged by ``fullgraph=True``; a run, which has one size, refutes none of the rules ``varying``.
+    ``fullgraph`` are judged by ``fullgraph=True``; a run, which has one size, refutes none of the rules ``varying``,
+    and none in an operand that its line may run without, as ``texts``, the sources by path, show.
     """
     if not runs:
         return tuple(findings)
@@ -101,7 +105,7 @@ def join(
             extra.append(_unexpected(site, rules, raises=(site.first.path, site.first.line) in raising))
         else:
             seen.setdefault(id(match), []).append(site)
-    traced = _Traced(runs, found, fullgraph, varying)
+    traced = _Traced(runs, found, fullgraph, varying, texts)
     joined = [
         _confirm(f, seen[id(f)], expected=f.rule not in varying) if id(f) in seen else traced.judge(f) for f in findings
     ]
@@ -260,8 +264,14 @@ class _Traced:
     """What the runs show about lines at which nothing broke."""
 
     def __init__(
-        self, runs: Sequence[DynamicRun], found: Sequence[Site], fullgraph: frozenset[str], varying: frozenset[str]
+        self,
+        runs: Sequence[DynamicRun],
+        found: Sequence[Site],
+        fullgraph: frozenset[str],
+        varying: frozenset[str],
+        texts: Mapping[str, str],
     ) -> None:
+        self.texts = texts
         self.fullgraph = fullgraph
         self.varying = varying
         self.verdicts = [run.fullgraph for run in runs]
@@ -314,6 +324,9 @@ class _Traced:
                 # Compiling ended before, or was not tried.
                 return finding
         if all(ran) and self.all_compiled and not self._is_doubtful(finding):
+            span = (place.line, place.column, place.end_line, place.end_column)
+            if may_be_passed_over(self.texts.get(place.path, ""), span):
+                return finding
             return replace(finding, status="refuted", severity="info")
         return self._behind(finding)
 

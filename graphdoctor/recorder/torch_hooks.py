@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable
 from traceback import FrameSummary, walk_stack
+from types import FrameType
 from typing import Any
 
 #: Every graph break, compilation and recompile is one record here (torch/_logging/_internal.py, trace_structured).
@@ -46,14 +47,21 @@ def watch_lines(traced: dict[str, set[int]], last: dict[str, int]) -> None:
         original = TracingContext.set_current_loc
 
         def set_current_loc(filename: str, lineno: int, *rest: Any, **more: Any) -> None:
-            lines = traced.get(filename)
-            if lines is None:
-                lines = traced[filename] = set()
-            lines.add(lineno)
+            if not _is_jump(sys._getframe(1)):
+                traced.setdefault(filename, set()).add(lineno)
             last[filename] = lineno
             original(filename, lineno, *rest, **more)
 
         TracingContext.set_current_loc = staticmethod(set_current_loc)  # type: ignore[method-assign]
+
+
+def _is_jump(traces: FrameType) -> bool:
+    """Whether ``traces``, a method of the tracer of a function, is at a jump back in a loop.
+
+    That has the line of the last statement in the body, and is reached over an ``if`` whose body does not run.
+    """
+    instruction = getattr(traces.f_locals.get("self"), "current_instruction", None)
+    return str(getattr(instruction, "opname", "")) in ("JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE")
 
 
 def watch_backward(note: Callable[[], None]) -> None:

@@ -40,6 +40,20 @@ def is_from_outside(text: str, line: int, name: str) -> bool:
     return name in {node.id for node in names} - bound
 
 
+def is_in_plain_class(text: str, line: int) -> bool:
+    """Whether the innermost class around ``line`` of ``text`` derives from nothing, so that it is no module.
+
+    False where there is none, and where the text cannot be read.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    around = [node for node in classes if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return bool(around) and not max(around, key=lambda node: node.lineno).bases
+
+
 def _first(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The line of the first decorator, where Python has a function begin."""
     return min((function.lineno, *(decorator.lineno for decorator in function.decorator_list)))

@@ -53,7 +53,7 @@ def joined(static: StaticScan, runs: Sequence[DynamicRun], texts: Mapping[str, s
     ``texts`` are the user's files by the paths of the findings.
     """
     rules = static.rules
-    every = join(static.diagnosis.findings, runs, rule_texts(rules), of_fullgraph(rules), of_varying(rules))
+    every = join(static.diagnosis.findings, runs, rule_texts(rules), of_fullgraph(rules), of_varying(rules), texts)
     every = kept(every, static.selection, texts)
     compiled = _compiled(runs, texts)
     return tuple(finding for finding in every if _concerns(finding, compiled))

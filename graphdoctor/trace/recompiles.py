@@ -10,7 +10,7 @@ from dataclasses import replace
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
-from graphdoctor.trace.guarded_names import is_from_outside, is_set_by_constructor
+from graphdoctor.trace.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code, Process
 
@@ -39,6 +39,8 @@ _FILL_BEFORE = "fill it before the first call of what is compiled"
 _ATTRIBUTE_OF_ARGUMENT = (
     "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
 )
+_DECIDES = "one compilation for each value is the least: the code decides by it"
+_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 _ONE_SIZE = (
     "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
@@ -166,7 +168,9 @@ def _differs_by_layer(guard: guards.Guard, code: Code, text: Callable[[str], str
     return bool(names) and all(is_set_by_constructor(text(code.path), name) for name in names)
 
 
-def _advice(guard: guards.Guard, code: Code, caused: int, above: BreaksAbove, fixed: bool) -> str | None:
+def _advice(
+    guard: guards.Guard, code: Code, caused: int, above: BreaksAbove, at_limit: bool, fixed: bool
+) -> str | None:
     compilations = above.process.costs[code].compilations
     by_call = guard.kind in (*_OF_TENSORS, "identity") or _differs_by_layer(guard, code, above.text)
     if by_call and (place := above.of(code)) is not None:
@@ -183,13 +187,19 @@ def _advice(guard: guards.Guard, code: Code, caused: int, above: BreaksAbove, fi
         # The setting is about ints.
         return "keep the number in a tensor buffer"
     if guard.kind in ("value", "attribute") and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
-        return "one compilation for each value is the least: the code decides by it"
+        return _DECIDES
     if guard.kind == "length" and _is_kept(guard.name or "", code, above.text):
         return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
+    if guard.kind == "value" and guard.name == guard.text:
+        return _DECIDES
+    is_plain = (guard.name or "").startswith("self.") and is_in_plain_class(above.text(code.path), code.line)
+    becomes_dynamic = not at_limit and (caused == 1 or compilations == 2) and _NUMBER.search(guard.text) is not None
+    if guard.kind == "attribute" and is_plain:
+        return _DYNAMIC if becomes_dynamic else "keep the number in a tensor"
     if guard.kind == "value" and "." in (guard.name or "") and _NUMBER.search(guard.text):
         return _ATTRIBUTE_OF_ARGUMENT
-    if guard.kind == "value" and (caused == 1 or compilations == 2) and _NUMBER.search(guard.text):
-        return "a number that changes is dynamic from its second value on: one compilation more, and no further"
+    if guard.kind == "value" and becomes_dynamic:
+        return _DYNAMIC
     return _ADVICE.get(guard.kind)
 
 
@@ -216,7 +226,7 @@ def _recompile(
         # Dynamo shortens the path of the guarded line from the left.
         line=guard.line if guard.path is not None and code.path.endswith(guard.path) else code.line,
         compilations=above.process.costs[code].compilations,
-        remedy=_advice(guard, code, caused, above, fixed),
+        remedy=_advice(guard, code, caused, above, at_limit, fixed),
         kind=guard.kind,
         name=guard.name,
         at_limit=at_limit,

@@ -150,6 +150,13 @@ def test_refuted_needs_a_line_that_ran_and_was_traced_in_every_mode(build: Any) 
     assert status(build.run(executed={})) == "static-only"
 
 
+def test_an_operand_that_its_line_may_run_without_is_not_refuted(build: Any) -> None:
+    finding = build.finding(1, 13, (1, 21))
+    for text, status in (("n = size or int(x.item())", "static-only"), ("n = float( int(x.item()))", "refuted")):
+        (joined,) = join([finding], [build.run()], RULES, texts={"m.py": text})
+        assert joined.status == status
+
+
 def test_lines_of_a_dropped_frame_were_never_traced(build: Any) -> None:
     loop = build.brk(3, 1, "GB7000", whole_frame=True)
     joined = join([build.finding()], [build.run(loop)], RULES)

@@ -192,6 +192,35 @@ def test_a_backward_pass_in_compiled_code_is_the_break_that_it_is_without_the_re
     assert gb_id is None or [(entry["gb_id"], entry["line"]) for entry in ran["breaks"]] == [(gb_id, 8)]
 
 
+FLAG_OFF = """\
+import sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, debug):
+        super().__init__()
+        self.debug = debug
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            if self.debug:
+                print(x)
+        return x
+
+torch.compile(Net(len(sys.argv) > 1), backend="eager")(torch.rand(2, 4))
+"""
+
+
+def test_the_body_of_an_if_in_a_loop_that_is_passed_over_did_not_run(graphdoctor: Command, tmp_path: Path) -> None:
+    """The jump back to the loop has the line of the body."""
+    program(tmp_path, FLAG_OFF)
+    _, report = run(graphdoctor, tmp_path, "train.py")
+    assert places(report) == [("GD101", "train.py", 15, "not-reached")]
+
+
 LAYER_OF_TORCH = """\
 import torch
 from torch import nn

@@ -107,6 +107,34 @@ def test_the_setting_for_ints_is_not_named_for_a_float(traces: Traces) -> None:
     assert found.remedy == "keep the number in a tensor buffer"
 
 
+@pytest.mark.parametrize(
+    ("base", "advice"),
+    [("", "a number that changes is dynamic from its second value on"), ("(nn.Module)", "keep the number in a tensor")],
+)
+def test_an_int_of_a_plain_class_becomes_dynamic(traces: Traces, tmp_path: Path, base: str, advice: str) -> None:
+    net = tmp_path / "net.py"
+    net.write_text(f"class Trainer{base}:\n    def step(self, x):\n        self.n += 1\n        return x * self.n\n")
+    place = (str(net), 2, "step")
+    once = _recompiled(traces, 1, "L['self'].n == 0", *place)
+    traces.write(0, traces.start(0, 0, *place), once)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy is not None and found.remedy.startswith(advice)
+
+
+@pytest.mark.parametrize("guard", ["((1 + L['self'].n) % 2) == 0", "L['n'] < 5"])
+def test_a_number_that_the_code_decides_by_is_compiled_for_each_side(traces: Traces, guard: str) -> None:
+    traces.write(0, traces.start(0, 0, NET, 3), _recompiled(traces, 1, guard, NET, 3))
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.remedy == "one compilation for each value is the least: the code decides by it"
+
+
+def test_a_number_at_the_limit_did_not_become_dynamic(traces: Traces) -> None:
+    again = traces.artifact("recompile_reasons", "0/0: L['n'] == 8", 0, 1)
+    traces.write(0, traces.start(0, 0, NET, 3), again)
+    ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
+    assert found.at_limit and found.remedy is not None and found.remedy.startswith("pass the number as a tensor")
+
+
 def test_a_list_that_grows_in_each_call_is_not_to_be_filled_before_the_first(traces: Traces) -> None:
     guard = "len(G['__import_pkg_dot_metrics'].history['norm']) == {}"
     again = [_recompiled(traces, n, guard.format(n), NET, 3) for n in (1, 2)]
@@ -204,7 +232,7 @@ def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path:
     net = tmp_path / "net.py"
     step = "        self.number += 1\n" if counted else ""
     net.write_text(
-        "class Layer:\n    def __init__(self, number):\n        self.number = number\n\n"
+        "class Layer(nn.Module):\n    def __init__(self, number):\n        self.number = number\n\n"
         f"    def forward(self, x):\n{step}        return x * self.number\n"
     )
     path, caller, layer = str(net), 66, 5

@@ -33,7 +33,8 @@ def advice(cause: Cause) -> str | None:
     """What to do about ``cause`` where nothing that was run helps."""
     if cause.guard.zero_one:
         return AVOID_ZERO_AND_ONE
-    if cause.guard.kind == "value" and len(cause.calls) == 1 and _NUMBER.search(cause.guard.text):
+    is_number = cause.guard.kind == "value" and _NUMBER.search(cause.guard.text)
+    if is_number and len(cause.calls) == 1 and not cause.at_limit:
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     if cause.shared:
         return REMOVE_BREAKS

@@ -43,7 +43,8 @@ def join(plan: StaticPlan, selection: Selection, analysed: Analysed, ran: Ran) -
         runs = with_own_calls(ran.runs, findings, sources.texts)
         texts = by_line.rule_texts(catalog.rules())
         rules = plan.rules.loaded.rules
-        findings = by_line.join(findings, runs, texts, by_line.of_fullgraph(rules), by_line.of_varying(rules))
+        kinds = by_line.of_fullgraph(rules), by_line.of_varying(rules)
+        findings = by_line.join(findings, runs, texts, *kinds, sources.texts)
         findings = seen(findings, analysed.called)
     if plan.followed.fixes:
         from graphdoctor.scan.installed_fixes import confirmed

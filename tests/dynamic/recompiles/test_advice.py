@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from graphdoctor.breaks import guards
+from graphdoctor.dynamic.recompiles.advice import advice
+from graphdoctor.dynamic.recompiles.causes import Cause
+
+
+@pytest.mark.parametrize(
+    ("at_limit", "text"),
+    [(False, "a number that changes is dynamic from its second value on"), (True, "one compilation for each value")],
+)
+def test_a_number_at_the_limit_did_not_become_dynamic(at_limit: bool, text: str) -> None:
+    guard = guards.read("0/0: L['n'] == 8")
+    cause = Cause(guard, ("/job/net.py", 3), "n", None, (), (1,), at_limit=at_limit)
+    assert (advice(cause) or "").startswith(text)
