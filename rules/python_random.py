@@ -2,7 +2,8 @@
 
 What: `random.random`, `choice`, `shuffle`, `sample`, `gauss`, `seed` and others; `numpy.random` functions
 that give one number, its generators, and the distributions that Dynamo does not know (`beta`, `choice`,
-`permutation`...). And a branch on a number that any of them draws, arithmetic with it, and an index.
+`permutation`...). And a branch on a number that any of them draws, arithmetic with it (`t + 1`, `x.shape[0] - t`),
+and what needs the number itself: `int(t)`, `math.sqrt(t)`, `range(t)`, an index, a size.
 
 Why: Dynamo does not trace such a call, or has to read the number that it gives, and splits the graph. Python's own
 `random.randint`, `randrange` and `uniform` are traced, as are `np.random.rand(4, 8)` and `randn` with a shape. A number
@@ -27,7 +28,7 @@ from graphdoctor.fixes.python.array_operators import array_as_operator
 from graphdoctor.fixes.python.eager_only import guard_host
 from graphdoctor.fixes.python.operators import choose_by_operator, number_as_operator
 from graphdoctor.fixes.tensors.random_numbers import choose_by_draw, traced_choice, traced_draw
-from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.events import Call, NeedDrawn
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
@@ -36,7 +37,7 @@ from ._shared import asks_training, certainty, code, consequence
 CODE = "GD403"
 NAME = "python-random"
 SEVERITY = "error"
-GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170", "GB0213", "GB4841", "GB0124")
+GB_IDS = ("GB0007", "GB0156", "GB0033", "GB0294", "GB0170", "GB0213", "GB4841", "GB0124", "GB0178")
 TORCH = ">=2.6"
 
 _DRAW = "draw with torch (`torch.rand`, `torch.randint`, `torch.randperm`), or pass the number as an argument"
@@ -197,6 +198,32 @@ def f(x):
     start = random.randint(0, 2)
     return x[start:] * 2  # GB0124
 """,
+    """\
+import random
+
+
+def f(x):
+    width = random.randint(1, 3)
+    start = random.randint(0, x.shape[1] - width)  # GB0213
+    return x * start
+""",
+    """\
+import random
+
+
+def f(x):
+    scale = random.uniform(0.5, 1.5) * (x.shape[0] // 2)  # GB0213
+    return x * scale
+""",
+    """\
+import random
+
+
+def f(x):
+    x = x * 2
+    rounds = int(random.uniform(1, 4))  # GB0178
+    return x * rounds
+""",
 )
 
 CLEAN = (
@@ -346,6 +373,32 @@ def f(x):
     scale = random.uniform(0, 1)
     return x * scale + int(x.shape[0]) * 2
 """,
+    """\
+import random
+
+
+def f(x):
+    first, second = random.randint(1, 3), random.uniform(0, 1)
+    return x * first * 2 + min(first, 2) * x + abs(second) * x
+""",
+    """\
+# torch >=2.13
+import random
+
+
+def f(x):
+    rounds = random.randint(1, 3)
+    few = rounds < 2
+    return x * rounds * few
+""",
+    """\
+import random
+
+
+def f(x):
+    every = [random.uniform(0, 1) for _ in range(2)]
+    return x * every[0] + x * every[1]
+""",
 )
 
 
@@ -355,11 +408,20 @@ def watches(name: str) -> bool:
 
 def check_call(event: Call) -> Hit | None:
     if not (_python(event.qualname) or _numpy(event)):
-        return (_branch(event) or _used(event)) if _traced(event.qualname) else None
+        return _branch(event) if _traced(event.qualname) else None
     return Hit(
         event,
         f"{code(event)} draws outside the graph: {consequence(event)}",
         _SELECT if _decided(event) is not None else _DRAW,
+        certainty(event),
+    )
+
+
+def check_needdrawn(event: NeedDrawn) -> Hit:
+    return Hit(
+        event,
+        f"{code(event)} needs the value of a random number of Python: {consequence(event)}",
+        _DRAW,
         certainty(event),
     )
 
@@ -405,41 +467,6 @@ def _branch(event: Call) -> Hit | None:
         "possible" if isinstance(test, cst.BooleanOperation) and not asks_training(test) else certainty(event),
         node=test,
     )
-
-
-def _used(event: Call) -> Hit | None:
-    """The first use of a traced draw, through the one name that it is given, that Dynamo does not trace."""
-    name, behind = _drawn(event)
-    use = next((node for node in behind if _is_use(node, name)), None)
-    if use is None:
-        return None
-    return Hit(
-        event,
-        f"{code(event, use)} needs the value of a random number of Python: {consequence(event)}",
-        _DRAW,
-        certainty(event),
-        node=use,
-    )
-
-
-def _is_use(node: cst.CSTNode, name: str) -> bool:
-    """``t + 1``, ``-t``, ``range(t)``, ``x[t:]`` and ``x[:, t]`` of the name ``t``."""
-    if isinstance(node, cst.BinaryOperation):
-        sides = node.left, node.right
-        return any(_is_name(side, name) for side in sides) and any(
-            isinstance(s, (cst.Integer, cst.Float)) for s in sides
-        )
-    if isinstance(node, cst.UnaryOperation):
-        return isinstance(node.operator, cst.Minus) and _is_name(node.expression, name)
-    if isinstance(node, cst.Slice):
-        return any(name in names(bound) for bound in (node.lower, node.upper) if bound is not None)
-    if isinstance(node, cst.Call):
-        return _is_name(node.func, "range") and any(_is_name(arg.value, name) for arg in node.args)
-    return isinstance(node, cst.Index) and _is_name(node.value, name)
-
-
-def _is_name(node: cst.CSTNode, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
 
 
 def _tests(node: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -493,6 +520,8 @@ def _numpy(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, NeedDrawn):
+        return Refusal("The trace needs the number itself, which only a draw outside of it has.")
     plan = first_fit(hit, editor, choose_by_draw, choose_by_operator, array_as_operator)
     if isinstance(plan, FixPlan):
         return plan

@@ -1,4 +1,4 @@
 """From findings and runs to one verdict: joined, ranked, compared, gated. Pure.
 
-May import ``model``, ``source``, ``breaks`` and ``fixes.core``.
+May import ``model``, ``source``, ``breaks``, ``fixes.core`` and ``syntax``.
 """

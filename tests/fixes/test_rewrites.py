@@ -554,6 +554,8 @@ REFUSED = {
                          "How many numbers there are depends on data, and compiled code has to know how long a list is."),
     "random_branch": ("import numpy as np\n" + HEAD + F + "    if np.random.choice([0, 1]):\n        return x\n    return x * 2\n",
                       "The number decides a branch, which breaks even when the draw is traced."),
+    "random_arithmetic": ("import random\n" + HEAD + F + "    n = random.randint(1, 3)\n    return x * (n + 1)\n",
+                          "The trace needs the number itself, which only a draw outside of it has."),
     "list_index": (HEAD + F + "    return x[[x[0].argmax() % 4, x[1].argmax() % 4]]\n",
                    "An index that is computed in the graph breaks even when numbers are recorded."),
     "index_apart": (HEAD + F + "    i = x[0].argmax() % 4\n    return x[i, None, i]\n", "A slice stands between tensors that are indices."),

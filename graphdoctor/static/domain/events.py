@@ -221,6 +221,11 @@ class Decide(Event):
 
 
 @frozen
+class NeedDrawn(Event):
+    """The trace needs the value of a number that Python's ``random`` drew in compiled code."""
+
+
+@frozen
 class Iterate(Event):
     """A tensor with a data-dependent number of rows is iterated."""
 

@@ -178,6 +178,13 @@ def is_read(value: Value) -> bool:
     return type(value) is PythonValue and value.data_dependent
 
 
+def is_drawn(value: Value) -> bool:
+    """True when every alternative is a number that Python's ``random`` drew in compiled code."""
+    if type(value) is OneOf:
+        return all(type(option) is PythonValue and option.drawn for option in value.options)
+    return type(value) is PythonValue and value.drawn
+
+
 def is_sure_tensor(value: Value) -> bool:
     """True when ``value`` is tensor data and nothing else, and not only by assumption."""
     return isinstance(value, Tensor) and value.is_known

@@ -99,6 +99,8 @@ class PythonValue(Value):
     #: A number that compiled code read from tensor data (``item``, ``tolist``), or a list of such numbers: an
     #: unbacked SymInt or SymFloat, on which no branch can be decided.
     data_dependent: bool = False
+    #: A number that Python's ``random`` drew in compiled code: an input of the graph, which has no value in the trace.
+    drawn: bool = False
     #: For a text: how it begins and how it ends, where only what stands between is not known.
     affixes: tuple[str, str] | None = None
 

@@ -15,6 +15,7 @@ from graphdoctor.static.domain.events import Convert, Decide, ReadGlobal, Truth
 from graphdoctor.static.domain.torch_tables import CONVENTIONAL_NAMES
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
+    is_drawn,
     is_read,
     is_sure_tensor,
     join,
@@ -55,7 +56,7 @@ from graphdoctor.static.interp import (
     subscripts,
 )
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
-from graphdoctor.static.library_models import strings
+from graphdoctor.static.library_models import strings, unknown_numbers
 from graphdoctor.syntax.literals import value_of
 
 
@@ -110,6 +111,8 @@ def truth(
     elif context != "assert" and is_read(value):
         # An assert is checked when the graph runs.
         interpreter.emit(Decide, node, how="if")
+    elif context != "assert" and is_drawn(value):
+        unknown_numbers.forget(interpreter, node)
     verdicts: set[bool | None] = set()
     for option in options(value):
         if isinstance(option, Const):
@@ -293,6 +296,7 @@ def _ternary(interpreter: Interpreter, node: cst.IfExp) -> Value:
 def _unary(interpreter: Interpreter, node: cst.UnaryOperation) -> Value:
 
     value = evaluate(interpreter, node.expression)
+    value = unknown_numbers.need(interpreter, node, value)
     if type(node.operator) is cst.Not:
         verdict = truth(interpreter, node.expression, value, "not", node)
         if verdict is None:
@@ -350,6 +354,7 @@ def index_values(interpreter: Interpreter, node: cst.Subscript) -> tuple[Value, 
                     limit = evaluate(interpreter, bound)
                     if may_be_tensor(limit):
                         interpreter.emit(Convert, bound, value=limit, to="index", how="slice")
+                    unknown_numbers.need(interpreter, bound, limit)
             found.append(ExternalObject("builtins.slice"))
     return tuple(found)
 

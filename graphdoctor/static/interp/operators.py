@@ -13,13 +13,13 @@ from graphdoctor.static.domain.events import Call, Convert, Decide, Specialise, 
 from graphdoctor.static.domain.torch_tables import DUNDERS
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
+    is_drawn,
     is_read,
     is_sure_tensor,
     is_text,
     join,
     may_be_tensor,
     options,
-    tensor_of,
 )
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -37,7 +37,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, expressions
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import strings
+from graphdoctor.static.library_models import strings, unknown_numbers
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Divide": operator.truediv,
@@ -74,20 +74,11 @@ def use(interpreter: Interpreter, node: cst.CSTNode, value: Value, how: str) -> 
         interpreter.emit(Convert, node, value=value, to="use", how=how)
 
 
-def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
-    """What ``item``, ``int`` or the like reads from the tensor ``value``.
-
-    A flag has two values at most, and numpy's numbers end the graph in any case: these are not marked.
-    """
-    tensor = tensor_of(value)
-    symbol = interpreter.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
-    return PythonValue(kind, data_dependent=symbol and kind in ("int", "float", "number"))
-
-
 def binary(interpreter: Interpreter, node: cst.CSTNode, name: str, left: Value, right: Value) -> Value:
     """``left <name> right`` for the libcst operator class ``name``."""
     use(interpreter, node, left, name)
     use(interpreter, node, right, name)
+    unknown_numbers.need_in_arithmetic(interpreter, node, left, right)
     if (method := DUNDERS.get(name)) is not None and _is_of_object(method, left, right):
         interpreter.emit(Call, node, qualname=f"operator.{method}", args=(left, right), kwargs={}, receiver=None)
     pairs = [(a, b) for a in options(left) for b in options(right)]
@@ -258,6 +249,7 @@ def compare(interpreter: Interpreter, node: cst.Comparison, name: str, left: Val
     """``left <name> right`` for the libcst comparison class ``name``."""
     if name in ("Is", "IsNot"):
         return _identity(left, right, name == "Is")
+    unknown_numbers.need_in_comparison(interpreter, node, name, left, right)
     if name in ("In", "NotIn"):
         use(interpreter, node, right, "in")
         return _contains(interpreter, node, left, right)
@@ -297,7 +289,8 @@ def _compare(interpreter: Interpreter, node: cst.Comparison, name: str, a: Value
         return PythonValue("bool", data_dependent=True)
     if (isinstance(a, Unknown) or isinstance(b, Unknown)) and "str" not in (_kind(a), _kind(b)):
         return UNKNOWN
-    return PythonValue("bool", shape=_from_shape(a, b), sample=_sampled(name, a, b))
+    drawn = is_drawn(a) or is_drawn(b)
+    return PythonValue("bool", shape=_from_shape(a, b), sample=_sampled(name, a, b), drawn=drawn)
 
 
 def _operands(node: cst.Comparison) -> tuple[cst.BaseExpression, ...]:

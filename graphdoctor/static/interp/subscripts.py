@@ -30,6 +30,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, compound_statements, definitions, operators
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import unknown_numbers
 
 
 def read_item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, index: tuple[Value, ...]) -> Value:
@@ -37,6 +38,9 @@ def read_item(interpreter: Interpreter, node: cst.Subscript, receiver: Value, in
     operators.use(interpreter, node, receiver, "[]")
     if may_be_tensor(receiver):
         interpreter.emit(Subscript, node, receiver=receiver, index=index, mode="load")
+    if not isinstance(receiver, Instance):
+        for value in index:
+            unknown_numbers.need(interpreter, node, value)
     return join(*(_item(interpreter, node, option, index) for option in options(receiver)))
 
 

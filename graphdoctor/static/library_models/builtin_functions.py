@@ -42,6 +42,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import attributes, calls, iteration, operators
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import unknown_numbers
 from graphdoctor.static.library_models.sorting import applied, compared
 
 Kwargs = dict[str, Value]
@@ -113,7 +114,8 @@ def _cast(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Va
             return calls.call_method(interpreter, node, value, method, ())
     if may_be_tensor(value) or (name == "str" and holds_tensor(value)):
         interpreter.emit(Convert, node, value=value, to=name, how=name)
-        return operators.number_of(interpreter, value, name)
+        return unknown_numbers.number_of(interpreter, value, name)
+    unknown_numbers.need(interpreter, node, value)
     if isinstance(value, Const) and isinstance(value.value, (bool, int, float, str)) and len(args) == 1:
         try:
             return Const(_CASTS[name](value.value))
@@ -192,6 +194,7 @@ def _range(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...],
         if may_be_tensor(value):
             interpreter.emit(Convert, node, value=value, to="range", how="range")
             return Seq("range", None, PythonValue("int"))
+        unknown_numbers.need(interpreter, node, value)
     if interpreter.dynamic and any(isinstance(a, PythonValue) and a.shape for a in args):
         interpreter.emit(Specialise, node, how="range")
     if any(map(is_read, args)):
@@ -251,9 +254,11 @@ def _abs(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...],
     return args[0] if args else UNKNOWN
 
 
-def _arithmetic(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+def _arithmetic(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if args and may_be_tensor(args[0]):
         return replace(tensor_of(args[0]) or Tensor(), owned=False)
+    for value in args[:2]:
+        unknown_numbers.need(interpreter, node, value)
     return PythonValue("int" if len(args) == 1 else "float")
 
 

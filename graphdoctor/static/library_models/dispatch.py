@@ -28,7 +28,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import definitions, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import builtin_functions, strings, torch_functions
+from graphdoctor.static.library_models import builtin_functions, strings, torch_functions, unknown_numbers
 
 Kwargs = dict[str, Value]
 
@@ -89,6 +89,7 @@ def _python(
         for value in args:
             if may_be_tensor(value):
                 interpreter.emit(Convert, node, value=value, to="math", how=name)
+            unknown_numbers.need(interpreter, node, value)
         shape = any(isinstance(a, PythonValue) and a.shape for a in args)
         return PythonValue(
             "int"
@@ -125,7 +126,7 @@ def _python(
     if qualname in ("dataclasses.replace",) and args:
         return args[0]
     if package == "random" and name not in ("Random", "SystemRandom"):
-        return PythonValue("float" if name in ("random", "uniform", "gauss") else "object")
+        return unknown_numbers.draw(interpreter, node, name, args)
     if qualname == "re.findall" and len(args) == 2 and not kwargs:
         return strings.found(*args)
     if qualname in ("json.load", "json.loads", "pickle.load", "pickle.loads"):

@@ -35,7 +35,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import assignments, attributes, calls, iteration, operators, subscripts
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import containers, strings, torch_functions
+from graphdoctor.static.library_models import containers, strings, torch_functions, unknown_numbers
 
 Kwargs = dict[str, Value]
 
@@ -116,7 +116,7 @@ def _tensor(
         return PythonValue("bool")
     if name in ("item", "tolist"):
         kind = {"bool": "bool", "int": "int", "float": "float"}.get(receiver.dtype or "", "number")
-        number = operators.number_of(interpreter, receiver, kind)
+        number = unknown_numbers.number_of(interpreter, receiver, kind)
         if name == "item" or receiver.ndim == 0:
             return number
         return Seq("list", None, number if receiver.ndim == 1 or number.data_dependent else UNKNOWN)

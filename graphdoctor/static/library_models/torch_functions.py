@@ -26,6 +26,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.static.library_models import unknown_numbers
 from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
@@ -176,6 +177,9 @@ def read_numbers(
         # A tensor as one bound is fine, and so is one beside another.
         bounds = [v for k, v in enumerate((*args[offset:], kwargs.get("min"), kwargs.get("max"))) if v is not None]
         wanted = bounds if any(isinstance(b, (Const, PythonValue)) and b != Const(None) for b in bounds) else []
+    else:
+        for value in wanted:
+            unknown_numbers.need(interpreter, node, value)
     tensors = [
         _first_tensor(value)
         for value in wanted

@@ -1,0 +1,79 @@
+"""Numbers that have no value in the trace: read from tensor data, or drawn by Python's ``random`` in compiled code.
+
+Dynamo makes inputs of the graph of the latter, and takes them for tensors: ``x * t`` and ``t < 1`` are traced, and what
+needs the number itself ends the graph. Behind that, it is a plain number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from graphdoctor.static.domain.events import NeedDrawn
+from graphdoctor.static.domain.value_functions import is_drawn, join, options, tensor_of
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Value
+from graphdoctor.static.interp.interpreter import Interpreter
+
+#: Functions of ``random`` that Dynamo traces (torch 2.13, torch/_dynamo/variables/functions.py), with what they give.
+_KINDS = {"randint": "int", "randrange": "int", "uniform": "float"}
+_NUMBERS = ("int", "float", "bool", "number")
+
+
+def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
+    """What ``item``, ``int`` or the like reads from the tensor ``value``.
+
+    A flag has two values at most, and numpy's numbers end the graph in any case: these are not marked.
+    """
+    tensor = tensor_of(value)
+    symbol = interpreter.frame.compiled and tensor is not None and not tensor.numpy and not tensor.constant
+    return PythonValue(kind, data_dependent=symbol and kind in ("int", "float", "number"))
+
+
+def draw(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> PythonValue:
+    """What ``random.<name>(*args)`` gives."""
+    for value in args:
+        need(interpreter, node, value)
+    if name in _KINDS:
+        return PythonValue(_KINDS[name], drawn=interpreter.frame.compiled)
+    return PythonValue("float" if name in ("random", "gauss") else "object")
+
+
+def need(interpreter: Interpreter, node: cst.CSTNode, value: Value) -> Value:
+    """Emit ``NeedDrawn`` where ``value``, which ``node`` needs, is such a number. It is plain then, and returned so."""
+    if not is_drawn(value):
+        return value
+    interpreter.emit(NeedDrawn, node)
+    forget(interpreter, node)
+    return join(*(replace(option, drawn=False) for option in options(value) if isinstance(option, PythonValue)))
+
+
+def need_in_arithmetic(interpreter: Interpreter, node: cst.CSTNode, left: Value, right: Value) -> None:
+    """Emit ``NeedDrawn`` for an operator with such a number and what is surely no tensor."""
+    if (is_drawn(left) and _is_plain(right)) or (is_drawn(right) and _is_plain(left)):
+        need(interpreter, node, left if is_drawn(left) else right)
+
+
+def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: str, left: Value, right: Value) -> None:
+    """Emit ``NeedDrawn`` where such a number is looked for in a container, or compared with another one."""
+    if is_drawn(left) and (operator in ("In", "NotIn") or is_drawn(right)):
+        need(interpreter, node, left)
+
+
+def forget(interpreter: Interpreter, node: cst.CSTNode) -> None:
+    """The graph ends at ``node``: drawn numbers among the names in it are plain from here on."""
+    names = interpreter.frame.scope.names
+    pending = [node]
+    while pending:
+        inner = pending.pop()
+        value = names.get(inner.value) if type(inner) is cst.Name else None
+        if type(inner) is cst.Name and type(value) is PythonValue and value.drawn:
+            names[inner.value] = PythonValue(value.kind)
+        pending.extend(inner.children)
+
+
+def _is_plain(value: Value) -> bool:
+    return all(
+        isinstance(option, (Const, Seq)) or (type(option) is PythonValue and option.kind in _NUMBERS)
+        for option in options(value)
+    )
