@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
 from graphdoctor.breaks.locations import Places
 from graphdoctor.model.runs import Recompile
-from graphdoctor.trace.guarded_names import is_from_outside, is_in_plain_class, is_set_by_constructor
+from graphdoctor.trace.compiled_calls import CompiledCalls, Function
 from graphdoctor.trace.left_by_breaks import BreaksAbove
 from graphdoctor.trace.process import Code, Process
 
@@ -35,7 +36,6 @@ _ADVICE = {
 }
 _OF_LIBRARY = "remove the graph breaks of what calls it: traced into a graph, it is not compiled on its own"
 _LEFT_BY_BREAK = "remove the graph break that left it: without the break there is no such guard"
-_FILL_BEFORE = "fill it before the first call of what is compiled"
 _ATTRIBUTE_OF_ARGUMENT = (
     "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
 )
@@ -64,8 +64,8 @@ _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
 _ATTRIBUTE = re.compile(r"\bself(?:\.\w+|\[\d+\])*\.(\w+)")
 _FLOAT = re.compile(r" == -?\d+(\.|e)[\d.e+-]*\s*(#|\(|$)")
 
-#: Kind of guard, what it looks at, dimension.
-_Key = tuple[str, str | None, int | None]
+#: Kind of guard, what it looks at, dimension, outermost compiled function.
+_Key = tuple[str, str | None, int | None, Function]
 
 
 def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> tuple[Recompile, ...]:
@@ -75,12 +75,13 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
     each part that a graph break cut off. A cause is reported at the user's function where it was met there too.
     """
     found: dict[_Key, tuple[Code, guards.Guard]] = {}
+    calls = CompiledCalls(process, places, text)
     limits: set[_Key] = set()
     fixed: set[_Key] = set()
     caused: Counter[_Key] = Counter()
     for failed in process.recompiles:
         guard = _decisive(failed.reasons)
-        key = (guard.kind, guard.name, guard.dimension)
+        key = (guard.kind, guard.name, guard.dimension, calls.outermost(failed.code))
         found.setdefault(key, (failed.code, guard))
         if _holds_for_one_size(guard, failed.reasons):
             fixed.add(key)
@@ -89,8 +90,8 @@ def recompiles(process: Process, places: Places, text: Callable[[str], str]) -> 
         elif failed.code == found[key][0]:
             caused[key] += 1
     # The limit counts the frame that is called, which may be a wrapper around the user's function.
-    limited = {(kind, dimension) for kind, _, dimension in limits}
-    own = {(kind, dimension) for (kind, _, dimension), (code, _) in found.items() if _is_users(code, places)}
+    limited = {(kind, dimension) for kind, _, dimension, _ in limits}
+    own = {(kind, dimension) for (kind, _, dimension, _), (code, _) in found.items() if _is_users(code, places)}
     above = BreaksAbove(process, places, text)
     every = [
         (
@@ -189,7 +190,7 @@ def _advice(
     if guard.kind in ("value", "attribute") and (_TEXT.search(guard.text) or _BOOL.search(guard.text)):
         return _DECIDES
     if guard.kind == "length" and _is_kept(guard.name or "", code, above.text):
-        return _FILL_BEFORE if caused < 2 else _LET_NOT_GROW
+        return guards.FILL_BEFORE if caused < 2 else _LET_NOT_GROW
     if guard.kind == "value" and guard.name == guard.text:
         return _DECIDES
     is_plain = (guard.name or "").startswith("self.") and is_in_plain_class(above.text(code.path), code.line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, REMOVE_BREAKS
+from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, FILL_BEFORE, REMOVE_BREAKS
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -38,4 +38,6 @@ def advice(cause: Cause) -> str | None:
         return "a number that changes is dynamic from its second value on: one compilation more, and no further"
     if cause.shared:
         return REMOVE_BREAKS
+    if cause.guard.kind == "length" and len(cause.calls) == 1 and (cause.guard.name or "").startswith(("self.", "G[")):
+        return FILL_BEFORE
     return _BY_KIND.get(cause.guard.kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 
 from graphdoctor.breaks import guards
+from graphdoctor.breaks.guarded_names import is_set_by_constructor
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.recompiles.compiled_calls import Call, Code
 from graphdoctor.model.runs import SweepCall
@@ -77,7 +79,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
             is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
-            shared = is_shared and (is_of_submodule or at_limit)
+            shared = is_shared and (is_of_submodule or at_limit or _differs_by_instance(guard, code))
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
             key = code if shared else (guard.kind, name or guard.name, dimension)
@@ -89,6 +91,13 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
                 at_limit=known.at_limit or at_limit,
             )
     return list(found.values())
+
+
+def _differs_by_instance(guard: guards.Guard, code: Code) -> bool:
+    """Whether ``guard`` is on an attribute that only the constructor sets: it differs by instance, and not by call."""
+    name = (guard.name or "").removeprefix("self.")
+    text = "".join(linecache.getlines(code[0]))
+    return guard.kind == "attribute" and name.isidentifier() and is_set_by_constructor(text, name)
 
 
 def _guard_of_change(reasons: Sequence[str], changed: list[Difference], call: Call) -> guards.Guard:
