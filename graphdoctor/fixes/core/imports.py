@@ -55,7 +55,14 @@ def _is_taken(module: str, tree: cst.Module) -> bool:
     """True when something in the file assigns the name ``module``, takes it as an argument or imports it."""
     if assignments(tree, module) or any(isinstance(n, cst.Param) and n.name.value == module for n in walk(tree)):
         return True
-    return any(isinstance(n, (cst.Import, cst.ImportFrom)) and module in names(n) for n in walk(tree))
+    return any(isinstance(n, (cst.Import, cst.ImportFrom)) and module in _bound(n) for n in walk(tree))
+
+
+def _bound(node: cst.Import | cst.ImportFrom) -> set[str]:
+    """The names that an import binds: not ``math`` in ``from math import sqrt``."""
+    if isinstance(node.names, cst.ImportStar):
+        return set()
+    return {name for alias in node.names for name in names(alias.asname or alias)}
 
 
 def _source(line: cst.SimpleStatementLine) -> str:
