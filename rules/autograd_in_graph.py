@@ -656,11 +656,12 @@ def _with_gradient(event: Call) -> Hit | None:
         (a.value for a in arguments if a.keyword is not None and a.keyword.value == "requires_grad"), None
     )
     asked = requires_grad.attr.value if isinstance(requires_grad, cst.Attribute) else ""
-    is_possible = asked in ("training", "requires_grad")
-    if not is_possible and event.kwargs.get("requires_grad") != Const(True):
+    if asked not in ("training", "requires_grad") and event.kwargs.get("requires_grad") != Const(True):
         return None
     hit = _hit(event, "make it outside the compiled function, or without a gradient")
-    return replace(hit, confidence="possible") if is_possible else hit
+    if asked == "requires_grad":
+        return replace(hit, confidence="possible")
+    return replace(hit, confidence="likely") if asked else hit
 
 
 def _turns_off(event: Call) -> bool:

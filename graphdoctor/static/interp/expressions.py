@@ -112,7 +112,7 @@ def truth(
         # An assert is checked when the graph runs.
         interpreter.emit(Decide, node, how="if")
     elif context != "assert" and is_drawn(value):
-        unknown_numbers.forget(interpreter, node)
+        unknown_numbers.decide(interpreter, node, value, branch)
     verdicts: set[bool | None] = set()
     for option in options(value):
         if isinstance(option, Const):

@@ -208,6 +208,8 @@ def _returned(
         return args[0]
     if name in _PREPARES and args and receiver.qualname.rpartition(".")[2] in ("Accelerator", "Fabric"):
         return args[0] if len(args) == 1 else Seq("tuple", args)
+    if receiver.qualname == "random.Random":
+        return unknown_numbers.draw(interpreter, node, name, args, generator=True)
     if shows_a_tensor(name, kwargs):
         return _tensor(interpreter, node, Tensor(), name, args, kwargs, used)
     return UNKNOWN

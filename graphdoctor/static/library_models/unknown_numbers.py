@@ -30,12 +30,14 @@ def number_of(interpreter: Interpreter, value: Value, kind: str) -> PythonValue:
     return PythonValue(kind, data_dependent=symbol and kind in ("int", "float", "number"))
 
 
-def draw(interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...]) -> PythonValue:
-    """What ``random.<name>(*args)`` gives."""
+def draw(
+    interpreter: Interpreter, node: cst.CSTNode, name: str, args: tuple[Value, ...], generator: bool = False
+) -> PythonValue:
+    """What ``random.<name>(*args)`` gives, or the method of a ``generator``, whose ``random()`` is traced too."""
     for value in args:
         need(interpreter, node, value)
-    if name in _KINDS:
-        return PythonValue(_KINDS[name], drawn=interpreter.frame.compiled)
+    if name in _KINDS or (generator and name == "random"):
+        return PythonValue(_KINDS.get(name, "float"), drawn=interpreter.frame.compiled)
     return PythonValue("float" if name in ("random", "gauss") else "object")
 
 
@@ -58,6 +60,14 @@ def need_in_comparison(interpreter: Interpreter, node: cst.CSTNode, operator: st
     """Emit ``NeedDrawn`` where such a number is looked for in a container, or compared with another one."""
     if is_drawn(left) and (operator in ("In", "NotIn") or is_drawn(right)):
         need(interpreter, node, left)
+
+
+def decide(interpreter: Interpreter, node: cst.CSTNode, value: Value, branch: cst.CSTNode | None) -> None:
+    """Such a number decides ``branch``. ``NeedDrawn`` is emitted where it is one of several operands of the test."""
+    if type(getattr(branch, "test", None)) is cst.BooleanOperation:
+        need(interpreter, node, value)
+    else:
+        forget(interpreter, node)
 
 
 def forget(interpreter: Interpreter, node: cst.CSTNode) -> None:
