@@ -6,7 +6,8 @@ tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an objec
 `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
 classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
-work on data of their own, and what logs experiments: wandb, mlflow, the `SummaryWriter` of tensorboard.
+work on data of their own, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), and the extension
+modules of the project, in C or Cython.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
@@ -29,7 +30,7 @@ from graphdoctor.fixes.python.idioms import power
 from graphdoctor.fixes.python.layers import plain_module
 from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TRACKERS, within
+from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, within
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, Tensor, TorchModule, Unknown
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -640,7 +641,7 @@ def watches(name: str) -> bool:
     packages = HOST_PACKAGES | TRACKERS | DISTRIBUTIONS
     return (
         _is_untraced(name)
-        or name.startswith("operator.")
+        or name.startswith(("operator.", EXTENSION))
         or name in DIVERGENCES
         or name in ARRAYS
         or name == _AS_SUBCLASS
@@ -663,6 +664,7 @@ def check_call(event: Call) -> Hit | None:
         or _validates(event)
         or _of_package(event)
         or _makes_plain(event)
+        or event.qualname.startswith(EXTENSION)
     )
     if not special and not _is_untraced(event.qualname):
         return None
@@ -728,7 +730,7 @@ def _of_package(event: Call) -> bool:
 def _suggestion(name: str) -> str:
     if within(name, TRACKERS):
         return "return the value and log it behind the call, or put it under `if not torch.compiler.is_compiling():`"
-    if within(name, HOST_PACKAGES):
+    if within(name, HOST_PACKAGES) or name.startswith(EXTENSION):
         return "call it outside the compiled code, or make a custom operator of it (`torch.library.custom_op`)"
     if name.startswith("operator."):
         return (
@@ -765,6 +767,8 @@ def _registers_hook(event: Call) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
+        return Refusal("What a function in C or Cython does is not known.")
     plan = first_fit(hit, editor, set_up_in_init)
     if isinstance(plan, FixPlan):
         return plan

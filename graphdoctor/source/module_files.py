@@ -89,6 +89,11 @@ def module_file(name: str, root: Path) -> Path | None:
     return next((file for file in candidates(name, root) if is_file(file)), None)
 
 
+def is_extension(name: str, folder: Path) -> bool:
+    """Whether ``folder`` holds the extension module ``name``: built, or as Cython's source."""
+    return any(file.suffix in (".so", ".pyd", ".pyx") for file in folder.glob(f"{name}.*"))
+
+
 class Layout:
     """Where packages of projects may be, looked for once."""
 

@@ -331,6 +331,10 @@ def is_recurrent_layer(name: str) -> bool:
     return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))
 
 
+#: The names of what extension modules of the project define, in C or Cython, begin with it.
+EXTENSION = "<extension>."
+
+
 def within(qualname: str, names: Collection[str]) -> bool:
     """True when ``qualname`` or one of the packages it lies in is among ``names``."""
     return any(map(names.__contains__, _around(qualname)))

@@ -7,10 +7,12 @@ from pathlib import Path
 import libcst as cst
 from libcst import helpers
 
+from graphdoctor.source.module_files import is_extension
 from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.lazy_exports import lazy_exports
 from graphdoctor.static.domain.program import ModuleInfo, Scope
+from graphdoctor.static.domain.torch_tables import EXTENSION
 from graphdoctor.static.domain.values import Const, External, Imported, Value
 from graphdoctor.static.interp import statements
 from graphdoctor.static.interp.interpreter import Interpreter
@@ -81,8 +83,25 @@ def member(interpreter: Interpreter, base: str, name: str) -> Value:
         return Const(False)
     here = interpreter.frame.module
     if module_path(interpreter, here, base) is None:
-        return External(f"{base}.{name}" if base else name)
+        package, _, module = base.rpartition(".")
+        outside = _outside(interpreter, here, package, module) if package else External(base)
+        return External(f"{outside.qualname}.{name}" if base else name)
     return Imported(base, name, here.key)
+
+
+def _outside(interpreter: Interpreter, here: ModuleInfo, package: str, module: str) -> External:
+    """What ``package`` has as ``module``, and is no scanned code: a module in C or Cython is marked as such.
+
+    It may be built into a folder of its own in a package, where its source lies.
+    """
+    outer, _, inner = package.rpartition(".")
+    for name, below in ((package, ""), (outer, inner)):
+        place = module_path(interpreter, here, name) if name else None
+        if place is not None:
+            if any(is_extension(module, folder) for folder in {place.parent / below, place.parent}):
+                return External(f"{EXTENSION}{package}.{module}")
+            break
+    return External(f"{package}.{module}")
 
 
 def resolve(interpreter: Interpreter, pending: Imported) -> Value:
@@ -95,14 +114,16 @@ def resolve(interpreter: Interpreter, pending: Imported) -> Value:
     found = module.scope.names.get(pending.name) if module is not None else None
     if isinstance(found, Imported):
         # A package that imports its own modules, ``from package import module``, binds them to themselves.
-        itself = (found.module, found.name) == (pending.module, pending.name)
-        return External(qualname) if itself else resolve(interpreter, found)
+        itself = pending.module, pending.name
+        is_itself = (found.module, found.name) == itself
+        return _outside(interpreter, importer, *itself) if is_itself else resolve(interpreter, found)
     if found is not None:
         return found
     lazy = lazy_member(interpreter, module, pending.name) if module is not None else None
     if lazy is None:
         # A package that chooses its backend at run time hands on ``torch`` without an import.
-        return External("torch" if pending.name == "torch" else qualname)
+        torch = pending.name == "torch"
+        return External("torch") if torch else _outside(interpreter, importer, pending.module, pending.name)
     return lazy
 
 

@@ -116,3 +116,35 @@ def test_what_lies_beside_an_installed_package_is_not_of_its_project(tmp_path: P
     files = LAYOUTS["packages beside each other"] | {"utils-1.0.dist-info/METADATA": ""}
     script = written(tmp_path, files)
     assert not analyse([(script, "train.py"), (tmp_path / "utils/ops.py", "ops.py")]).findings
+
+
+EXTENSIONS = {
+    "source of Cython": ("from .core import double", "double", "align/core.pyx"),
+    "built": ("from .core import double", "double", "align/core.cpython-312-x86_64-linux-gnu.so"),
+    "imported whole": ("from . import core", "core.double", "align/core.pyd"),
+    "built into a folder of its own": ("from .align.core import double", "double", "align/core.pyx"),
+    "by its full name": ("from align.core import double", "double", "align/core.pyx"),
+}
+
+
+@pytest.mark.parametrize("case", EXTENSIONS)
+def test_a_function_of_an_extension_module_is_not_traced(tmp_path: Path, case: str) -> None:
+    imported, called, extension = EXTENSIONS[case]
+    files = {
+        "pyproject.toml": "",
+        "train.py": train("from align import Net"),
+        "align/__init__.py": net(imported, called),
+        extension: "",
+    }
+    script = written(tmp_path, files)
+    package = tmp_path / "align/__init__.py"
+    (found,) = analyse([(script, "train.py"), (package, "align.py")]).findings
+    assert (found.rule, found.location.path, found.location.line) == ("GD405", "align.py", 7)
+    assert found.fix is not None and found.fix.reason == "What a function in C or Cython does is not known."
+
+
+def test_what_is_no_extension_module_may_be_anything(tmp_path: Path) -> None:
+    script = written(
+        tmp_path, {"train.py": train("from align import Net"), "align/__init__.py": net("from .core import double")}
+    )
+    assert not analyse([(script, "train.py"), (tmp_path / "align/__init__.py", "align.py")]).findings
