@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from graphdoctor.recorder.trace_file import KEPT, TraceFile
 from graphdoctor.trace.files import TraceFile as TraceFileOf
@@ -95,3 +97,37 @@ def test_folder_that_is_gone_costs_only_the_recording(tmp_path: Path) -> None:
     logger.addHandler(handler)
     log(handler, {"str": ["/job/a.py", 10_000]})
     assert handler not in logger.handlers
+
+
+class Inner(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x * 2
+
+
+class Outer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x + 1)
+
+
+def test_the_frames_of_a_graph_break_are_read_from_dynamo(tmp_path: Path) -> None:
+    """Torch's text has one ``forward`` of the two: where this fails, torch keeps the stack of a break elsewhere."""
+    handler, trace = TraceFile(str(tmp_path)), logging.getLogger("torch.__trace")
+    trace.addHandler(handler)
+    torch._dynamo.reset()
+    try:
+        torch.compile(Outer(), backend="eager")(torch.rand(2))
+    finally:
+        trace.removeHandler(handler)
+        torch._dynamo.reset()
+    [file] = find(tmp_path)
+    every = records(io.BytesIO(file.path.read_bytes()), {"graphdoctor_traced_frames"}, Tally())
+    frames = json.loads(next(iter(every)).payload)
+    first = [line.strip() for line in Path(__file__).read_text().splitlines()]
+    lines = [first.index(text) + 1 for text in ("return self.inner(x + 1)", "torch._dynamo.graph_break()")]
+    assert [(path, line, name) for path, line, _, name in frames] == [(__file__, line, "forward") for line in lines]
+    assert [column for _, _, column, _ in frames] in ([8, 1], [None, None])
