@@ -30,6 +30,8 @@ REWRITTEN = {
                        "y[1, (x[0].argmax() % 4).long().reshape(1)] = x[0, 0]"),
     "index_to_add": (HEAD + F + "    y = x * 1\n    y[:, x[0].argmax() % 4] += 2\n    return y\n",
                      "y[:, (x[0].argmax() % 4).long().reshape(1)] += 2"),
+    "variable_over_lines": ("from torch.autograd import Variable\n" + HEAD + F
+                            + "    y = Variable(\n        x.clone()\n        .add(1)\n    )\n    return y * 2\n", ".add(1)).detach()"),
     "index_of_mask": (HEAD + F + "    i = torch.nonzero_static(x > -9, size=1)[0, 1]\n    row = x[1:, i - 1]\n    return row.sum()\n", "row = x[1:, (i - 1).long().reshape(1)].squeeze(1)"),
     "clock": ("import time\n" + HEAD + F + "    t0 = time.time()\n    y = x * 2\n    dt = time.time() - t0\n"
               "    print(dt)\n    return y\n", "dt = time.time() - t0"),
@@ -556,6 +558,8 @@ REFUSED = {
                       "The number decides a branch, which breaks even when the draw is traced."),
     "random_arithmetic": ("import random\n" + HEAD + F + "    n = random.randint(1, 3)\n    return x * (n + 1)\n",
                           "The trace needs the number itself, which only a draw outside of it has."),
+    "index_to_a_column": (HEAD + F + "    y = x * 1\n    y[:, x[0].argmax() % 4] = x[:, 0]\n    return y\n",
+                          "What is written would need another dimension."),
     "list_index": (HEAD + F + "    return x[[x[0].argmax() % 4, x[1].argmax() % 4]]\n",
                    "An index that is computed in the graph breaks even when numbers are recorded."),
     "index_apart": (HEAD + F + "    i = x[0].argmax() % 4\n    return x[i, None, i]\n", "A slice stands between tensors that are indices."),

@@ -181,6 +181,20 @@ def risks(value: cst.BaseExpression, editor: Editor, without: Collection[cst.CST
             yield f"`{editor.code(node)}` is read even when it is not taken"
 
 
+def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:
+    """Whether a call that runs ``one`` does not come to ``other``, which stands behind it: on the other side of a
+    branch, or behind one that returns or raises there.
+    """
+    for branch in editor.ancestors(one):
+        for arm in (branch.body, branch.orelse) if isinstance(branch, cst.If) else ():
+            if arm is not None and one in set(walk(arm)) and other not in set(walk(arm)):
+                block = arm.body if isinstance(arm, cst.Else) else arm
+                last = list(statements(block))[-1:] if isinstance(block, cst.BaseSuite) else []
+                if other in set(walk(branch)) or any(isinstance(s, (cst.Return, cst.Raise)) for s in last):
+                    return True
+    return False
+
+
 def statements(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:
     """The statements of a block, of a line with several each for itself."""
     for line in block.body:

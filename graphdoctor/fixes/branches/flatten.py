@@ -82,7 +82,10 @@ class Flat:
         self.function = function
         self.indent = editor.indent_of(branch)
         self.conditions = Conditions(editor, hit)
-        self.risks = ["what the side not taken computes may raise, or make gradients NaN"]
+        self.risks = [
+            "what the side not taken computes may raise, make gradients NaN, or change the result's dtype or shape",
+            "the result is a new tensor where it may have been another one, which a later write would show",
+        ]
         #: Whether more than output is left out under compile.
         self.is_lossy = False
         self._lines: list[str] = []
@@ -330,8 +333,10 @@ class Flat:
         if "." in name:
             return True
         start = self.editor.location(self.branch)
-        bound = self.editor.assignments(self.function, name)
-        return name in parameters(self.function) or any(self.editor.location(a) < start for a in bound)
+        bound = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
+        return name in parameters(self.function) or any(
+            not branch_arms.never_reaches(a, self.branch, self.editor) for a in bound
+        )
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""

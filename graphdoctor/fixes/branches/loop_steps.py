@@ -10,6 +10,7 @@ import libcst as cst
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
+from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, parameters
@@ -213,7 +214,8 @@ def is_bound_before(name: str, loop: cst.For, editor: Editor) -> bool:
     if function is None or name in parameters(function):
         return function is not None
     start = editor.location(loop)
-    return any(n not in inside and editor.location(n) < start for n in editor.assignments(function, name))
+    earlier = (n for n in editor.assignments(function, name) if n not in inside and editor.location(n) < start)
+    return any(not branch_arms.never_reaches(n, loop, editor) for n in earlier)
 
 
 def is_flag(test: cst.BaseExpression) -> bool:

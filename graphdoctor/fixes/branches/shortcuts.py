@@ -44,7 +44,7 @@ def drop_shortcut(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if last is not None:
         raise Refuse(f"`{editor.code(last)}` behind the branch is NaN or an error for an empty selection")
     case = f"`{mask.value}` is empty" if counted is not None else f"all of `{mask.value}` is equal"
-    reason = f"Where {case}, the code behind the early return runs, too."
+    reason = f"Where {case}, the result is that of the code behind the early return, which may be another one."
     return FixPlan((editor.delete(branch),), "unsafe", reason, known=("zero_gradients",))
 
 

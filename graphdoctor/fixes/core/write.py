@@ -6,6 +6,7 @@ folder of the file is opened step by step without following any, and what is don
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import secrets
@@ -51,8 +52,11 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
     Nothing is written outside of ``allowed``, files and folders as ``places`` gives them. Another name of the file (a
     hard link) keeps what it has.
 
-    Raises SourceError, one line for the user, when the file changed in the meantime or cannot be written.
+    Raises SourceError, one line for the user, when the file changed in the meantime or cannot be written, and when it
+    would be no Python any more, which is a mistake of a fix.
     """
+    if _is_python(before) and not _is_python(after):
+        raise SourceError("would be no valid Python with these fixes, so it was not written; please report this")
     target = Path(os.path.realpath(file))
     place = next((place for place in allowed if target.is_relative_to(place)), None)
     if place is None:
@@ -64,6 +68,14 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SourceError(f"cannot be written: {reason}") from None
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True
 
 
 @contextlib.contextmanager

@@ -32,7 +32,9 @@ def plain_variable(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     options = {a.keyword.value if a.keyword is not None else "requires_grad": a.value for a in call.args[1:]}
     if set(options) - {"requires_grad"} or any(a.star for a in call.args):
         return Refusal("Variable gets more than a tensor and `requires_grad`.")
-    text, flag = f"{editor.operand(call.args[0].value)}.detach()", options.get("requires_grad")
+    tensor, flag = editor.operand(call.args[0].value), options.get("requires_grad")
+    # The parentheses of the call let it go over several lines.
+    text = f"({tensor}).detach()" if editor.newline in tensor else f"{tensor}.detach()"
     if flag is None or editor.code(flag) == "False":
         return FixPlan((editor.replace(call, text),), "unsafe", "`detach` shares the memory and the values as well.")
     text = f"({text} if torch.compiler.is_compiling() else {editor.code(call)})"

@@ -14,6 +14,7 @@ from graphdoctor.fixes.branches.early_return import rest_of
 from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, is_bound_before, keep, kept_steps, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
+from graphdoctor.fixes.core.scope import target_names
 from graphdoctor.fixes.loops.skips import ALL_ROUNDS, Rounds, one_bool
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
@@ -37,10 +38,22 @@ def leave_in_round(hit: Hit, editor: Editor) -> Rounds | Refusal:
     if isinstance(leaves, cst.Return):
         edits = _returned(branch, leaves, loop, condition, lines, editor)
     else:
+        _check_target(loop, editor)
         steps = kept_steps(lines, loop, editor, leaves=True)
         edits = _left(branch, loop, condition, steps, editor)
     plan = FixPlan((*editor.torch_import(loop), *edits), "unsafe", ALL_ROUNDS, known=("zero_gradients",))
     return Rounds(plan, loop, steps)
+
+
+def _check_target(loop: cst.For, editor: Editor) -> None:
+    """Refuse a loop whose variable is read behind it: it is that of the last round then, and not that of the break."""
+    function, end = editor.function_of(loop), editor.location(loop).end_line
+    if function is None:
+        return
+    for name in sorted(target_names(loop.target)):
+        behind = [n for n in editor.mentions(function, name) if editor.location(n).line > end]
+        if behind:
+            raise Refuse(f"line {editor.location(behind[0]).line} reads `{name}` behind the loop")
 
 
 def _leaves(branch: cst.If) -> cst.Break | cst.Return | None:

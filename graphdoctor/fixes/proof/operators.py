@@ -53,7 +53,9 @@ def _operators() -> Iterator[tuple[str, Operator]]:
         ("---=-", "any", "gelu mish"),
         ("---==", "any", "silu"),
         ("====-", "zero", "sign"),
-        ("=====", "zero", "clone nan_to_num sgn"),
+        ("=====", "zero", "clone sgn"),
+        # Of complex numbers it has no gradient.
+        ("====?", "zero", "nan_to_num"),
         ("fff=-", "zero", "deg2rad rad2deg"),
         ("fff=-", "nan", "erf erfc"),
         ("fff=-", "any", "lgamma logit"),
@@ -69,7 +71,6 @@ def _operators() -> Iterator[tuple[str, Operator]]:
             yield name, Operator(dtypes, gradient)
     for name, dtypes in {"double": "dddd?", "float": "ssss?", "half": "hhhh?", "int": "iiii?", "long": "llll?"}.items():
         yield name, Operator(dtypes, fresh=False)
-    yield "contiguous", Operator("=====", fresh=False)
     yield "positive", Operator("-====", fresh=False)
     yield "detach", Operator("=====", fresh=False, keeps_history=False)
     for name in ("zeros_like", "ones_like"):

@@ -147,7 +147,14 @@ def _check_elsewhere(
     """Refuses a name of what was selected that is read outside of the block's own lines, behind them."""
     inside = {node for statement in block for node in walk(statement)}
     start = editor.location(block[0])
+    loop = next((n for n in editor.ancestors(block[0]) if isinstance(n, (cst.For, cst.While))), None)
+    again = set(walk(loop)) if loop is not None else set()
     for name in masked.names:
+        bound = next(s for s in block if isinstance(s, cst.Assign) and name in target_names(s.targets[0].target))
+        old = set(walk(bound.value))
+        for mention in editor.mentions(function, name) if again else ():
+            if mention in again and (mention in old or editor.location(mention) < editor.location(bound)):
+                raise Refuse(f"line {editor.location(mention).line} reads `{name}` in the next round")
         for mention in editor.mentions(function, name):
             if mention not in inside and not editor.is_label(mention) and editor.location(mention) > start:
                 raise Refuse(f"line {editor.location(mention).line} reads `{name}` too")

@@ -55,7 +55,8 @@ class Masked:
         if self._leaf(node) is not None:
             return True
         if isinstance(node, cst.Subscript):
-            return self.holds(node.value)
+            indices = (name for part in node.slice for name in names(part))
+            return self.holds(node.value) or not self.names.isdisjoint(indices)
         return any(self.holds(child) for child in _operands(node))
 
     def _leaf(self, node: cst.CSTNode) -> cst.BaseExpression | None:

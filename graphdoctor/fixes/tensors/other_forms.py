@@ -8,10 +8,11 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.purity import called, is_torch_function
+from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.events import Subscript
-from graphdoctor.static.domain.value_functions import options
+from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import Const, PythonValue, Tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -73,11 +74,22 @@ def select_by_tensor(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if tensors[-1] - tensors[0] >= len(tensors):
         raise Refuse("a slice stands between tensors that are indices")
     text = f"{editor.code(node.value)}[{', '.join(texts)}]"
+    if event.mode != "load" and tensors[0] and not _is_one_number(editor.statement_of(node), editor):
+        raise Refuse("what is written would need another dimension")
     if event.mode != "load":
         return FixPlan((editor.replace(node, text),), "unsafe", "The index is a tensor of one element.")
     check_unchanged_view(node, editor)
     copied = "What is read is a copy, no view of the tensor."
     return FixPlan((editor.replace(node, f"{text}.squeeze({tensors[0]})"),), "unsafe", copied)
+
+
+def _is_one_number(statement: cst.CSTNode, editor: Editor) -> bool:
+    """Whether ``statement`` writes one number."""
+    value = statement.value if isinstance(statement, (cst.Assign, cst.AugAssign)) else None
+    if value is None:
+        return False
+    tensor = tensor_of(editor.value(value))
+    return is_number(value, editor) or (tensor is not None and tensor.ndim == 0)
 
 
 def _kind(part: cst.BaseSlice, editor: Editor) -> Literal["number", "other", "slice", "tensor"]:

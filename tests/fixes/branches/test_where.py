@@ -189,6 +189,14 @@ UNSAFE = {
         "if x.isnan().any() and x.max() > 0:\n    y = x * 2\nelse:\n    y = x * 3\nreturn y",
         "the condition is not proved",
     ),
+    "the strides of a side": (
+        "if x.isnan().any():\n    y = x.contiguous() + 1\nelse:\n    y = x * 2\nreturn y.t()",
+        "not proved",
+    ),
+    "no gradient for complex": (
+        "if x.isnan().any():\n    x = x.nan_to_num()\nreturn x * 2",
+        "another dtype may change the result's dtype or raise",
+    ),
     "numbers": ("if x.sum() > 0:\n    s = 0.1\nelse:\n    s = 1.5\nreturn x * s", "Python numbers become tensors"),
 }
 

@@ -41,6 +41,14 @@ def test_mode_and_link_stay_and_no_other_file_is_left(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.py", "real.py"]
 
 
+def test_what_would_be_no_python_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "m.py"
+    file.write_text("x = 1\n")
+    with pytest.raises(SourceError, match="would be no valid Python with these fixes, so it was not written"):
+        write(file, "x = 1\n", "x = (1\n", [tmp_path])
+    assert file.read_text() == "x = 1\n"
+
+
 def test_a_file_that_changed_is_not_written(tmp_path: Path) -> None:
     file = tmp_path / "m.py"
     file.write_text("x = 9\n")

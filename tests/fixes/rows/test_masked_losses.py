@@ -53,6 +53,8 @@ REFUSED = (
     ("return F.cross_entropy(x[m] * 2, y[m])", "`F.cross_entropy(x[m] * 2, y[m])` is not given what the mask selects as it is."),
     ("a = x[m]\na += 1\nreturn a.sum()", "`a` is changed in place."),
     ("a = x[m]\nassert a.sum() > 1", "Line 7 does more with what the mask selects."),
+    ("a = x[m]\nreturn y[a]", "`y[a]` is used as it is, and its size depends on the data."),
+    ("while len(x) > 1:\n    n = n + 1\n    x = x[m]\nreturn n", "Line 6 reads `x` in the next round."),
     ("a = x[m]\nif n > 1:\n    return a", "Line 8 reads `a` too."),
 )  # fmt: skip
 

@@ -144,6 +144,8 @@ REFUSED = {
                          "Line 12 of the loop does more than assign a name."),
     "part of a list": (f"parts = [x, x, x, x]\n{LOOP}    parts[c] = x * 2\nreturn sum(parts)",
                        "Line 11 of the loop does more than assign a name."),
+    "variable of the loop": ("for t in range(3):\n    x = x * 0.5\n    if x.max() < 0.3:\n        break\nreturn x * t",
+                             "Line 10 reads `t` behind the loop."),
     "new in a tuple": ("for t in range(3):\n    top, x = x.amax(1), x * 0.5\n    if x.max() < 0.3:\n        break\nreturn top",
                        "`top` has no value before the loop."),
 }  # fmt: skip
