@@ -12,7 +12,7 @@ from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
 from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import names
+from graphdoctor.fixes.core.scope import names, parameters
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import External
 from graphdoctor.syntax.walk import walk
@@ -179,6 +179,16 @@ def risks(value: cst.BaseExpression, editor: Editor, without: Collection[cst.CST
             yield "the division on the side not taken can make gradients NaN"
         elif isinstance(node, cst.Subscript) and not _is_plain_index(node):
             yield f"`{editor.code(node)}` is read even when it is not taken"
+
+
+def is_bound_before(name: str, statement: cst.If | cst.Match | cst.For, editor: Editor) -> bool:
+    """Whether ``name`` is an attribute or an argument, or has a value when ``statement`` begins."""
+    function = editor.function_of(statement)
+    if "." in name or function is None or name in parameters(function):
+        return "." in name or function is not None
+    start = editor.location(statement)
+    earlier = (n for n in editor.assignments(function, name) if editor.location(n) < start)
+    return any(not never_reaches(n, statement, editor) for n in earlier)
 
 
 def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:

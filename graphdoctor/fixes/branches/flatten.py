@@ -26,7 +26,7 @@ from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, 
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import behind
-from graphdoctor.fixes.core.scope import names, parameters
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -327,16 +327,7 @@ class Flat:
             branch_arms.check_tensor(earlier[-1].value, self.editor)
 
     def _is_new(self, name: str) -> bool:
-        return name not in self._bound and not self._is_bound_before(name)
-
-    def _is_bound_before(self, name: str) -> bool:
-        if "." in name:
-            return True
-        start = self.editor.location(self.branch)
-        bound = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
-        return name in parameters(self.function) or any(
-            not branch_arms.never_reaches(a, self.branch, self.editor) for a in bound
-        )
+        return name not in self._bound and not branch_arms.is_bound_before(name, self.branch, self.editor)
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""

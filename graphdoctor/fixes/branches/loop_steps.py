@@ -89,7 +89,7 @@ def steps_in(
         bound = _names(small, editor)
         if set(bound) & set(parameters(function)) and isinstance(small, cst.AugAssign):
             raise Refuse(f"the loop changes the argument `{bound[0]}` in place")
-        kept = [n for n in bound if is_bound_before(n, loop, editor) or (leaves and n in after)]
+        kept = [n for n in bound if branch_arms.is_bound_before(n, loop, editor) or (leaves and n in after)]
         lost = [n for n in bound if n not in kept and (n in after or _is_read_before(n, small, loop, editor))]
         if lost:
             raise Refuse(f"`{lost[0]}` has no value before the loop")
@@ -206,16 +206,6 @@ def is_place(index: cst.BaseSlice, editor: Editor) -> bool:
 def _is_python(node: cst.BaseExpression, editor: Editor) -> bool:
     inner = node.expression if isinstance(node, cst.UnaryOperation) else node
     return isinstance(inner, cst.Integer) or is_number(node, editor)
-
-
-def is_bound_before(name: str, loop: cst.For, editor: Editor) -> bool:
-    """Whether ``name`` is an argument, or has a value when the loop begins."""
-    function, inside = editor.function_of(loop), set(walk(loop))
-    if function is None or name in parameters(function):
-        return function is not None
-    start = editor.location(loop)
-    earlier = (n for n in editor.assignments(function, name) if n not in inside and editor.location(n) < start)
-    return any(not branch_arms.never_reaches(n, loop, editor) for n in earlier)
 
 
 def is_flag(test: cst.BaseExpression) -> bool:

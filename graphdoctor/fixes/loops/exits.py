@@ -11,7 +11,7 @@ from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
 from graphdoctor.fixes.branches.early_return import rest_of
-from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, is_bound_before, keep, kept_steps, start_value
+from graphdoctor.fixes.branches.loop_steps import Step, check_sizes, keep, kept_steps, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import target_names
@@ -83,7 +83,7 @@ def _left(
     """No value changes any more once ``done`` is true; what only the loop makes, for code behind it, begins as None."""
     done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
     names = [name for step in steps for name in step.kept if name.isidentifier()]
-    made = [name for name in names if not is_bound_before(name, loop, editor)]
+    made = [name for name in names if not branch_arms.is_bound_before(name, loop, editor)]
     known = next((name for name in names if name not in made and not _starts_as_number(name, loop, editor)), None)
     start = f"{known}.new_zeros((), dtype=torch.bool)" if known is not None else "torch.tensor(False)"
     first = f"{done} = {start}{indent}" + "".join(f"{name} = None{indent}" for name in dict.fromkeys(made))
