@@ -66,6 +66,8 @@ def _side(value: cst.BaseExpression, editor: Editor) -> str:
     branch_arms.check_tensor(value, editor)
     if any(isinstance(n, (cst.Await, cst.Yield, cst.NamedExpr)) for n in walk(value)):
         raise Refuse(f"`{editor.code(value)}` awaits, yields or assigns")
+    if any(isinstance(c.func, cst.Name) and c.func.value == "super" for c in calls(value)):
+        raise Refuse(f"`{editor.code(value)}` calls `super()`, which a function inside may not")
     if any(called(c) in RANDOM for c in calls(value)):
         raise Refuse(f"`{editor.code(value)}` draws random numbers, which a side may not")
     return f"{editor.code(value)}.clone()" if isinstance(value, (cst.Name, cst.Attribute)) else editor.code(value)

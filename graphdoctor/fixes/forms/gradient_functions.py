@@ -14,7 +14,10 @@ from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-_REASON = "The gradient is computed with the value, in the graph, by a function of the expression."
+_REASON = (
+    "The gradient is computed with the value, in the graph, by a function of the expression, to which what other names "
+    "hold is constant, also where it was computed from the same tensor."
+)
 #: What an expression does to the function around it.
 _OF_FUNCTION = (cst.Await, cst.NamedExpr, cst.Yield)
 

@@ -56,6 +56,8 @@ def layer_in_init(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     owner = next((n for n in editor.ancestors(call) if isinstance(n, cst.ClassDef)), None)
     if not isinstance(call, cst.Call) or owner is None or not _is_layer(hit):
         return Refusal("Build it in `__init__`: the weights that are drawn in each call would be drawn once.")
+    if any(isinstance(n, (cst.For, cst.While, cst.CompFor)) for n in editor.ancestors(call)):
+        raise Refuse("each round of the loop makes a layer of its own")
     local = bound_names(editor.function_of(call) or call)
     needed = {n.value for n in walk(call) if isinstance(n, cst.Name) and not editor.is_label(n)} & local
     if needed - {"self"}:

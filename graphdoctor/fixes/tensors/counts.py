@@ -48,7 +48,7 @@ def count_into(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     length = editor.code(given["minlength"])
     text = (
         f"{numbers}.new_zeros({length}, dtype=torch.int64)"
-        f".scatter_add_(0, {numbers}, torch.ones_like({numbers}, dtype=torch.int64))"
+        f".scatter_add_(0, {numbers}.long(), torch.ones_like({numbers}, dtype=torch.int64))"
     )
     edits = (*editor.torch_import(call), editor.replace(call, text))
     return FixPlan(edits, "unsafe", _REASON.format(length=length))

@@ -28,7 +28,7 @@ _REASON = (
     "require gradients, of zeros or NaN, that they did not."
 )
 #: What joins all rows, so that copies of one of them change the result for the others.
-_JOINS = words("cumprod cumsum layer_norm logsumexp mean norm prod softmax std sum var")
+_JOINS = words("cumprod cumsum flip layer_norm logsumexp mean median norm prod roll softmax sort std sum topk var")
 
 
 def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:

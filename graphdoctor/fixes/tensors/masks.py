@@ -21,6 +21,10 @@ _OPERATORS = {
 }  # fmt: skip
 #: What the places that the mask leaves out hold, so that the reduction does not see them.
 _NEUTRAL = {"sum": "0", "prod": "1", "any": "False", "all": "True"}
+_NEUTRALISED = "The reduction runs over all elements, with those outside the mask neutral."
+_MEAN = (
+    f"{_NEUTRALISED} The mean is a sum divided by a count; of many large numbers in float16 the sum may be infinite."
+)
 
 
 def write_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -83,7 +87,7 @@ def reduce_masked(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         raise Refuse(f"`{name}` is reduced in more than one way, or not by a sum; write each reduction with the mask")
     else:
         edits.append(editor.replace(reductions[0], _reduced(called(reductions[0]), condition, source)))
-    return FixPlan(tuple(edits), "unsafe", "The reduction runs over all elements, with those outside the mask neutral.")
+    return FixPlan(tuple(edits), "unsafe", _MEAN if "mean" in map(called, reductions) else _NEUTRALISED)
 
 
 def _reduced(name: str, mask: str, tensor: str) -> str:

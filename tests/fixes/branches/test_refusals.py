@@ -45,6 +45,8 @@ TABLE: list[Row] = [
      "The sides do not assign one name, the same in both."),
     (choose_with_cond, "if x.sum() > 0:\n    y = g(torch.rand(2))\nelse:\n    y = g(x)", IF, BOOL,
      "`g(torch.rand(2))` draws random numbers, which a side may not."),
+    (choose_with_cond, "if x.sum() > 0:\n    y = super().g(x)\nelse:\n    y = g(x)", IF, BOOL,
+     "`super().g(x)` calls `super()`, which a function inside may not."),
     # Early returns for what is empty.
     (drop_shortcut, "y = len(x)\nreturn y", CALL, UNKNOWN, "No branch asks how much is selected."),
     (drop_shortcut, "if x.sum() > 0:\n    return x\nreturn y", CALL, UNKNOWN,

@@ -294,6 +294,8 @@ TABLE: list[Row] = [
     (read_global, "K = 1\n" + F + "    g = globals(); k = g['K']\n", CALL, UNKNOWN,
      "The statement shares its line with other statements."),
     # Layers and models.
+    (layer_in_init, INIT + FORWARD + "        for _ in range(2):\n            z = torch.nn.Linear(8, 8)\n            x = z(x)\n        return x\n",
+     (cst.Call, "torch.nn.Linear(8"), UNKNOWN, "Each round of the loop makes a layer of its own."),
     (layer_in_init, NET + "    def __init__(self): super().__init__()\n" + FORWARD + LINEAR, (cst.Call, "torch.nn.Linear(8"),
      UNKNOWN, "The class has no `__init__` of its own."),
     (layer_in_init, INIT + "        return None\n" + FORWARD + LINEAR, (cst.Call, "torch.nn.Linear(8"), UNKNOWN,
