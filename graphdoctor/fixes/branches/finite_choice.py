@@ -20,7 +20,7 @@ from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
-_NOT_ALIKE = "the sides are not proved to have the same shape, dtype and device"
+_NOT_ALIKE = "the sides are not proved to have the same shape, dtype, device and gradients"
 
 
 def choose_values(branch: cst.If | cst.IfExp | cst.Match, hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -56,7 +56,7 @@ def unproved(choice: Choice, target: str, branch: cst.CSTNode, editor: Editor) -
     """
     condition, taken, other = evaluated(choice.test, editor, choice.always), choice.taken, choice.other
     if taken is None or other is None or taken.base != other.base:
-        return ("the sides are not proved to have the same shape, dtype and device",)
+        return ("the sides are not proved to have the same shape, dtype, device and gradients",)
     missing = (
         [] if condition is not None else ["the condition is not proved to be one bool that may always be computed"]
     )

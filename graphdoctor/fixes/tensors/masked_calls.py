@@ -18,6 +18,7 @@ from graphdoctor.fixes.branches.branch_arms import statements
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import on_one_line
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
@@ -46,6 +47,12 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     assert isinstance(value, cst.BaseExpression)
     if not picking.count or any(type(node) is type(mask) and node.deep_equals(mask) for node in walk(value)):
         raise Refuse("what is called does not get what the mask selects, or reads the mask in another way")
+    function = editor.function_of(assign)
+    for name in sorted(names(value)):
+        bound = editor.assignments(function, name) if function is not None else ()
+        made = [a.value for a in bound if isinstance(a, cst.Assign)]
+        if any(isinstance(n, cst.Subscript) and names(mask) & _indices(n) for one in made for n in walk(one)):
+            raise Refuse(f"how many rows `{name}` has depends on the data")
     for call in calls(value):
         if called(call) in RANDOM or called(call) in _JOINS:
             raise Refuse(f"`{editor.code(assign.value)}` draws random numbers for each row, or joins the rows")
@@ -55,6 +62,10 @@ def call_with_all_rows(hit: Hit, editor: Editor) -> FixPlan | Refusal:
         _REASON,
         known=("gradients", "requires_grad", "rows"),
     )
+
+
+def _indices(node: cst.Subscript) -> frozenset[str]:
+    return frozenset(name for part in node.slice for name in names(part))
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ def test_unsafe_where_some_input_shows_a_difference(make: Any, name: str) -> Non
         ("if x.sum() > 0:\n    x = x ** 0.5\nreturn x", "the division on the side not taken can make gradients NaN"),
         (
             "if x.sum() > 0:\n    x = x * y\nreturn x",
-            "the sides are not proved to have the same shape, dtype and device",
+            "the sides are not proved to have the same shape, dtype, device and gradients",
         ),
         ("if x.sum() > 0:\n    x = x[flag]\nreturn x", "`x[flag]` is read even when it is not taken"),
         ("if x.sum() > 0:\n    x = x + torch.rand_like(x)\nreturn x", "`rand_like` draws random numbers on both sides"),

@@ -233,6 +233,8 @@ TABLE: list[Row] = [
      "What is called does not get what the mask selects, or reads the mask in another way."),
     (call_with_all_rows, "m = x > 0\nx[m] = g(x[m].mean())", (cst.Subscript, "x[m]"), BOOL,
      "`g(x[m].mean())` draws random numbers for each row, or joins the rows."),
+    (call_with_all_rows, "m = x > 0\nd = y[m] * 2\nx[m] = x[m] + d", (cst.Subscript, "x[m]"), BOOL,
+     "How many rows `d` has depends on the data."),
     # Functions of numpy and math.
     (torch_math, "return x.sum()", CALL, UNKNOWN, "Torch has no function of this name for one tensor."),
     (torch_math, MATH + "    return math.sqrt(x, x)\n", CALL, UNKNOWN, "Torch has no function of this name for one tensor."),
