@@ -107,6 +107,8 @@ def without_symbols(words: str) -> str:
 _REMOVE = "remove the graph break"
 #: What helps against recompiles of a function that several submodules share.
 REMOVE_BREAKS = f"{_REMOVE}s: only behind them is it compiled by itself, once for each kind of call"
+#: What there is to say of a number that each call changes.
+BECOMES_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 #: What helps where the first call fills what the second finds.
 FILL_BEFORE = "fill it before the first call of what is compiled"
 

@@ -40,7 +40,6 @@ _ATTRIBUTE_OF_ARGUMENT = (
     "keep the number in a tensor: one that is an attribute of a module is compiled again for each value"
 )
 _DECIDES = "one compilation for each value is the least: the code decides by it"
-_DYNAMIC = "a number that changes is dynamic from its second value on: one compilation more, and no further"
 _LET_NOT_GROW = "let nothing grow in compiled code: return the value, and append it in the calling code"
 _ONE_SIZE = (
     "torch.compile(dynamic=True) where dynamic=False is set; where it is not, the code holds for one size at a time, "
@@ -196,11 +195,11 @@ def _advice(
     is_plain = (guard.name or "").startswith("self.") and is_in_plain_class(above.text(code.path), code.line)
     becomes_dynamic = not at_limit and (caused == 1 or compilations == 2) and _NUMBER.search(guard.text) is not None
     if guard.kind == "attribute" and is_plain:
-        return _DYNAMIC if becomes_dynamic else "keep the number in a tensor"
+        return guards.BECOMES_DYNAMIC if becomes_dynamic else "keep the number in a tensor"
     if guard.kind == "value" and "." in (guard.name or "") and _NUMBER.search(guard.text):
         return _ATTRIBUTE_OF_ARGUMENT
     if guard.kind == "value" and becomes_dynamic:
-        return _DYNAMIC
+        return guards.BECOMES_DYNAMIC
     return _ADVICE.get(guard.kind)
 
 

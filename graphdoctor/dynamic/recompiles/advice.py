@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, FILL_BEFORE, REMOVE_BREAKS
+from graphdoctor.breaks.guards import AVOID_ZERO_AND_ONE, BECOMES_DYNAMIC, FILL_BEFORE, REMOVE_BREAKS
 from graphdoctor.dynamic.recompiles.causes import Cause
 
 _NUMBER = re.compile(r" == -?\d[\d.e+-]*$")
@@ -35,7 +35,7 @@ def advice(cause: Cause) -> str | None:
         return AVOID_ZERO_AND_ONE
     is_number = cause.guard.kind == "value" and _NUMBER.search(cause.guard.text)
     if is_number and len(cause.calls) == 1 and not cause.at_limit:
-        return "a number that changes is dynamic from its second value on: one compilation more, and no further"
+        return BECOMES_DYNAMIC
     if cause.shared:
         return REMOVE_BREAKS
     if cause.guard.kind == "length" and len(cause.calls) == 1 and (cause.guard.name or "").startswith(("self.", "G[")):
