@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from graphdoctor.source.errors import SourceError
+from graphdoctor.source.text import split_lines
+from graphdoctor.syntax.parse_check import check
+
 #: First line and column of a span, last line and column: from 1, columns in characters, the last exclusive.
 Span = tuple[int, int, int, int]
 
@@ -21,10 +25,10 @@ def may_be_passed_over(text: str, span: Span) -> bool:
 @lru_cache(maxsize=16)
 def _spans(text: str) -> tuple[tuple[tuple[int, int], tuple[int, int]], ...]:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        tree = check(text)
+    except SourceError:
         return ()
-    lines = text.splitlines()
+    lines = split_lines(text)
 
     def place(line: int, byte: int) -> tuple[int, int]:
         return line, len(lines[line - 1].encode()[:byte].decode(errors="replace")) + 1

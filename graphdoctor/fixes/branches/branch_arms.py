@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import libcst as cst
 
@@ -195,13 +196,13 @@ def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:
     """Whether a call that runs ``one`` does not come to ``other``, which stands behind it: on the other side of a
     branch, or behind one that returns or raises there.
     """
-    for branch in editor.ancestors(one):
-        for arm in (branch.body, branch.orelse) if isinstance(branch, cst.If) else ():
-            if arm is not None and one in set(walk(arm)) and other not in set(walk(arm)):
-                block = arm.body if isinstance(arm, cst.Else) else arm
-                last = list(statements(block))[-1:] if isinstance(block, cst.BaseSuite) else []
-                if other in set(walk(branch)) or any(isinstance(s, (cst.Return, cst.Raise)) for s in last):
-                    return True
+    around, outside = (one, *editor.ancestors(one)), {other, *editor.ancestors(other)}
+    for arm, branch in pairwise(around):
+        if isinstance(branch, cst.If) and arm is not branch.test and arm not in outside:
+            block = arm.body if isinstance(arm, cst.Else) else arm
+            last = list(statements(block))[-1:] if isinstance(block, cst.BaseSuite) else []
+            if branch in outside or any(isinstance(s, (cst.Return, cst.Raise)) for s in last):
+                return True
     return False
 
 

@@ -6,7 +6,6 @@ folder of the file is opened step by step without following any, and what is don
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 import secrets
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from graphdoctor.source.errors import SourceError
 from graphdoctor.source.files import decode, decode_as, is_notebook
+from graphdoctor.syntax.parse_check import check
 
 #: A pipe is not waited for, and a link not followed.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -72,8 +72,8 @@ def write(file: Path, before: str, after: str, allowed: Sequence[Path]) -> None:
 
 def _is_python(text: str) -> bool:
     try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        check(text)
+    except SourceError:
         return False
     return True
 
