@@ -252,4 +252,7 @@ def _is_narrow(arg: cst.Arg) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    function = editor.function_of(hit.place)
+    if function is not None and function.name.value == "__init__":
+        return Refusal("It belongs to a module: make the module before the compiled code, and pass it in.")
     return first_fit(hit, editor, plain_constant, build_in_init, layer_in_init)

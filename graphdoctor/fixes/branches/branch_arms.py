@@ -140,7 +140,11 @@ def _is_mask(index: cst.BaseExpression, editor: Editor) -> bool:
     if isinstance(index, (cst.Comparison, cst.UnaryOperation)):
         return isinstance(index, cst.Comparison) or isinstance(index.operator, cst.BitInvert)
     tensor = tensor_of(editor.value(index))
-    return tensor is not None and tensor.dtype == "bool"
+    if tensor is not None and tensor.dtype is not None:
+        return tensor.dtype == "bool"
+    function = editor.function_of(index)
+    asked = (c.func for c in calls(function) if called(c) in ("all", "any")) if function is not None else ()
+    return any(isinstance(a, cst.Attribute) and a.value.deep_equals(index) for a in asked)
 
 
 def check_calls(value: cst.BaseExpression, editor: Editor) -> None:

@@ -46,9 +46,14 @@ def kept_finite(
 def divides(node: cst.BinaryOperation) -> bool:
     """A division by something that may be zero, or a power that is not a plain positive one."""
     if isinstance(node.operator, cst.Power):
-        return not isinstance(node.right, cst.Integer)
+        return is_root(node)
     is_division = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo))
     return is_division and not isinstance(node.right, (cst.Integer, cst.Float))
+
+
+def is_root(node: cst.BinaryOperation) -> bool:
+    """A power that is no plain positive whole one: at zero or below its gradient may be infinite or NaN."""
+    return isinstance(node.operator, cst.Power) and not isinstance(node.right, cst.Integer)
 
 
 def _operand(node: cst.CSTNode, editor: Editor) -> cst.BaseExpression | None:

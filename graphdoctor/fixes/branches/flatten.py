@@ -29,6 +29,7 @@ from graphdoctor.fixes.core.layout import behind
 from graphdoctor.fixes.core.scope import names
 from graphdoctor.model.findings import Edit
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
+from graphdoctor.syntax.walk import find
 
 
 def flatten_branch(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> FixPlan | Refusal:
@@ -304,7 +305,7 @@ class Flat:
         elif "." in name:
             self.risks.append(f"`{name}` keeps the result, with what its gradient needs, beyond this call")
         code = self.computed(value, under)
-        is_first = self._is_new(name)
+        is_first = self._is_new(name) or self._is_given_anew(name, block)
         if is_first and not branch_arms.is_helper(name, block, self.editor) and not self._in_each_side(name, block):
             raise Refuse(f"`{name}` is not assigned before the branch")
         plain = is_first or branch_arms.is_helper(name, block, self.editor)
@@ -321,6 +322,8 @@ class Flat:
 
     def _check_before(self, name: str) -> None:
         """Refuse a name that holds None or another object before the branch."""
+        if "." in name and any(_asks_for_none(test, name, self.editor) for test in find(self.function, cst.Comparison)):
+            raise Refuse(f"`{name}` may be None before the branch")
         start = self.editor.location(self.branch)
         earlier = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
         if earlier and isinstance(earlier[-1], cst.Assign) and isinstance(earlier[-1].targets[0].target, cst.Name):
@@ -328,6 +331,13 @@ class Flat:
 
     def _is_new(self, name: str) -> bool:
         return name not in self._bound and not branch_arms.is_bound_before(name, self.branch, self.editor)
+
+    def _is_given_anew(self, name: str, block: cst.BaseSuite) -> bool:
+        """Whether ``name`` is an attribute that each side assigns and none reads: what it held before is not kept."""
+        if "." not in name or name in self._bound or not self._in_each_side(name, block):
+            return False
+        values = [v for s in sides(self.first) if s is not None for v in _values(branch_arms.statements(s))]
+        return not any(branch_arms.reads(value, name) for value in values)
 
     def _in_each_side(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``block`` is a side of the whole branch, and each of the others gives ``name`` a value first."""
@@ -369,6 +379,18 @@ def _assignments(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[cst.B
     """The targets and values of a statement, of ``a, b = x, y`` each for itself. Refuses any other."""
     pairs = swapped_names(statement, editor)
     return [(cst.Name(name), value) for name, value in pairs] if pairs else [_assignment(statement)]
+
+
+def _values(statements: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """What ``statements`` read: the values of assignments, the whole of others."""
+    for statement in statements:
+        yield statement.value if isinstance(statement, cst.Assign) else statement
+
+
+def _asks_for_none(test: cst.Comparison, name: str, editor: Editor) -> bool:
+    """``name is None`` or ``name is not None``."""
+    operators = [type(c.operator) for c in test.comparisons]
+    return operators in ([cst.Is], [cst.IsNot]) and editor.code(test.left) == name
 
 
 def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:

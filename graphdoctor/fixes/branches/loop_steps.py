@@ -132,14 +132,22 @@ def check_sizes(lines: Sequence[cst.CSTNode], editor: Editor) -> None:
         name = ""
         if isinstance(node, cst.Expr) and _appends(node):
             name = editor.code(node.value.func).removesuffix(".append")  # type: ignore[attr-defined]
-        elif isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and called(node.value) in _JOINS:
-            target = node.targets[0].target
-            name = target.value if isinstance(target, cst.Name) and target.value in names(node.value) else ""
+        elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            target = node.targets[0].target.value
+            name = target if any(target in names(call) for call in _joins(node.value)) else ""
         if name:
             raise Refuse(
                 f"`{name}` grows in each round, so its size depends on when data ends the loop: compile a function of "
                 "one round, and keep the loop in eager code"
             )
+
+
+def _joins(value: cst.BaseExpression) -> Iterator[cst.Call]:
+    """The calls that join tensors, where ``value`` or a side of it is one."""
+    if isinstance(value, cst.IfExp):
+        yield from (*_joins(value.body), *_joins(value.orelse))
+    elif isinstance(value, cst.Call) and called(value) in _JOINS:
+        yield value
 
 
 def _appends(statement: cst.Expr) -> bool:

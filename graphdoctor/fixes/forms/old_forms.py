@@ -66,7 +66,7 @@ def drawn_integers(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     reason = "The same numbers are drawn."
     if not bounds:
         bounds = ["0", "16777217"]
-        reason = "The same numbers are drawn for float32; of another dtype the range of random_ is another."
+        reason = "The same numbers are drawn for float32; another dtype has another range, and uint8 and bool raise."
     drawn = f"torch.randint_like({editor.code(tensor)}, {', '.join(bounds)})"
     if not (isinstance(tensor, cst.Call) and called(tensor) in _NEW):
         if not isinstance(editor.parent(call), cst.Expr):

@@ -11,7 +11,7 @@ from graphdoctor.fixes.analysis.conditions import Condition, Conditions
 from graphdoctor.fixes.analysis.types import assigned
 from graphdoctor.fixes.branches.asserts import only_statement
 from graphdoctor.fixes.branches.branch import branch_of
-from graphdoctor.fixes.branches.loop_steps import check_unchanged, is_flag, kept_steps, kept_text
+from graphdoctor.fixes.branches.loop_steps import check_unchanged, is_flag, kept_steps, kept_text, start_value
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, target_names
@@ -121,6 +121,10 @@ def _all_run(choice: _Choice, loop: cst.For, flag: str, skipped: str, indent: st
     """The block of the layer without its test, in which the old values are kept where ``skipped`` is true."""
     lines = list(choice.body.body)
     steps = {step.statement: step for step in kept_steps(lines, loop, editor)}
+    for name in (name for step in steps.values() for name in step.kept):
+        start = start_value(name, loop, editor)
+        if isinstance(start, cst.Name) and start.value == "None":
+            raise Refuse(f"`{name}` is None before the first layer, and `torch.where` takes tensors")
     made = list[str]()
     if not skipped.isidentifier():
         name = editor.fresh("skipped")

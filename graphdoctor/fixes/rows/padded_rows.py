@@ -80,8 +80,13 @@ class Padded:
     def kept(self, value: cst.BaseExpression) -> cst.BaseExpression:
         """``value`` of the rows that were selected, zeros for those that pad."""
         known = tensor_of(self.editor.value(self.add.value))
-        rank = known.ndim if known is not None and known.ndim else 2
-        routed = f"{self._routed}[:{', None' * (rank - 1)}]" if rank > 1 else self._routed
+        routed = self._routed
+        if known is not None and known.ndim:
+            routed += f"[:{', None' * (known.ndim - 1)}]" if known.ndim > 1 else ""
+        elif self.add.kind == "write" and isinstance(value, cst.Name):
+            routed += f"[(...,) + (None,) * ({value.value}.ndim - 1)]"
+        else:
+            routed += "[:, None]"
         plain = value.with_changes(lpar=[], rpar=[])
         arguments = [cst.Arg(cst.parse_expression(routed)), cst.Arg(plain), cst.Arg(cst.Integer("0"))]
         return cst.Call(cst.parse_expression("torch.where"), arguments)
@@ -101,8 +106,16 @@ class Padded:
             return
         change.lines += [
             f"{new} = torch.zeros_like({out}).index_put({indices}, {values}, accumulate=True)",
-            f"{out}.copy_(torch.where({mask}[..., None], {new}, {out}))",
+            f"{out}.copy_(torch.where({self._over(mask)}, {new}, {out}))",
         ]
+
+    def _over(self, mask: str) -> str:
+        """``mask`` with the dimensions that the result has behind its own."""
+        known, out, index = tensor_of(self.editor.value(self.add.out)), self.editor.code(self.add.out), self.add.index
+        is_one = len(index) == 1 and (not is_mask(index[0], self.editor) or self.is_flat(index[0]))
+        if is_one and known is not None and known.ndim == 2:
+            return f"{mask}[..., None]"
+        return f"{mask}[(...,) + (None,) * ({out}.ndim - {mask}.ndim)]"
 
     def _index(self, lines: list[str]) -> tuple[str, str]:
         """The indices of the result as a tuple, and the name of the mask that selects just them."""

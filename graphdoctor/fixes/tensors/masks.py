@@ -10,6 +10,7 @@ from graphdoctor.fixes.analysis.conditions import tight
 from graphdoctor.fixes.analysis.mask_shape import spread
 from graphdoctor.fixes.analysis.purity import HAZARDS, POINTWISE, called, calls, is_torch_function
 from graphdoctor.fixes.analysis.uses import uses
+from graphdoctor.fixes.branches.finite_gradients import is_root
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import names
@@ -187,5 +188,6 @@ def _in_parentheses(node: cst.BaseExpression, text: str) -> str:
 def _reason(value: cst.BaseExpression) -> str:
     hazards = [called(c) for c in calls(value) if called(c) in HAZARDS]
     hazards += ["division" for n in walk(value) if isinstance(n, cst.Divide)]
+    hazards += ["power" for n in walk(value) if isinstance(n, cst.BinaryOperation) and is_root(n)]
     text = "The value is computed for all elements and kept where the mask is true."
     return f"{text} `{hazards[0]}` outside the mask can make gradients NaN." if hazards else text

@@ -19,8 +19,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 #: The argument that the number multiplies, counted with the tensor that a method is called of.
 _SCALED = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 1), "addcdiv": ("value", 1)}
 _PSEUDO_INVERSE = (
-    "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices. "
-    "What NaN and infinity give may be other numbers."
+    "The pseudo-inverse gives the same solution up to rounding; it costs more, and is less exact for large matrices, "
+    "and takes a batch of vectors for a matrix. What NaN and infinity give may be other numbers."
 )
 
 

@@ -94,6 +94,9 @@ def call_torch(
             )
         read_numbers(interpreter, node, qualname, args, kwargs)
         return tensor_call(interpreter, name, args, kwargs, function=True)
+    if package == "torch.nn.functional" and name.startswith("_"):
+        # Helpers of torch's own: some check shapes, and give a bool or nothing.
+        return UNKNOWN
     if qualname.startswith(torch_tables.TENSOR_NAMESPACES):
         read_numbers(interpreter, node, qualname, args, kwargs)
         if name == "matrix_rank":

@@ -10,7 +10,7 @@ import libcst as cst
 from graphdoctor.static.domain.program import FunctionInfo
 from graphdoctor.static.domain.tensor_methods import ARRAY_METHODS, TENSOR_METHODS, TENSOR_PROPERTIES
 from graphdoctor.static.domain.torch_tables import TENSOR_EVIDENCE, words
-from graphdoctor.syntax.walk import walk
+from graphdoctor.syntax.walk import find, walk
 
 _OF_TENSORS = TENSOR_METHODS | ARRAY_METHODS | TENSOR_PROPERTIES
 #: Attributes of tensors that modules, trainers and loaders have too.
@@ -21,13 +21,30 @@ def uses_of(info: FunctionInfo) -> tuple[set[str], set[str]]:
     """``uses`` of the body of a function, which is read once: it is entered, and others give it their arguments."""
     if info.uses is None:
         tensors, numbers = uses(info.body)
+        tensors -= _rebound(info.body, tensors)
         info.uses = frozenset(tensors), frozenset(numbers | only_asked(info.body))
     return set(info.uses[0]), set(info.uses[1])
 
 
-def uses(
-    body: cst.BaseSuite | cst.BaseExpression, evidence: frozenset[str] = TENSOR_EVIDENCE
-) -> tuple[set[str], set[str]]:
+def _rebound(body: cst.BaseSuite | cst.BaseExpression, tensors: set[str]) -> set[str]:
+    """Those of ``tensors`` that get another value before anything shows that they are tensors."""
+    lines = body.body if isinstance(body, cst.BaseSuite) else ()
+    found: set[str] = set()
+    for number, line in enumerate(lines):
+        small = line.body[0] if type(line) is cst.SimpleStatementLine else None
+        if type(small) is not cst.Assign or len(small.targets) != 1:
+            continue
+        target = small.targets[0].target
+        if type(target) is not cst.Name or target.value not in tensors:
+            continue
+        if any(name.value == target.value for name in find(small.value, cst.Name)):
+            continue
+        if not any(target.value in uses(before)[0] for before in lines[:number]):
+            found.add(target.value)
+    return found
+
+
+def uses(body: cst.CSTNode, evidence: frozenset[str] = TENSOR_EVIDENCE) -> tuple[set[str], set[str]]:
     """Names in ``body`` that are used as only tensors are: ``x.shape``, ``x.view()``, ``torch.f(x)``, ``x[x > 0]``;
     and those that are not tensors: used as numbers are, such as ``n`` of ``range(n)``, ``x[:n]``, ``x.shape[n]``,
     ``dim=n``, ``torch.arange(n)``, ``x.view(n, -1)`` and ``if n % k``, holding the keys of a dict, or asked for what no

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.flatten import flatten_branch
+from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.rule import FixPlan
 
 HEAD = "import logging\nimport torch\n\nlog = logging.getLogger(__name__)\n\n\nclass Kept:\n    pass\n\n\ndef f(x: torch.Tensor, flag=True):\n"
@@ -18,6 +20,7 @@ REWRITTEN = {
     "output on the other side": "if x.sum() > 0:\n    y = x * 2\nelse:\n    log.info('negative')\n    y = x - 1\nreturn y",
     "a name that the next statement reads": "y = z = x\nif x.sum() > 0:\n    y = x * 2\n    z = y + 1\nreturn y + z",
     "one name twice": "if x.sum() > 0:\n    y = x * 2\n    y = y + 1\nelse:\n    y = x - 1\nreturn y",
+    "an attribute that is new": "self = Kept()\nif x.sum() > 0:\n    self.a = 1 / x\nelse:\n    self.a = x\nreturn self.a",
     "an accumulation": "total = x.sum()\nif x.mean() > 0:\n    total += x.max() * 2\nreturn total",
     "a number that is counted": "n = 0\nif x.sum() > 0:\n    n += 1\nreturn x * n",
     "a branch in a side": "y = x + 1\nif x.mean() > 0:\n    if x.max() > 1:\n        y = x * 2\nreturn y",
@@ -90,6 +93,7 @@ REFUSED = {
     "a list that gets longer in between": "a = []\nif x.sum() > 0:\n    a.append(x)\n    y = x\nelse:\n    a.append(x)\n    y = x + 1\nreturn y",
     "an entry whose key is computed": "a = {}\nif x.sum() > 0:\n    a[str(x.ndim)] = x\nelse:\n    a[str(x.ndim)] = -x\nreturn a",
     "a list of texts": "a = []\nif x.sum() > 0:\n    a.append('b')\nelse:\n    a.append('c')\nreturn x, a",
+    "an attribute that may be None": "self = Kept()\nself.a = x\nif x.sum() > 0:\n    print('a')\n    self.a = x\nreturn x if self.a is None else self.a",
     "a name that is new": "if x.sum() > 0:\n    y = x * 2\n    print('a')\nreturn y",
     "a part of a tuple": "a, b = x, [x]\nif x.sum() > 0:\n    a, *b = x * 2, x\nreturn a, b",
     "names that are swapped and new": "if x.sum() > 0:\n    a, b = x, a\nelse:\n    b, a = x, x\nreturn a + b",
@@ -98,10 +102,13 @@ REFUSED = {
 }
 
 
+def test_what_an_attribute_may_hold_before_is_said(make: Any) -> None:
+    with pytest.raises(Refuse, match=re.escape("`self.a` may be None before the branch")):
+        make(source_of(REFUSED["an attribute that may be None"]), cst.If).run(flatten_branch)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_run_on_both_sides_stays(make: Any, name: str) -> None:
-    from graphdoctor.fixes.core.errors import Refuse
-
     source = source_of(REFUSED[name]).replace("def f", "calls = []\n\n\ndef f")
     with pytest.raises(Refuse):
         make(source, cst.If).run(flatten_branch)

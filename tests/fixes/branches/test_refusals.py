@@ -79,6 +79,8 @@ TABLE: list[Row] = [
      UNKNOWN, "`drop` does more than decide whether a layer runs."),
     (skip_layer, "for k in x:\n    drop = False\n    if n and g(k):\n        drop = k.any()\n    if not drop:\n        x = k",
      (cst.UnaryOperation, "drop"), UNKNOWN, "`drop` is not set behind one flag of the loop."),
+    (skip_layer, "y = None\nfor k in x:\n    if k.any():\n        y = n(k)", (cst.Call, "k.any"), BOOL,
+     "`y` is None before the first layer, and `torch.where` takes tensors."),
     (skip_layer, "for k in x:\n    if n and k.any():\n        y = k", IF, UNKNOWN,
      "A flag decides too whether the layer runs."),
     (skip_layer, "for k in x:\n    if not (n and k.any()):\n        n = k", IF, UNKNOWN,

@@ -300,6 +300,10 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
         ("if x.sum() > 0:\n    return\nreturn x", "a side returns nothing"),
         ("if x.sum() > 0:\n    x = x[x > 0]\nreturn x", "one side selects by a mask, so the sides differ in size"),
         (
+            "keep = flags[0]\nif keep.all():\n    return x\nreturn x[keep]",
+            "one side selects by a mask, so the sides differ in size",
+        ),
+        (
             "keep = x > 0\nif x.sum() > 0:\n    return x[:, keep] * 2\nreturn x",
             "one side selects by a mask, so the sides differ in size",
         ),

@@ -86,6 +86,15 @@ def test_one_graph_that_skips_the_same_layers(fixed: Any, runner: Any, form: str
     assert (result.breaks, result.graphs) == (0, 1)
 
 
+def test_a_result_that_is_none_before_the_first_layer_stays(fixed: Any) -> None:
+    body = "if torch.rand([]) > self.drop:\n    x, last = layer(x), x"
+    source = MODEL.format("\n".join(f"            {line}" for line in body.splitlines()))
+    started = source.replace("        for layer", "        last = None\n        for layer")
+    assert fixed(started, unsafe=True).text == started
+    with_tensor = source.replace("        for layer", "        last = x\n        for layer")
+    assert fixed(with_tensor, unsafe=True).text != with_tensor
+
+
 #: Numbers that another generator draws: they become an operator of the graph.
 DRAWN = {
     "in the test": "if self.training and np.random.uniform(0, 1) < self.drop:\n    continue\nx = layer(x)",

@@ -55,7 +55,11 @@ FORMS = {
         "full.index_put_(rows2, values, accumulate=True)"),
     "written": (
         START + "flat = ids[:, 0]\n" + EACH + "    out[flat == e] = expert(h[flat == e])\n" + END,
-        "out.copy_(torch.where(mask_[..., None], new, out))"),
+        "out.copy_(torch.where(mask_[(...,) + (None,) * (out.ndim - mask_.ndim)], new, out))"),
+    "numbers": (
+        "kinds = (x[0, :, 0] > 0).long() + (x[0, :, 1] > 0).long()\nsums = torch.zeros(kinds.shape)\nheights = x[0, :, 2]\n"
+        "for e in range(3):\n    mask = kinds == e\n    if mask.any():\n        sums[mask] = heights[mask] * e\n"
+        "return sums\n", "sums.copy_(torch.where(mask[(...,) + (None,) * (sums.ndim - mask.ndim)], new, sums))"),
     "first": (
         START + "top = ids[:, 0]\nfor e in range(3):\n    rows = (top == e).nonzero(as_tuple=True)[0]\n"
         "    if len(rows) > 0:\n        y = self.experts[e](h[rows])\n        y *= w[rows, 0].unsqueeze(-1)\n"

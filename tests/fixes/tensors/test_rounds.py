@@ -115,6 +115,9 @@ REFUSED = {
                "    if (new == 3).all():\n        break\nreturn ids", GROWS),
     "list of tokens": ("ids = []\nfor t in range(3):\n    new = x.sum(1).long()[:1]\n    ids.append(new)\n"
                        "    if new.item() == 3:\n        break\nreturn torch.stack(ids)", GROWS),
+    "tokens of the first round alone": (
+        "for t in range(3):\n    new = x.sum(1).long()[:1]\n    ids = new if t == 0 else torch.cat([ids, new])\n"
+        "    if (new == 3).all():\n        break\nreturn ids", GROWS),
     "counter in the loop": (f"n = 0\n{LOOP}    x = x + n\n    n += 1\nreturn x * n",
                             "Line 11 of the loop reads `n`, which data decides."),
     "counter that was read": (f"n = 0\nx = x[n:]\n{LOOP}    n += 1\nreturn x * n",

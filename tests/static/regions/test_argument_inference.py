@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from graphdoctor.lint import engine
 from graphdoctor.static.regions.argument_inference import described, keyed, only_asked, uses
 
 
@@ -34,6 +35,35 @@ def test_only_what_tensors_alone_are_used_for_is_evidence(code, tensor):
     function = module.body[0]
     assert isinstance(function, cst.FunctionDef)
     assert ("x" in uses(function.body)[0]) is tensor
+
+
+FUNCTION = """\
+import torch
+
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z, x, y):
+        ctx.x = x
+        if ctx.x:
+            z = z + 1
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "tensor"),
+    [
+        ("x = torch.empty(0)\n        return x.clone()", False),
+        ("y = x.clone()\n        x = torch.empty(0)\n        return x.clone()", True),
+        ("x = x * 2\n        return x.clone()", True),
+        ("if y:\n            x = torch.empty(0)\n        return x.clone()", True),
+    ],
+)
+def test_what_gets_another_value_is_judged_by_its_uses_before(tmp_path, lines, tensor):
+    file = tmp_path / "model.py"
+    file.write_text(FUNCTION.format(lines))
+    found = engine.analyse([(file, "model.py")]).findings
+    assert [f.rule for f in found if f.location.line == 7] == (["GD201"] if tensor else [])
 
 
 @pytest.mark.parametrize(
