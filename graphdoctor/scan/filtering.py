@@ -119,13 +119,15 @@ def unused_comments(
 
 def nothing_checked(static: StaticResult, selection: Selection, rules: LazyRuleSet, was_run: bool) -> tuple[str, ...]:
     """A note where a scan without findings does not mean that the code is clean."""
-    if not any(file.status == "scanned" for file in static.files):
+    scanned = [file for file in static.files if file.status == "scanned"]
+    if not scanned:
         return ()
     if selection.is_narrowed and not any(selection.enables(rule.code, rule.name) for rule in rules.known()):
         return ("nothing checked: the selected and ignored codes leave no rule",)
     if not static.compiles and not static.findings and not was_run:
         there = "no module with a forward is defined there (transforms of data are passed over)"
-        return (f"nothing to check: {there}, and nothing is compiled",)
+        hint = "; to have a function read as if it were compiled, name it: --target NAME" if len(scanned) == 1 else ""
+        return (f"nothing to check: {there}, and nothing is compiled{hint}",)
     return ()
 
 

@@ -10,19 +10,19 @@ The test gets a name, and each statement of a side becomes one under it, in orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
-from graphdoctor.fixes.analysis.purity import called, calls, root
+from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
 from graphdoctor.fixes.branches.match_cases import as_branches
 from graphdoctor.fixes.branches.output_blocks import left_out, output_call
 from graphdoctor.fixes.branches.same_end import same_end, sides
-from graphdoctor.fixes.branches.stores import counts_in_python, in_place_value, stored_value, swapped_names
+from graphdoctor.fixes.branches.stores import assignments, counts_in_python, in_place_value, stored_value, swapped_names
 from graphdoctor.fixes.core.editor import EAGER_ONLY, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.layout import behind
@@ -198,7 +198,7 @@ class Flat:
                 if not self._in_place(statement, under):
                     self._effect(statement, under)
             elif not isinstance(statement, cst.Pass) and not self._written(statement, under):
-                for target, value in _assignments(statement, self.editor):
+                for target, value in assignments(statement, self.editor):
                     self._assign(target, value, block, under)
 
     def _stays_eager(self, statement: cst.If, under: Under) -> bool:
@@ -375,12 +375,6 @@ class Flat:
         self._lines.append("\t" * depth + line)
 
 
-def _assignments(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """The targets and values of a statement, of ``a, b = x, y`` each for itself. Refuses any other."""
-    pairs = swapped_names(statement, editor)
-    return [(cst.Name(name), value) for name, value in pairs] if pairs else [_assignment(statement)]
-
-
 def _values(statements: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
     """What ``statements`` read: the values of assignments, the whole of others."""
     for statement in statements:
@@ -391,30 +385,3 @@ def _asks_for_none(test: cst.Comparison, name: str, editor: Editor) -> bool:
     """``name is None`` or ``name is not None``."""
     operators = [type(c.operator) for c in test.comparisons]
     return operators in ([cst.Is], [cst.IsNot]) and editor.code(test.left) == name
-
-
-def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:
-    """The one target and the value of a statement. Refuses any other."""
-    if isinstance(statement, cst.AugAssign):
-        target, value = statement.target, statement.value
-        operator = _OPERATORS.get(type(statement.operator))
-        if operator is None:
-            raise Refuse("a side changes a value in place")
-        tight_value = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
-        if not tight_value and not value.lpar:
-            value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-        value = cst.BinaryOperation(target, operator(), value)
-    elif isinstance(statement, cst.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0].target, statement.value
-    else:
-        raise Refuse(f"a side {branch_arms.does(statement)} instead of assigning a name")
-    is_own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and root(target) == "self"
-    if not (is_own or isinstance(target, cst.Name)):
-        raise Refuse("a side assigns to something other than one plain name")
-    return target, value
-
-
-_OPERATORS: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
-    cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
-    cst.DivideAssign: cst.Divide,
-}  # fmt: skip

@@ -8,13 +8,19 @@ import libcst as cst
 
 from graphdoctor.fixes.analysis.purity import PURE, called, root, words
 from graphdoctor.fixes.analysis.types import is_number
+from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.loop_steps import is_place
 from graphdoctor.fixes.core.editor import Editor
+from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.static.domain.value_functions import is_tensor
 from graphdoctor.static.domain.values import Tensor
 
 #: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
+_NODES: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
+    cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
+    cst.DivideAssign: cst.Divide,
+}  # fmt: skip
 #: What makes a tensor anew, on a device that is not that of the target.
 _MADE = words("eye full ones tensor zeros")
 _SYMBOLS: dict[type[cst.BaseAugOp], str] = {
@@ -92,6 +98,33 @@ def swapped_names(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[str,
     if any(isinstance(e, cst.StarredElement) for e in (*target.elements, *value.elements)):
         return ()
     return [(editor.code(name), e.value) for name, e in zip(names, value.elements, strict=True)]
+
+
+def assignments(statement: cst.CSTNode, editor: Editor) -> Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """The targets and values of a statement, of ``a, b = x, y`` each for itself. Refuses any other."""
+    pairs = swapped_names(statement, editor)
+    return [(cst.Name(name), value) for name, value in pairs] if pairs else [_assignment(statement)]
+
+
+def _assignment(statement: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """The one target and the value of a statement. Refuses any other."""
+    if isinstance(statement, cst.AugAssign):
+        target, value = statement.target, statement.value
+        operator = _NODES.get(type(statement.operator))
+        if operator is None:
+            raise Refuse("a side changes a value in place")
+        tight_value = isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
+        if not tight_value and not value.lpar:
+            value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        value = cst.BinaryOperation(target, operator(), value)
+    elif isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0].target, statement.value
+    else:
+        raise Refuse(f"a side {branch_arms.does(statement)} instead of assigning a name")
+    is_own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and root(target) == "self"
+    if not (is_own or isinstance(target, cst.Name)):
+        raise Refuse("a side assigns to something other than one plain name")
+    return target, value
 
 
 def counts_in_python(statement: cst.CSTNode, editor: Editor) -> bool:

@@ -1,12 +1,16 @@
-"""Attributes whose names are put together from text: ``setattr(self, f"layer_{i}", layer)``.
+"""Attributes that are not found by a name in the code.
 
-An object keeps them under ``layer_*``: one value for all names that begin and end so.
+Names may be put together from text, ``setattr(self, f"layer_{i}", layer)``: an object keeps them under ``layer_*``, one
+value for all names that begin and end so. Of some dicts the attributes are the entries: ``__getattr__ = dict.get``.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
+from graphdoctor.static.domain.program import ClassInfo
 from graphdoctor.static.domain.value_functions import join
-from graphdoctor.static.domain.values import Const, Instance, PythonValue, Value
+from graphdoctor.static.domain.values import Const, External, Instance, PythonValue, Value
 
 #: As many attributes as a name that is known in part may be read as.
 _MOST = 8
@@ -38,3 +42,28 @@ def named_in_part(instance: Instance, name: str) -> Value | None:
         if star and len(name) > len(begin) + len(end) and name.startswith(begin) and name.endswith(end):
             return value
     return None
+
+
+_DICTS = frozenset(("builtins.dict", "collections.OrderedDict"))
+_GETTERS = frozenset(f"{name}.{method}" for name in _DICTS for method in ("get", "__getitem__"))
+_SETTERS = frozenset(f"{name}.__setitem__" for name in _DICTS)
+
+
+def entry_getter(info: ClassInfo, name: str) -> str | None:
+    """The method of ``dict`` that looks up the attribute ``name`` of an object; None where the class itself has it."""
+    found = info.lookup("__getattr__")
+    if not isinstance(found, External) or found.qualname not in _GETTERS or not _is_dict(info):
+        return None
+    has = hasattr(OrderedDict, name) or info.lookup(name) is not None
+    return None if has else found.qualname
+
+
+def entry_setter(info: ClassInfo) -> str | None:
+    """The method of ``dict`` that stores attributes of an object as entries."""
+    found = info.lookup("__setattr__")
+    is_setter = isinstance(found, External) and found.qualname in _SETTERS and _is_dict(info)
+    return found.qualname if is_setter and isinstance(found, External) else None
+
+
+def _is_dict(info: ClassInfo) -> bool:
+    return bool(info.externals) and set(info.externals) <= _DICTS

@@ -37,6 +37,9 @@ TENSOR_EVIDENCE = words(
     """
 )
 
+#: The names of the base of functions with a backward of their own.
+AUTOGRAD_FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
+
 #: Tensor attributes that are not tensor data.
 TENSOR_META = {
     "ndim": "int", "dtype": "dtype", "device": "device", "layout": "object", "requires_grad": "bool",

@@ -21,6 +21,7 @@ from graphdoctor.static.domain.values import (
     Function,
     Imported,
     Instance,
+    LazyText,
     Mapping,
     Method,
     NameOf,
@@ -54,7 +55,7 @@ def _skipped_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Sk
     return UNKNOWN
 
 
-def _class_attribute(_interpreter: Interpreter, _node: cst.CSTNode, receiver: Class, name: str) -> Value:
+def _class_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Class, name: str) -> Value:
     found = receiver.info.lookup(name) if receiver.exact else receiver.info.lookup_in_subclasses(name)
     if found is None and name == "__name__":
         return NameOf("str", info=receiver.info) if receiver.exact else PythonValue("str")
@@ -62,7 +63,13 @@ def _class_attribute(_interpreter: Interpreter, _node: cst.CSTNode, receiver: Cl
         return Method(receiver, name)
     if isinstance(found, Function) and "classmethod" in found.info.markers:
         return found.to(receiver)
+    if isinstance(found, _DATA) and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
     return found
+
+
+#: What a class holds that is no function.
+_DATA = (Const, LazyText, Mapping, PythonValue, Seq, Tensor)
 
 
 def _compiled_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Compiled, name: str) -> Value:
@@ -182,6 +189,9 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
         return calls.call_function(interpreter, node, getter.to(receiver), (Const(name),), {})
+    if named_attributes.entry_getter(receiver.info, name) is not None:
+        interpreter.emit(GetAttr, node, receiver=receiver, name=name)
+        return UNKNOWN
     if receiver.info.externals:
         return Method(receiver, name)
     return UNKNOWN
@@ -278,6 +288,8 @@ def write_attribute(
             if isinstance(setter, Function):
                 calls.call_function(interpreter, node, setter.to(option), (value,), {})
             if option.shared and interpreter.main is not None:
+                continue
+            if named_attributes.entry_setter(option.info) is not None:
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):

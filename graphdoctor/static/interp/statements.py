@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from graphdoctor.static.domain import torch_tables
 from graphdoctor.static.domain.events import Assert, Import, Subscript
 from graphdoctor.static.domain.frames import Frame
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
@@ -151,7 +152,7 @@ def _is_backward(frame: Frame) -> bool:
     info = frame.function
     if info is None or info.name != "backward" or info.owner is None:
         return False
-    return info.owner.derives("torch.autograd.Function", "torch.autograd.function.Function")
+    return info.owner.derives(*torch_tables.AUTOGRAD_FUNCTION)
 
 
 def _break(interpreter: Interpreter, _node: cst.BaseSmallStatement) -> bool:

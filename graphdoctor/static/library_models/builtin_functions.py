@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from graphdoctor.static.domain import instance_checks, named_attributes, torch_tables
-from graphdoctor.static.domain.events import Convert, Decide, SetAttr, Specialise, Truth
+from graphdoctor.static.domain.events import Convert, Decide, GetAttr, SetAttr, Specialise, Truth
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_read,
@@ -318,9 +318,12 @@ def _named(interpreter: Interpreter, node: cst.CSTNode, owner: Value, name: Valu
 _FEWEST_LETTERS = 3
 
 
-def _hasattr(_interpreter: Interpreter, _node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
+def _hasattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _kwargs: Kwargs) -> Value:
     if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], Const):
-        known = args[1].value in args[0].attrs or args[0].info.lookup(str(args[1].value)) is not None
+        name = str(args[1].value)
+        known = name in args[0].attrs or args[0].info.lookup(name) is not None
+        if not known and named_attributes.entry_getter(args[0].info, name) is not None:
+            interpreter.emit(GetAttr, node, receiver=args[0], name=name)
         return Const(True) if known else PythonValue("bool")
     return PythonValue("bool")
 

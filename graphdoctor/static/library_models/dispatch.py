@@ -26,7 +26,7 @@ from graphdoctor.static.domain.values import (
     Tensor,
     Value,
 )
-from graphdoctor.static.interp import definitions, iteration
+from graphdoctor.static.interp import calls, definitions, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.library_models import builtin_functions, strings, torch_functions, unknown_numbers
 
@@ -107,6 +107,8 @@ def _python(
         return join(*(_copied(option) for option in options(args[0])))
     if qualname in ("functools.wraps", "functools.update_wrapper", "functools.lru_cache", "functools.cache") and args:
         return ExternalObject(qualname) if qualname.endswith("wraps") else args[-1]
+    if qualname == "functools.reduce" and len(args) > 1:
+        return _reduced(interpreter, node, *args)
     if package == "itertools":
         return _itertools(interpreter, name, args)
     if package == "operator":
@@ -141,6 +143,13 @@ def _of_environment(default: Value) -> Value:
     if not isinstance(default, Const):
         return UNKNOWN
     return PythonValue("str", sample=str(default.value) if default.value else "")
+
+
+def _reduced(interpreter: Interpreter, node: cst.CSTNode, function: Value, items: Value, *initial: Value) -> Value:
+    """What ``functools.reduce`` gives: ``function`` is called with what it gave before and the next of ``items``."""
+    each = iteration.elements(interpreter, node, items)[1]
+    first = join(each, *initial)
+    return join(first, *(calls.apply(interpreter, node, option, (first, each), {}) for option in options(function)))
 
 
 def _itertools(interpreter: Interpreter, name: str, args: tuple[Value, ...]) -> Value:

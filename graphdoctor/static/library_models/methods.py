@@ -256,11 +256,7 @@ def _object(
         inner = _container(interpreter, receiver, name, node, args)
         if inner is not None:
             return inner
-    if (
-        isinstance(receiver, Class)
-        and name == "apply"
-        and receiver.info.derives("torch.autograd.Function", "torch.autograd.function.Function")
-    ):
+    if isinstance(receiver, Class) and name == "apply" and receiver.info.derives(*torch_tables.AUTOGRAD_FUNCTION):
         interpreter.emit(
             Call, node, qualname="torch.autograd.Function.apply", args=args, kwargs=kwargs, receiver=receiver, used=used
         )

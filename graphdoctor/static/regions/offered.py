@@ -8,7 +8,7 @@ import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
 from graphdoctor.static.domain.program import METRICS, ClassInfo, ModuleInfo
-from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
+from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
 from graphdoctor.static.domain.values import (
     UNKNOWN,
@@ -67,7 +67,7 @@ def autograd_functions(interpreter: Interpreter, module: ModuleInfo) -> Iterator
         if not isinstance(value, Class) or value.info.module is not module:
             continue
         info, forward = value.info, value.info.lookup("forward")
-        if not isinstance(forward, Function) or not (info.derives(*_AUTOGRAD_FUNCTION) or _is_static(info, forward)):
+        if not isinstance(forward, Function) or not (info.derives(*AUTOGRAD_FUNCTION) or _is_static(info, forward)):
             continue
         assumed = assumed_arguments(interpreter, forward)
         context = list(assumed)[: 0 if info.lookup("setup_context") is not None else 1]
@@ -83,8 +83,6 @@ def _is_static(info: ClassInfo, forward: Function) -> bool:
     """Whether a class with a base that cannot be seen has the static ``forward(ctx, ...)`` of an autograd function."""
     return "staticmethod" in forward.info.markers and bool(info.externals) and not info.is_module
 
-
-_AUTOGRAD_FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
 
 #: Methods that train, by custom.
 _TRAINING = ("train", "fit")
