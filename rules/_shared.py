@@ -9,11 +9,11 @@ import libcst as cst
 
 from graphdoctor.breaks import consequence as costs
 from graphdoctor.model.findings import Confidence
-from graphdoctor.static.domain.events import Event, Truth
+from graphdoctor.static.domain.events import Call, Event, Truth
 from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
-from graphdoctor.static.domain.value_functions import options
-from graphdoctor.static.domain.values import Tensor, Value
+from graphdoctor.static.domain.value_functions import may_be_tensor, options
+from graphdoctor.static.domain.values import ExternalObject, Tensor, Unknown, Value
 from graphdoctor.static.usage.events import Operation, TrackedObject
 from graphdoctor.syntax.walk import find, walk
 
@@ -39,6 +39,12 @@ def certainty(event: Event, value: Value | None = None) -> Confidence:
     """``certain`` when the line is reached by every trace and ``value`` is known to be tensor data, else ``likely``."""
     known = value is None or all(isinstance(o, Tensor) and o.is_known for o in options(value))
     return "certain" if known and not event.site.conditional else "likely"
+
+
+def takes_tensor(event: Call, operand: Value) -> bool:
+    """Whether ``operand``, which a call computes with, may be a tensor. Functions of torch are given nothing else."""
+    is_open = event.receiver is None and isinstance(operand, (Unknown, ExternalObject))
+    return is_open or may_be_tensor(operand)
 
 
 def asks_training(test: cst.BaseExpression) -> bool:

@@ -91,6 +91,7 @@ def f(x):
     return x + 1
 """,
     """\
+# torch >=2.9
 class Outputs(dict):
     __setattr__ = dict.__setitem__
 
@@ -104,6 +105,7 @@ def f(x):
 
 CLEAN = (
     """\
+# torch >=2.9
 import torch.nn as nn
 
 
@@ -121,6 +123,7 @@ class Net(nn.Module):
         return x * self.settings.scale
 """,
     """\
+# torch >=2.9
 class Settings(dict):
     __getattr__ = dict.get
 
@@ -173,6 +176,7 @@ def f(x):
     return x * settings.scale
 """,
     """\
+# torch >=2.9
 class Outputs(dict):
     __setattr__ = dict.__setitem__
 

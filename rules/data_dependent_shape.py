@@ -31,7 +31,7 @@ from graphdoctor.static.domain.value_functions import holds_tensor, may_be_tenso
 from graphdoctor.static.domain.values import NONE, Const, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, takes_tensor
 
 CODE = "GD303"
 NAME = "data-dependent-shape"
@@ -278,7 +278,7 @@ def check_call(event: Call) -> Hit | None:
     layer = LAYERS.get(event.qualname)
     name = layer or event.qualname.rpartition(".")[2]
     operands = (event.receiver, *event.args) if event.receiver is not None and layer is None else event.args
-    if not operands or not _holds_data(name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
+    if not operands or not _holds_data(event, name, operands[0]) or not _depends_on_data(name, operands, event.kwargs):
         return None
     packs = "pack" in name
     what = (
@@ -292,11 +292,11 @@ def check_call(event: Call) -> Hit | None:
     )
 
 
-def _holds_data(name: str, value: Value) -> bool:
+def _holds_data(event: Call, name: str, value: Value) -> bool:
     # It takes what packing gave, and nothing else.
     if name == "pad_packed_sequence":
         return True
-    return holds_tensor(value) if name == "pack_sequence" else may_be_tensor(value)
+    return holds_tensor(value) if name == "pack_sequence" else takes_tensor(event, value)
 
 
 def _depends_on_data(name: str, operands: tuple[Value, ...], kwargs: dict[str, Value]) -> bool:

@@ -21,10 +21,9 @@ from graphdoctor.fixes.rows.experts import loop_over_all
 from graphdoctor.fixes.rows.routed_rows import loop_over_all_rows
 from graphdoctor.fixes.tensors.indices import without_indices
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import may_be_tensor
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
-from ._shared import certainty, code, consequence
+from ._shared import certainty, code, consequence, takes_tensor
 
 CODE = "GD301"
 NAME = "nonzero"
@@ -113,7 +112,7 @@ def check_call(event: Call) -> Hit | None:
     if not alone and name not in FUNCTIONS:
         return None
     operand = event.receiver if event.receiver is not None else event.args[0] if event.args else None
-    if operand is None or not may_be_tensor(operand):
+    if operand is None or not takes_tensor(event, operand):
         return None
     return Hit(
         event,

@@ -443,7 +443,7 @@ def check_convert(event: Convert) -> Hit | None:
     known = event.to in ("size", "repeat")
     if tensor is None or tensor.numpy or event.to not in ROLES or (tensor.constant and known):
         return None
-    if (known or event.how in ("slice", "range")) and not tensor.is_known and tensor.ndim != 0:
+    if (known or event.how in ("slice", "range", "list index")) and not tensor.is_known and tensor.ndim != 0:
         # Made from arguments of which nothing is known: what gives a size is a number as a rule, unless it is what
         # ``max`` or the like found in one of them.
         return None

@@ -42,11 +42,20 @@ from graphdoctor.fixes.tensors.masked_calls import call_with_all_rows
 from graphdoctor.fixes.tensors.rounds import first_of_branch, keep_looping, run_all_rounds
 from graphdoctor.static.domain.events import Call, Truth
 from graphdoctor.static.domain.value_functions import may_be_tensor, options, tensor_of
-from graphdoctor.static.domain.values import Const, ExternalObject, PythonValue, Seq, Tensor, Unknown, Value
+from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
-from ._shared import asks_for_elements, asks_training, certainty, code, consequence, in_assert, only_raises
+from ._shared import (
+    asks_for_elements,
+    asks_training,
+    certainty,
+    code,
+    consequence,
+    in_assert,
+    only_raises,
+    takes_tensor,
+)
 
 CODE = "GD201"
 NAME = "tensor-condition"
@@ -651,9 +660,7 @@ def watches(name: str) -> bool:
 def check_call(event: Call) -> Hit | None:
     if event.qualname != "builtins.sorted":
         operand = event.receiver if event.receiver is not None else event.args[0] if event.args else None
-        # What the functions of torch are given are tensors, whatever is known of them.
-        is_open = event.receiver is None and isinstance(operand, (Unknown, ExternalObject))
-        if operand is None or not (is_open or may_be_tensor(operand)):
+        if operand is None or not takes_tensor(event, operand):
             return None
         return Hit(
             event,

@@ -472,6 +472,8 @@ def check_getattr(event: GetAttr) -> Hit | None:
         f"{code(event)} is a cached_property, which takes a lock when it is first read (before Python 3.12): "
         f"`{event.site.function}` runs uncompiled as a whole",
         "compute it in `__init__`; a tensor belongs into a buffer",
+        # Eager code may have read it before.
+        "likely",
     )
 
 

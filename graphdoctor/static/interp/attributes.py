@@ -164,7 +164,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
         results: list[Value] = []
         for option in options(found):
             if isinstance(option, Function) and option.info.markers & PROPERTIES:
-                if "cached_property" in option.info.markers:
+                if "cached_property" in option.info.markers and interpreter.is_first_read(option.info):
                     # Of a module in use, and of what it was made with, the first call read it.
                     used = receiver.info.is_module or receiver.is_representative
                     with interpreter.path(untaken=used and not interpreter.fresh):

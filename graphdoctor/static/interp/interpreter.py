@@ -147,6 +147,8 @@ class Interpreter:
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_defaults: set[int] = set()
+        #: The cached properties that were read.
+        self.read_properties: set[FunctionInfo] = set()
         #: The file declares a sample: what is called is a new object.
         self.fresh = False
         #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
@@ -253,6 +255,13 @@ class Interpreter:
         first = value.origin not in self.used_defaults
         self.used_defaults.add(value.origin)
         return first
+
+    def is_first_read(self, cached: FunctionInfo) -> bool:
+        """Whether compiled code reads a cached property that no code of the file read before."""
+        first = cached not in self.read_properties
+        if not self.frame.muted:
+            self.read_properties.add(cached)
+        return first and self.frame.compiled
 
     def built(self, value: Value) -> Build | None:
         """The making of an object of a library, as far as it was seen."""

@@ -54,6 +54,9 @@ def _elements(interpreter: Interpreter, node: cst.CSTNode | None, value: Value, 
     if isinstance(value, Tensor):
         if value.unbacked and node is not None and count is None:
             interpreter.emit(Iterate, node, value=value)
+        if count is None and value.argument and not value.is_known:
+            # An argument of which nothing is known was taken for a tensor, and what a loop runs over is mostly a list.
+            return None, UNKNOWN
         row = Tensor(
             value.dtype,
             None if value.ndim is None else max(value.ndim - 1, 0),

@@ -365,10 +365,9 @@ def _holds_number(sequence: Seq) -> bool:
 
 def _contains(interpreter: Interpreter, node: cst.Comparison, left: Value, right: Value) -> Value:
     if may_be_tensor(right):
-        # A text is looked for in a mapping, and what is no tensor itself mostly in one, too, or in a list: that it is a
-        # tensor was only assumed.
-        compared = may_be_tensor(left) or isinstance(left, (Const, PythonValue))
-        if not is_text(left) and (compared or is_sure_tensor(right)):
+        # A text is looked for in a mapping, and what is no tensor itself mostly in one, too, or in a list (`if i in
+        # out_indices`): that it is a tensor was only assumed.
+        if not is_text(left) and (may_be_tensor(left) or is_sure_tensor(right)):
             interpreter.emit(Truth, node, value=right, context="in", branch=None)
         return PythonValue("bool")
     for option in options(right):

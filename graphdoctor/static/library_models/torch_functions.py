@@ -75,6 +75,8 @@ def call_torch(
     if qualname in ("torch.load", "torch.hub.load"):
         # What was saved, or made by the other repository, may be anything.
         return UNKNOWN
+    if qualname in _GIVES:
+        return _GIVES[qualname]
     if qualname.startswith("torch.distributions."):
         return ExternalObject(qualname)
     if qualname in ("torch.no_grad", "torch.autograd.Variable") and args:
@@ -117,6 +119,14 @@ def call_torch(
     if package.startswith("torch.nn.init"):
         return args[0] if args else UNKNOWN
     return interpreter.build(node, qualname, args, kwargs)
+
+
+#: What some functions outside the namespaces of tensors give.
+_GIVES: dict[str, Value] = {
+    "torch.nn.utils.rnn.pad_packed_sequence": Seq("tuple", (Tensor(), Tensor("int", 1))),
+    "torch.distributions.kl_divergence": Tensor("float"),
+    "torch.distributions.kl.kl_divergence": Tensor("float"),
+}
 
 
 def from_literal(value: Value) -> Tensor:

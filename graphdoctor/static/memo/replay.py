@@ -181,7 +181,8 @@ class Call:
     def _noted(self) -> tuple[int, ...]:
         """Counts of what a summary cannot hold: where they grow during a call, it is not kept."""
         interpreter = self._interpreter
-        return interpreter.sink.others, len(interpreter.used_defaults), len(interpreter.builds)
+        used = len(interpreter.used_defaults) + len(interpreter.read_properties)
+        return interpreter.sink.others, used, len(interpreter.builds)
 
     def keep(self, result: Value) -> None:
         """Keep a summary of the call, unless a lookup it made is not known."""

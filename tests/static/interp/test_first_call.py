@@ -193,3 +193,35 @@ class Net(nn.Module):
 def test_a_global_that_is_filled_once(events, declared, test, made, once):
     found = events(GLOBALS.format(declared=declared, test=test, made=made))
     assert [e.site.untaken for e in found if isinstance(e, Call) and e.qualname == "builtins.print"] == [once]
+
+
+@pytest.mark.parametrize(
+    ("made", "lines"),
+    [
+        pytest.param("self.words = Words()", [18], id="read-in-compiled-code"),
+        pytest.param("self.words = Words()\n                self.start = self.words.scale", [], id="read-before"),
+    ],
+)
+def test_a_cached_property_is_read_first_once(events, made, lines):
+    source = """
+    import functools
+
+    import torch
+    import torch.nn as nn
+
+    class Words:
+        @functools.cached_property
+        def scale(self):
+            return 2.0
+
+    class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                {made}
+
+            def forward(self, x):
+                y = x * self.words.scale
+                return y[: self.words.scale] + self.words.scale
+    """
+    found = [e for e in events(source.replace("{made}", made)) if isinstance(e, GetAttr) and e.name == "scale"]
+    assert [e.site.module.location(e.node).line for e in found] == lines

@@ -1,0 +1,53 @@
+"""Functions of torch take tensors: what is known of the argument does not matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphdoctor.lint.engine import analyse
+
+SOURCE = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        y = {}
+        return y.sum()
+
+
+def graphdoctor_target():
+    return Net(torch.exp), (torch.rand(4),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ("torch.masked_select(self.inner(x), x > 0)", "GD303"),
+        ("torch.unique(self.inner(x))", "GD303"),
+        ("torch.nonzero(self.inner(x))", "GD301"),
+        ("torch.argwhere(self.inner(x))", "GD301"),
+        ("torch.relu(self.inner(x))", ""),
+    ],
+)
+def test_the_result_of_an_unknown_callable(tmp_path: Path, value: str, code: str) -> None:
+    torch = pytest.importorskip("torch")
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE.format(value))
+    assert [finding.rule for finding in analyse([(file, "net.py")]).findings] == ([code] if code else [])
+
+    names: dict[str, object] = {}
+    exec(file.read_text(), names)
+    model, inputs = names["graphdoctor_target"]()  # type: ignore[operator]
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    torch.compile(model, backend="eager")(*inputs)
+    assert bool(torch._dynamo.utils.counters["graph_break"]) == bool(code)
