@@ -28,7 +28,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, definitions, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import builtin_functions, strings, torch_functions, unknown_numbers
+from graphdoctor.static.library_models import builtin_functions, literals, strings, torch_functions, unknown_numbers
 
 Kwargs = dict[str, Value]
 
@@ -189,7 +189,7 @@ def _numpy(interpreter: Interpreter, qualname: str, args: tuple[Value, ...], kwa
     of_numbers = scalar and not any(holds_tensor(a) and not isinstance(a, Seq) for a in args)
     ndim = 0 if (of_numbers or (name in _REDUCTIONS and len(args) == 1)) and "axis" not in kwargs else None
     if name in ("array", "asarray") and args and not holds_tensor(args[0]) and "dtype" not in kwargs:
-        return replace(torch_functions.from_literal(args[0]), numpy=True, constant=False)
+        return replace(literals.from_literal(args[0]), numpy=True, constant=False)
     dtype = "bool" if name in torch_tables.BOOL_OPS else "int" if name in torch_tables.INT_OPS else None
     if name == "prod" and args and isinstance(args[0], Seq) and args[0].items is not None and len(args[0].items) == 1:
         # Dynamo evaluates the product of one number.

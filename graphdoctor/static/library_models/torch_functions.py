@@ -26,7 +26,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import unknown_numbers
+from graphdoctor.static.library_models import literals, unknown_numbers
 from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
@@ -86,7 +86,7 @@ def call_torch(
         return PythonValue("bool")
     if package in ("torch", "torch._C", "torch._VF"):
         if name in ("tensor", "as_tensor", "asarray") and args:
-            made = from_literal(args[0])
+            made = literals.from_literal(args[0])
             return replace(made, dtype=_result_dtype(name, None, (), kwargs)) if "dtype" in kwargs else made
         if name in torch_tables.TORCH_PYTHON:
             return (
@@ -127,37 +127,6 @@ _GIVES: dict[str, Value] = {
     "torch.distributions.kl_divergence": Tensor("float"),
     "torch.distributions.kl.kl_divergence": Tensor("float"),
 }
-
-
-def from_literal(value: Value) -> Tensor:
-    """``torch.tensor([True, False])``: the dtype follows from the elements."""
-    if isinstance(value, Tensor):
-        return Tensor(value.dtype, value.ndim, sizes=value.sizes)
-    kinds = {
-        type(v.value).__name__ if isinstance(v, Const) else getattr(v, "kind", "?")
-        for v in walk(value)
-        if not isinstance(v, (Seq, Tensor))
-    }
-    dtype = (
-        "bool"
-        if kinds == {"bool"}
-        else "int"
-        if kinds == {"int"}
-        else "float"
-        if kinds and kinds <= {"int", "float"}
-        else None
-    )
-    return Tensor(dtype, _depth(value), constant=isinstance(value, (Const, PythonValue)))
-
-
-def _depth(value: Value) -> int | None:
-    """The number of dimensions of a literal: how deep its lists nest."""
-    if isinstance(value, (Const, PythonValue)):
-        return 0
-    if not isinstance(value, Seq):
-        return value.ndim if isinstance(value, Tensor) else None
-    inner = _depth(value.items[0] if value.items else value.element)
-    return None if inner is None else inner + 1
 
 
 def read_numbers(
@@ -357,7 +326,7 @@ def _result_dtype(name: str, operand: Tensor | None, args: tuple[Value, ...], kw
         return kinds.pop() if len(kinds) == 1 else None
     if name == "full":
         fill = kwargs.get("fill_value") or (args[1] if len(args) > 1 else UNKNOWN)
-        return from_literal(fill).dtype if isinstance(fill, (Const, PythonValue)) else None
+        return literals.from_literal(fill).dtype if isinstance(fill, (Const, PythonValue)) else None
     return None
 
 
