@@ -52,9 +52,10 @@ class Edit:
 #: what the first call made is there before, so random numbers are drawn in another order; "exception": another one is
 #: raised under compile; "gradients": gradients may be others; "not_finite": what NaN, infinity and overflow give may be
 #: others; "once": what each call made is made once; "precision": a number is rounded to the dtype of its tensor;
-#: "requires_grad": results may need no gradient; "rows": a function gets other rows too; "unsaved": there are more
-#: buffers, which no state_dict has, also in place of numbers in attributes; "zero_gradients": where results needed no
-#: gradient, they may need one that is zero; "zeros": numbers that are zero are treated in another way.
+#: "requires_grad": results may need no gradient; "rows": a function gets other rows too; "setting": a setting of Dynamo
+#: is made for the whole process, which eager code does not ask; "unsaved": there are more buffers, which no state_dict
+#: has, also in place of numbers in attributes; "zero_gradients": where results needed no gradient, they may need one
+#: that is zero; "zeros": numbers that are zero are treated in another way.
 Known = Literal[
     "anew",
     "compile",
@@ -67,6 +68,7 @@ Known = Literal[
     "precision",
     "requires_grad",
     "rows",
+    "setting",
     "unsaved",
     "zero_gradients",
     "zeros",

@@ -191,7 +191,7 @@ def _set(setting: str, reason: str, hit: Hit, editor: Editor) -> FixPlan | Refus
     blank = editor.newline if editor.is_blank(number) else ""
     imported = f"import torch{editor.newline}" if missing else ""
     edit = Edit(editor.path, (number, 1), (number, 1), f"{imported}{blank}{line}{editor.newline}")
-    return FixPlan((edit,), "unsafe", reason)
+    return FixPlan((edit,), "unsafe", reason, known=("setting",))
 
 
 def _decides(place: cst.CSTNode, editor: Editor) -> bool:

@@ -20,11 +20,13 @@ def finding(
     trials: Trials,
     before: Sequence[DynamicRun],
     dropped: Mapping[Finding, str],
+    changing: Mapping[Finding, str],
     minimal: Sequence[Finding] | None,
 ) -> Finding:
     """``found`` with what is known of its fix.
 
-    ``trial`` has all fixes that stood the proof, ``dropped`` has the reasons for the others.
+    ``trial`` has all fixes that stood the proof, ``dropped`` has the reasons for the others; ``changing`` has those
+    that do something in another way.
     """
     fix = found.fix
     if fix is None or fix.safety == "manual":
@@ -41,7 +43,7 @@ def finding(
     grade = _grade(found, fix, trial, trials.texts)
     seen, gaps = tests(found, trials.texts[found.location.path], trials.seen)
     sentences = [*_alone(found, trials, before, len(trial.applied))]
-    doubts = [*_doubts(found, trial, trials, before, grade), *gaps]
+    doubts = [*_doubts(found, trial, trials, before, grade), *filter(None, [changing.get(found)]), *gaps]
     if BOTH in seen.values() and not gaps and not trial.changes:
         sentences.append("On varied inputs both outcomes of the test occurred, and the eager results stayed the same.")
     if minimal is not None and found.status == "confirmed" and found not in minimal:
@@ -86,10 +88,6 @@ def _doubts(found: Finding, trial: Trial, trials: Trials, before: Sequence[Dynam
         yield "what it calls gets other rows too, and may join them for masks that did not occur"
     if "eager" in known:
         yield "eager code compiles too, which sets what torch.compile sets for the whole process"
-    if trial.changes:
-        changes = trials.changes([found]) if trials.has_time() else f"{trial.changes}, which may be this fix"
-        if changes:
-            yield changes
 
 
 def assumptions(trials: Trials) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from graphdoctor.fixes.core.apply import fixed_texts
 from graphdoctor.fixes.verification.coverage import Seen, lines_of, outcomes
-from graphdoctor.model.findings import Finding, Known
+from graphdoctor.model.findings import Edit, Finding, Known
 from graphdoctor.model.runs import Break, DynamicRun, Numerics, Varied
 
 
@@ -83,9 +83,10 @@ class Trial:
 
 
 class Trials:
-    """Tries sets of fixes on ``copies``, each once, for at most ``seconds`` (see ``has_time``).
+    """Tries sets of fixes on ``copies``, for at most ``seconds`` (see ``has_time``).
 
-    With ``each``, single fixes are tried too, not only all together.
+    Fixes may share a change, so sets that make the same text are run once. With ``each``, single fixes are tried too,
+    not only all together.
     """
 
     def __init__(self, texts: Mapping[str, str], copies: Copies, each: bool, seconds: float) -> None:
@@ -93,8 +94,9 @@ class Trials:
         self.each = each
         self._copies = copies
         self._until = time.monotonic() + seconds
-        self._done: dict[tuple[object, ...], Trial] = {}
+        self._runs: dict[tuple[object, ...], tuple[DynamicRun, ...]] = {}
         self._varied: dict[tuple[object, ...], tuple[str, str]] = {}
+        self._fullgraph: dict[tuple[object, ...], bool] = {}
         self._before: Sequence[DynamicRun] = ()
         self.seen: Seen = {}
         #: The original on varied inputs, one for each mode.
@@ -122,16 +124,23 @@ class Trials:
 
         With ``mode`` only that one is run, and on no varied inputs: for fixes that are known to be right together.
         """
-        key = _key(applied, mode)
-        if key not in self._done:
-            texts = fixed_texts(self.texts, applied)
-            runs = tuple(self._copies.run(texts, mode, known(applied)))
-            problem, changes = _problem(runs, self._failing()), ""
-            if mode is None and not problem:
-                problem, changes = self.varied(applied)
-            changes = changes or _lost(runs)
-            self._done[key] = Trial(tuple(applied), runs, problem, changes)
-        return self._done[key]
+        runs = self._run(applied, mode)
+        problem, changes = _problem(runs, self._failing()), ""
+        if mode is None and not problem:
+            problem, changes = self.varied(applied)
+        return Trial(tuple(applied), runs, problem, changes or _lost(runs))
+
+    def _run(self, applied: Sequence[Finding], mode: str | None) -> tuple[DynamicRun, ...]:
+        of_all = self._runs.get(self._key(applied, None), ())
+        if mode is not None and (of_mode := tuple(run for run in of_all if run.mode == mode)):
+            return of_mode
+        key = self._key(applied, mode)
+        if key not in self._runs:
+            self._runs[key] = tuple(self._copies.run(fixed_texts(self.texts, applied), mode, known(applied)))
+        return self._runs[key]
+
+    def _key(self, applied: Sequence[Finding], mode: str | None) -> tuple[object, ...]:
+        return (mode, known(applied), *sorted(fixed_texts(self.texts, applied).items()))
 
     def _failing(self) -> set[str]:
         """The modes in which the original itself raises under torch.compile."""
@@ -139,21 +148,33 @@ class Trials:
 
     def was_tried(self, applied: Sequence[Finding]) -> bool:
         """Whether ``attempt`` with these fixes costs nothing more."""
-        return _key(applied, None) in self._done
+        return self._key(applied, None) in self._runs
 
-    def changes(self, applied: Sequence[Finding]) -> str:
-        """What the code with these fixes does in another way than the original, as a clause."""
-        return self.varied(applied)[1] or self.attempt(applied, self._before[-1].mode).changes
+    def same_problem(self, applied: Sequence[Finding], failed: Trial) -> str:
+        """What is wrong with these fixes in the check that ``failed``, as a clause: one of all those of ``attempt``."""
+        failing = self._failing()
+        mode = next((run.mode for run in failed.runs if _problem([run], failing)), None)
+        return self.varied(applied)[0] if mode is None else self.attempt(applied, mode).problem
+
+    def same_changes(self, applied: Sequence[Finding], whole: Trial) -> str:
+        """What these fixes do in another way than the original, as a clause: of the kinds that ``whole`` does."""
+        changes = self.varied(applied)[1] if self.varied(whole.applied)[1] else ""
+        mode = next((run.mode for run in whole.runs if run.unwritten), None)
+        return changes or (self.attempt(applied, mode).changes if mode is not None else "")
 
     def varied_in_all_modes(self) -> bool:
         """Whether the original ran on varied inputs in each mode, so that a comparison means something."""
         return {v.mode for v in self.recorded if v.calls} >= {run.mode for run in self._before}
 
     def varied(self, applied: Sequence[Finding]) -> tuple[str, str]:
-        """What is wrong with these fixes on varied inputs, and what is done in another way: clauses, or empty."""
-        key = _key(applied, None)
+        """What is wrong with these fixes on varied inputs, and what is done in another way: clauses, or empty.
+
+        Only what is not a mere setting of Dynamo runs: eager code never asks for it.
+        """
+        code = [f for f in applied if not _only_sets(f)]
+        key = self._key(code, None)
         if key not in self._varied:
-            self._varied[key] = self._vary(applied)
+            self._varied[key] = self._vary(code) if code else ("", "")
         return self._varied[key]
 
     def _vary(self, applied: Sequence[Finding]) -> tuple[str, str]:
@@ -172,13 +193,26 @@ class Trials:
 
     def fullgraph(self, applied: Sequence[Finding], mode: str | None = None) -> bool:
         """Whether these fixes suffice for fullgraph=True, in one mode or all."""
-        return self._copies.fullgraph(fixed_texts(self.texts, applied), mode) is True
+        key = self._key(applied, mode)
+        if key not in self._fullgraph:
+            self._fullgraph[key] = self._copies.fullgraph(fixed_texts(self.texts, applied), mode) is True
+        return self._fullgraph[key]
 
 
 def known(applied: Iterable[Finding]) -> tuple[Known, ...]:
     """The differences that these fixes announce, but for those that the values of eager runs do not show."""
     every = {kind for f in applied if f.fix is not None for kind in f.fix.known}
-    return tuple(sorted(every - {"compile", "eager", "once", "precision", "rows"}))
+    return tuple(sorted(every - {"compile", "eager", "once", "precision", "rows", "setting"}))
+
+
+def _only_sets(finding: Finding) -> bool:
+    """Whether the fix makes a setting of Dynamo and nothing else: one that was composed with others may do more."""
+    fix = finding.fix
+    return fix is not None and "setting" in fix.known and all(map(_is_setting, fix.edits))
+
+
+def _is_setting(edit: Edit) -> bool:
+    return edit.start == edit.end and "torch._dynamo.config." in edit.text
 
 
 def break_places(runs: Iterable[DynamicRun]) -> set[tuple[object, ...]]:
@@ -193,10 +227,6 @@ def innermost(brk: Break) -> tuple[str, int]:
 
 def _place(brk: Break) -> tuple[object, ...]:
     return (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type)
-
-
-def _key(applied: Sequence[Finding], mode: str | None) -> tuple[object, ...]:
-    return (mode, *((f.fingerprint, f.location) for f in applied))
 
 
 def _lost(runs: Sequence[DynamicRun]) -> str:

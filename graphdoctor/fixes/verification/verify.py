@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from graphdoctor.fixes.core.apply import fixed_texts, select_fixes
 from graphdoctor.fixes.verification import grading
-from graphdoctor.fixes.verification.subsets import failing, needed, working
+from graphdoctor.fixes.verification.at_fault import changing_alone, in_order, right_together, why_left_out
+from graphdoctor.fixes.verification.subsets import failing, needed
 from graphdoctor.fixes.verification.trials import Copies, Trial, Trials, break_places, known
 from graphdoctor.model.findings import Finding, Grade
 from graphdoctor.model.labels import label, sets_for_process
@@ -55,7 +56,9 @@ def verify(
         # Nothing is left to show but the original.
         trial = Trial((), tuple(before), "")
     minimal = _minimal(trial, trials) if each else None
-    proved = _together(tuple(grading.finding(f, trial, trials, before, reasons, minimal) for f in findings), trials)
+    changing = changing_alone(trial, trials)
+    graded = (grading.finding(f, trial, trials, before, reasons, changing, minimal) for f in findings)
+    proved = _together(tuple(graded), trials)
     verification = Verification(
         fixes=tuple(f.fingerprint for f in trial.applied),
         graphs=max((run.graphs for run in trial.runs), default=0),
@@ -85,22 +88,9 @@ def _right(
             return everything
     # The safe ones first, so that of two that do not go together the unsafe one is left out.
     order = sorted((f for f in chosen if f not in reasons), key=lambda f: f.fix is not None and f.fix.safety != "safe")
-
-    def good(fixes: Sequence[Finding]) -> bool:
-        ordered = _in_order(fixes)
-        return (trials.was_tried(ordered) or trials.has_time()) and not trials.attempt(ordered).problem
-
-    kept = working(order, good)
-    for finding in order:
-        if finding not in kept:
-            may_try = trials.was_tried([finding]) or trials.has_time()
-            alone_problem = trials.attempt([finding]).problem if may_try else "not tried for lack of time"
-            reasons[finding] = alone_problem or "it does not go together with the other fixes"
-    return trials.attempt(_in_order(kept)) if kept else replace(everything, applied=())
-
-
-def _in_order(fixes: Iterable[Finding]) -> list[Finding]:
-    return sorted(fixes, key=lambda f: f.location)
+    kept, failed = right_together(order, trials)
+    reasons.update({f: why_left_out(f, failed, trials) for f in order if f not in kept})
+    return trials.attempt(in_order(kept)) if kept else replace(everything, applied=())
 
 
 def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Trial:
@@ -112,7 +102,7 @@ def _as_proved(trial: Trial, trials: Trials, reasons: dict[Finding, str]) -> Tri
         return trial
     safe = [f for f in trial.applied if f.fix is not None and f.fix.safety == "safe"]
     quiet = [f for f in trial.applied if f not in safe and known(trial.applied) and not known([f])]
-    wrong = failing(safe, lambda fixes: trials.varied(fixes)[0] or trials.changes(fixes))
+    wrong = failing(safe, lambda fixes: trials.varied(fixes)[0] or trials.same_changes(fixes, trial))
     wrong |= failing(quiet, lambda fixes: trials.varied(fixes)[0])
     reasons.update(wrong)
     rest = [f for f in trial.applied if f not in wrong]
@@ -159,13 +149,21 @@ def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str], before: Se
     rest = [f for f in trial.applied if f not in settings]
     if trial.problem or not settings or (rest and not trials.has_time()):
         return trial
+    # In one mode first, which often shows that it is needed, for half the time.
+    if rest and _gains(trial, trials.attempt(rest, trial.runs[-1].mode)):
+        return trial
     without = trials.attempt(rest) if rest else Trial((), tuple(before), _raised(before))
-    gains = len(without.breaks) > len(trial.breaks) or (trial.fullgraph is True and without.fullgraph is not True)
-    if without.problem or gains:
+    if _gains(trial, without):
         return trial
     less = "the other fixes suffice without it" if without.fullgraph else "it removes no graph break"
     reasons.update(dict.fromkeys(settings, f"{less}, and the setting would hold for the whole process"))
     return without
+
+
+def _gains(trial: Trial, without: Trial) -> bool:
+    """Whether what ``without`` leaves out does anything for ``trial``."""
+    passes_only_here = trial.fullgraph is True and without.fullgraph is not True
+    return bool(without.problem) or len(without.breaks) > len(trial.breaks) or passes_only_here
 
 
 def _raised(runs: Sequence[DynamicRun]) -> str:

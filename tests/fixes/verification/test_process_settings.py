@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from graphdoctor.fixes.verification.verify import verify
-from graphdoctor.model.runs import Break, DynamicRun, FullGraph
+from graphdoctor.model.findings import Edit, Fix, Known
+from graphdoctor.model.runs import Break, DynamicRun, FullGraph, Varied
 from tests.fixes.verification.test_verify import BEFORE, TEXT, Copies, finding, grades, labels_of
 
 WHOLE_PROCESS = "the setting would hold for the whole process"
@@ -38,3 +39,29 @@ def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_
     assert result is not None and result.verification.grade == "setup-required"
     assert grades(result.findings) == ["setup-required", "general", "general"]
     assert labels_of(result.findings) == ["unsafe", "safe", "safe"]
+
+
+def test_a_mere_setting_is_not_run_on_varied_inputs_since_eager_code_does_not_ask_for_it() -> None:
+    class Varying(Copies):
+        varied: tuple[str, ...] = ()
+
+        def vary(self, texts: Mapping[str, str], known: Sequence[Known] = ()) -> Sequence[Varied]:
+            self.varied = (*self.varied, texts["m.py"])
+            return [
+                replace(one, changes="it is set" if "config" in texts["m.py"] else "") for one in super().vary(texts)
+            ]
+
+    line = Edit("m.py", (1, 1), (1, 1), "torch._dynamo.config.capture = True\n")
+    setting = finding(1, "A", "unsafe")
+    setting = replace(setting, fix=Fix("unsafe", "reason", (line,), known=("setting",)))
+    others = [finding(2, "B", "unsafe"), finding(3, "C", "unsafe")]
+    copies = Varying()
+    result = verify([setting, *others], {"m.py": TEXT}, BEFORE, copies, each=False)
+    assert result is not None and copies.varied == ("a\nB\nC\nd\n",)
+    assert labels_of(result.findings)[1:] == ["verified", "verified"]
+    # What does more than that is run with it.
+    more = Edit("m.py", (1, 1), (1, 2), "A")
+    composed = replace(setting, fix=Fix("unsafe", "reason", (line, more), known=("setting",)))
+    copies = Varying()
+    result = verify([composed, *others], {"m.py": TEXT}, BEFORE, copies, each=False)
+    assert result is not None and "config" in copies.varied[0] and labels_of(result.findings)[0] == "unsafe"
