@@ -218,8 +218,13 @@ def _widened(sample: Sample) -> None:
 
 
 def _settings() -> Snapshot:
-    """The settings of Dynamo, as text."""
-    return {name: repr(value) for name, value in private_torch.config_copy().items() if not callable(value)}
+    """The settings of Dynamo, as text. Sets in an order of their own: each process has another."""
+    settings = private_torch.config_copy().items()
+    return {
+        name: repr(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
+        for name, value in settings
+        if not callable(value)
+    }
 
 
 def _one_sided(seen: Seen) -> bool:

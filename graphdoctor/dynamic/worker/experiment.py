@@ -32,7 +32,7 @@ from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
-from graphdoctor.dynamic.worker import later_calls, out_of_memory
+from graphdoctor.dynamic.worker import later_calls, out_of_memory, threads
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
 from graphdoctor.dynamic.worker.modes import is_trained
@@ -305,6 +305,7 @@ class Experiment:
         request = self.request
         assert request.reference is not None
         progress(f"{stages.VARY} ({self.mode})")
+        threads.use_few(request.reference)
         # What is not run in train mode is run with gradients in the mode that it has.
         backward = self.mode == "train" or not is_trained(self.target.sample(self.mode).module)
         if request.compare:

@@ -157,6 +157,7 @@ def _work(request: RunRequest, channel: Channel) -> None:
 
 def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRequest, channel: Channel) -> None:
     """The verdict in all modes, then what comes behind it."""
+    from graphdoctor.dynamic.worker import threads
 
     def update(run: DynamicRun, complete: bool = True) -> None:
         channel.send("run", run=dump_run(run), complete=complete)
@@ -176,6 +177,11 @@ def _run(experiments: Sequence[Experiment], deeper: type[Deeper], request: RunRe
     for experiment in experiments if request.export and request.part != "rest" else ():
         if experiment.is_main and experiment.mode in known:
             known[experiment.mode] = deeper(experiment, update, channel.progress).exported(known[experiment.mode])
+    if request.part == "verdict" or not request.deeper:
+        # Fixes may be verified next.
+        last = experiments[-1]
+        if request.reference is not None and known[last.mode].outcome == "ok":
+            threads.choose(last, request.reference)
     if request.part == "verdict":
         return
     for experiment in experiments:
