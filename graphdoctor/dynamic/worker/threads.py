@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
 
 #: Seconds of an eager run that is made twice more to find out.
-_SHORT = 1.0
+_SHORT = 2.0
 #: What one of these may take, in place of such a run: varied runs go backward, too.
 _LIMIT = 5.0
 
