@@ -11,6 +11,7 @@ from graphdoctor.report.text import run
 from graphdoctor.report.text.closing import closing, hidden, listed
 from graphdoctor.report.text.finding import Findings
 from graphdoctor.report.text.look import PLAIN, Look
+from graphdoctor.report.text.most_in import most_in
 from graphdoctor.report.text.paint import Paint, blocks, cut, hanging, item, wrapped
 from graphdoctor.report.wording import SEVERITIES
 
@@ -42,6 +43,9 @@ def headline(shown: Diagnosis, look: Look) -> Iterator[str]:
     paint = Paint(look.color)
     for line in wrapped(shown.summary.headline, "", 0, look.width):
         yield paint(line, "bold", _verdict_style(shown.summary))
+    most = most_in(listed(shown)) if shown.dynamic is None else ""
+    if most:
+        yield from wrapped(most, "", 0, look.width)
 
 
 def _verdict_style(summary: Summary) -> str:

@@ -24,7 +24,7 @@ def sequence(
     _used: bool,
 ) -> Value:
     """Call a method of a list, a tuple, a set or another sequence."""
-    if name in ("append", "extend", "insert", "add", "appendleft"):
+    if name in ("append", "insert", "add", "appendleft", *_EXTENDERS):
         func = node.func if isinstance(node, cst.Call) else None
         container = func.value if isinstance(func, cst.Attribute) and receiver.kind == "list" else None
         # A list in a table lives as long as the table.
@@ -46,13 +46,17 @@ def sequence(
         return receiver
     if name == "sort" and receiver.kind == "list" and receiver.items != ():
         compared(interpreter, node, join(*receiver.items) if receiver.items else receiver.element, kwargs)
-    return NONE if name in ("sort", "reverse", "clear", "discard", "update") else UNKNOWN
+    return NONE if name in ("sort", "reverse", "clear", "discard") else UNKNOWN
+
+
+#: Methods that add the elements of what they are given.
+_EXTENDERS = ("extend", "extendleft", "update")
 
 
 def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str, args: tuple[Value, ...]) -> None:
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
         return
-    if name == "extend":
+    if name in _EXTENDERS:
         items, element = iteration.elements(interpreter, None, args[0])
     else:
         items, element = [args[-1]], args[-1]
@@ -72,6 +76,21 @@ def _grow(interpreter: Interpreter, node: cst.CSTNode, receiver: Seq, name: str,
     assignments.put_back(interpreter, node.func.value, grown)
 
 
+def _put_default(
+    interpreter: Interpreter, node: cst.CSTNode, receiver: Mapping, args: tuple[Value, ...], default: Value
+) -> None:
+    """Put ``default`` into a dict that may not have the key."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)) or not args:
+        return
+    key, rest = args[0], receiver.rest
+    if not isinstance(key, Const):
+        rest = default if rest is None else join(rest, default)
+        assignments.put_back(interpreter, node.func.value, Mapping(receiver.items, rest))
+    elif all(name != key.value for name, _ in receiver.items):
+        given = default if rest is None else join(rest, default)
+        assignments.put_back(interpreter, node.func.value, Mapping((*receiver.items, (key.value, given)), rest))
+
+
 def mapping(
     interpreter: Interpreter,
     node: cst.CSTNode,
@@ -86,6 +105,8 @@ def mapping(
     one = join(*values) if values else UNKNOWN
     if name in ("get", "pop", "setdefault"):
         default = args[1] if len(args) > 1 else NONE
+        if name == "setdefault":
+            _put_default(interpreter, node, receiver, args, default)
         if args and isinstance(args[0], Const):
             found = receiver.get(args[0].value)
             if found is None:

@@ -1,0 +1,46 @@
+"""What methods put into a list, a set or a dict is there when it is iterated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from graphdoctor.static.domain.events import Call
+
+SOURCE = """\
+from collections import deque
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, names):
+        super().__init__()
+        held = {}
+        self.held = held
+
+    def forward(self, x):
+        for name in self.held:
+            print(name)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "is_empty"),
+    [
+        ("set()\n        held.update(names)", False),
+        ("set()\n        held.add(names)", False),
+        ("deque()\n        held.extendleft(names)", False),
+        ("{}\n        held.setdefault(names, 1)", False),
+        ("{}\n        held.setdefault('a', 1)", False),
+        ("{}\n        held.update(a=1)", False),
+        ("set()\n        held.discard(names)", True),
+        ("{}\n        held.get('a')", True),
+    ],
+)
+def test_what_is_put_in_is_there(events: Callable[..., list[Any]], made: str, is_empty: bool) -> None:
+    calls = [e.qualname for e in events(SOURCE.replace("{}", made, 1)) if isinstance(e, Call) and e.site.compiled]
+    assert ("builtins.print" not in calls) == is_empty
