@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from graphdoctor.lint.engine import analyse
 
@@ -38,6 +41,21 @@ def test_what_is_not_traced(tmp_path: Path) -> None:
     assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
     first, _, last = (f.suggestion for f in found)
     assert "validate_args" in first and last.startswith("check the values before")
+
+
+@pytest.mark.parametrize("read", ["torch.cov(x)", "x.cov()", "torch.corrcoef(x)", "x.corrcoef()"])
+def test_a_method_is_traced_no_more_than_the_function(tmp_path: Path, read: str) -> None:
+    torch = pytest.importorskip("torch")
+    source = f"import torch\n\n\n@torch.compile(backend='eager')\ndef f(x: torch.Tensor):\n    return {read}\n"
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == ["GD405"]
+    names: dict[str, Any] = {}
+    exec(source, names)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    names["f"](torch.rand(4, 4))
+    assert torch._dynamo.utils.counters["graph_break"]
 
 
 MATCHER = """\

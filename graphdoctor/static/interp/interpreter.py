@@ -147,8 +147,8 @@ class Interpreter:
         #: The resolved dotted name of each external call, by the id of its node (for ``with`` items).
         self.callees: dict[int, str] = {}
         self.used_defaults: set[int] = set()
-        #: The cached properties that were read.
-        self.read_properties: set[FunctionInfo] = set()
+        #: The cached properties that were read, with the compiled functions that did; None stands for eager code.
+        self.read_properties: set[tuple[FunctionInfo, FunctionInfo | None]] = set()
         #: The file declares a sample: what is called is a new object.
         self.fresh = False
         #: The regions that are interpreted are forward passes of which nothing shows that they are compiled.
@@ -257,10 +257,11 @@ class Interpreter:
         return first
 
     def is_first_read(self, cached: FunctionInfo) -> bool:
-        """Whether compiled code reads a cached property that no code of the file read before."""
-        first = cached not in self.read_properties
+        """Whether a compiled function reads a cached property first, which no eager code of the file read before."""
+        reader = self.frame.function if self.frame.compiled else None
+        first = self.read_properties.isdisjoint({(cached, reader), (cached, None)})
         if not self.frame.muted:
-            self.read_properties.add(cached)
+            self.read_properties.add((cached, reader))
         return first and self.frame.compiled
 
     def built(self, value: Value) -> Build | None:
