@@ -81,8 +81,10 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
     found = []
     if run.numerics is not None and run.numerics.equal is False:
         found.append("compiled outputs differ from eager")
-    if any(recompile.at_limit for recompile in run.recompiles):
-        found.append("the recompile limit is reached: later calls run uncompiled")
+    if reached := [recompile for recompile in run.recompiles if recompile.at_limit]:
+        in_one_call = all(recompile.later_calls == 0 for recompile in reached)
+        uncompiled = "each call runs uncompiled in part" if in_one_call else "later calls run uncompiled"
+        found.append(f"the recompile limit is reached: {uncompiled}")
     elif any(r.kind == "attribute" and _again(r) >= _UNBOUNDED for r in run.recompiles):
         found.append("each call is compiled again")
     for stage in run.ladder.stages if run.ladder is not None else ():
@@ -105,12 +107,14 @@ def failures(run: DynamicRun) -> tuple[str, ...]:
     return tuple(found)
 
 
-#: So many compilations for values of one attribute: it is another one in each call.
+#: So many calls that are compiled again for values of one attribute: it is another one in each call.
 _UNBOUNDED = 3
 
 
 def _again(recompile: Recompile) -> int:
-    """How many compilations of a function came from one cause."""
+    """How many calls one cause had compiled again; where they are not told apart, how many compilations it cost."""
+    if recompile.later_calls is not None:
+        return recompile.later_calls
     return recompile.compilations - 1 if recompile.caused is None else recompile.caused
 
 

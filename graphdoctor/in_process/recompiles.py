@@ -9,7 +9,7 @@ from dataclasses import replace
 from graphdoctor.breaks import guards
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.recompiles.advice import advice
-from graphdoctor.dynamic.recompiles.causes import Cause, place
+from graphdoctor.dynamic.recompiles.causes import Cause, differs_by_instance, place
 from graphdoctor.dynamic.recompiles.recompile import recompile_limit
 from graphdoctor.dynamic.tracing.capture import Failed, Recording
 from graphdoctor.model.runs import Recompile
@@ -64,4 +64,5 @@ def _recompile(
         name=cause.guard.name,
         limit=recompile_limit(),
         at_limit=cause.at_limit,
+        later_calls=0 if differs_by_instance(cause.guard, cause.code) else None,
     )

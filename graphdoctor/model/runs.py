@@ -105,6 +105,8 @@ class Recompile:
     ``kind`` says what the guard looked at (graphdoctor/breaks/guards.py) and ``name`` is its expression. ``limit`` is
     torch._dynamo.config.recompile_limit: from there on the function runs uncompiled, which ``at_limit`` says happened.
     ``caused`` counts those of the ``compilations`` of the function that came from this cause; None where not counted.
+    ``later_calls`` counts the calls behind the first that were compiled again for it: 0 where only the layers that run
+    the function in one call differ, None where the calls are not told apart.
     ``remedy`` was run where ``verified_compilations`` is given, else it is advice.
     """
 
@@ -124,6 +126,7 @@ class Recompile:
     at_limit: bool = False
     tried: tuple[TriedRemedy, ...] = ()
     caused: int | None = None
+    later_calls: int | None = None
 
 
 @dataclass(frozen=True)

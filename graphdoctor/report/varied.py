@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def sweep(entry: Sweep) -> str:
     """``batch 4, 5, 6, 1: 3 compilations in 4 calls; expected: ...``."""
     counts = f"{plural(entry.compilations, 'compilation')} in {plural(entry.calls, 'call')}"
+    if entry.compilations > 1 and entry.steps and not any(step.compilations for step in entry.steps[1:]):
+        counts += ", all in the first"
     if entry.verified_compilations is not None:
         counts += f", {entry.verified_compilations} with all suggested fixes together (measured)"
     parts = [f"{'repeated with: ' if entry.automatic else 'varied: '}{entry.varied}", counts, entry.detail]

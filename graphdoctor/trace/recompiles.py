@@ -231,4 +231,5 @@ def _recompile(
         name=guard.name,
         at_limit=at_limit,
         caused=caused,
+        later_calls=0 if _differs_by_layer(guard, code, above.text) else None,
     )

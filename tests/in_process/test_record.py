@@ -101,3 +101,20 @@ def test_nothing_compiled_says_so() -> None:
     assert not record.ok
     assert record.diagnosis.summary.verdict == "nothing-compiled"
     assert "begin it before the first call" in str(record)
+
+
+class Scaled(nn.Module):
+    def __init__(self, factor: int) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor + int(x.sum() > -1e9)
+
+
+def test_layers_that_differ_are_not_calls_that_do() -> None:
+    model = torch.compile(nn.Sequential(*(Scaled(n) for n in range(1, 6))), backend="eager")
+    with graphdoctor.record() as record:
+        model(torch.rand(2, 4))
+    assert [recompile.name for recompile in record.recompiles] == ["self.factor"]
+    assert "each call" not in record.diagnosis.summary.headline

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import Recompile, Sweep, TriedRemedy
+from graphdoctor.model.runs import Recompile, Sweep, SweepCall, TriedRemedy
 from graphdoctor.report import varied, wording
 from graphdoctor.report.html import page
 from graphdoctor.report.markdown import document
@@ -36,6 +36,8 @@ def test_a_sweep_in_words() -> None:
     assert varied.sweep(asked) == (
         "varied: x:0=4,5; 3 compilations in 5 calls, 1 with all suggested fixes together (measured)"
     )
+    layers = replace(SWEEP, detail="", steps=(SweepCall(2), SweepCall(0), SweepCall(0)))
+    assert varied.sweep(layers).endswith("; 3 compilations in 5 calls, all in the first")
 
 
 def test_what_was_tried_beside_the_remedy() -> None:

@@ -250,6 +250,7 @@ def test_a_number_of_each_layer_is_told_from_a_counter(traces: Traces, tmp_path:
     ((found,),) = [run.recompiles for run in diagnose(traces.folder).dynamic or ()]
     assert found.remedy is not None
     assert found.remedy.startswith("keep the number in a tensor buffer" if counted else "remove the graph break at ")
+    assert found.later_calls == (None if counted else 0)
 
 
 def test_of_a_mode_that_goes_back_and_forth_and_a_size_each_has_its_compilations(traces: Traces) -> None:

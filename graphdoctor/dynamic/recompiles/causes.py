@@ -79,7 +79,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
             is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
-            shared = is_shared and (is_of_submodule or at_limit or _differs_by_instance(guard, code))
+            shared = is_shared and (is_of_submodule or at_limit or differs_by_instance(guard, code))
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
             key = code if shared else (guard.kind, name or guard.name, dimension)
@@ -93,7 +93,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
     return list(found.values())
 
 
-def _differs_by_instance(guard: guards.Guard, code: Code) -> bool:
+def differs_by_instance(guard: guards.Guard, code: Code) -> bool:
     """Whether ``guard`` is on an attribute that only the constructor sets: it differs by instance, and not by call."""
     name = (guard.name or "").removeprefix("self.")
     text = "".join(linecache.getlines(code[0]))

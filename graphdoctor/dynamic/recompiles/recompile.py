@@ -15,7 +15,7 @@ from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.numerics import comparison
 from graphdoctor.dynamic.recompiles import compiled_calls, remedies
 from graphdoctor.dynamic.recompiles.advice import advice
-from graphdoctor.dynamic.recompiles.causes import Cause, causes, place, steps
+from graphdoctor.dynamic.recompiles.causes import Cause, causes, differs_by_instance, place, steps
 from graphdoctor.dynamic.recompiles.compiled_calls import Call, NotApplicable, Remedy
 from graphdoctor.dynamic.recompiles.sweep import Plan
 from graphdoctor.dynamic.user_code.target import Mode, Target
@@ -150,6 +150,7 @@ class Probe:
             limit=recompile_limit(),
             at_limit=cause.at_limit,
             tried=tuple(trial.shown() for trial in tried),
+            later_calls=0 if differs_by_instance(cause.guard, cause.code) else len(cause.calls),
         )
 
 

@@ -51,6 +51,7 @@ def recompiles_of_one_call(recording: Recording, places: Places) -> tuple[Recomp
             varied="one call of the sample",
             limit=recompile_limit(),
             at_limit=at_limit,
+            later_calls=0,
         )
         found.append(made)
     return tuple(found)

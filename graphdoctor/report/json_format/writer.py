@@ -193,6 +193,7 @@ def _recompile(recompile: Recompile) -> Json:
         "line": recompile.line,
         "compilations": recompile.compilations,
         "caused": recompile.caused,
+        "later_calls": recompile.later_calls,
         "remedy": recompile.remedy,
         "verified_compilations": recompile.verified_compilations,
         "kind": recompile.kind,

@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from graphdoctor.breaks.locations import Places
+from graphdoctor.diagnosis.summary import failures
 from graphdoctor.dynamic.parent.vary_specs import parse_variations
 from graphdoctor.dynamic.recompiles import sweep
 from graphdoctor.dynamic.recompiles.recompile import Probe
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.user_code.target import Sample, Target
-from graphdoctor.model.runs import Recompile, Sweep
+from graphdoctor.model.runs import DynamicRun, Recompile, Sweep
 
 FOLDER = str(Path(__file__).parent)
 PLACES = Places(root=FOLDER, own=(FOLDER,), torch=str(Path(torch.__file__).parent))
@@ -374,3 +375,12 @@ class Broken(nn.Module):
 def test_of_a_shared_function_what_it_keeps_is_the_cause() -> None:
     found = recompiles(Broken, calls(4, 4, 4, 4))
     assert [(each.kind, each.name) for each in found] == [("attribute", "self.calls")]
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_calls_that_are_compiled_again_are_counted_by_themselves(times: int) -> None:
+    """The layers of the first call share the function, and have a compilation each."""
+    (found,) = recompiles(Broken, calls(*[4] * (1 + times)))
+    assert (found.name, found.later_calls) == ("self.calls", times)
+    said = failures(DynamicRun("f", "eval", "cpu", outcome="ok", recompiles=(found,)))
+    assert said == (("each call is compiled again",) if times > 2 else ())

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 from graphdoctor.breaks.locations import Places
+from graphdoctor.diagnosis.summary import failures
 from graphdoctor.dynamic.recompiles.within_call import recompiles_of_one_call
 from graphdoctor.dynamic.tracing.capture import record
+from graphdoctor.model.runs import DynamicRun
 
 FILE = Path(__file__)
 PLACES = Places(root=str(FILE.parent), own=(str(FILE.parent),), torch=str(Path(torch.__file__).parent))
@@ -53,6 +55,34 @@ def test_blocks_behind_a_break_are_compiled_for_each_width(
     for each in found:
         assert (each.path, each.line, each.kind) == (FILE.name, line, "size")
         assert each.remedy is not None and each.remedy.startswith("remove the graph breaks")
+
+
+class Flagged(nn.Module):
+    """One of several layers, each with a number of its own, that are compiled by themselves behind a break."""
+
+    def __init__(self, flag: int) -> None:
+        super().__init__()
+        self.flag = flag
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.flag + int(x.sum() > -1e9)
+
+
+@pytest.mark.parametrize(
+    ("layers", "failure"), [(5, ()), (12, ("the recompile limit is reached: each call runs uncompiled in part",))]
+)
+def test_what_only_the_layers_of_one_call_differ_in_is_not_said_of_each_call(
+    layers: int, failure: tuple[str, ...]
+) -> None:
+    model = torch.compile(nn.Sequential(*(Flagged(n) for n in range(1, 1 + layers))), backend="eager")
+    with record() as recording:
+        model(torch.rand(2, 4))
+    found = recompiles_of_one_call(recording, PLACES)
+    assert [(each.kind, each.name, each.compilations) for each in found] == [("attribute", "self.flag", min(layers, 8))]
+    assert failures(DynamicRun("f", "eval", "cpu", outcome="ok", recompiles=found)) == failure
+    with record() as later:
+        model(torch.rand(2, 4))
+    assert later.starts == []
 
 
 def test_without_a_graph_break_there_is_none_to_remove() -> None:
