@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.recompiles import compiled_calls, sweep
-from graphdoctor.dynamic.recompiles.compiled_calls import Remedy
+from graphdoctor.dynamic.recompiles.compiled_calls import Call, Remedy
 from graphdoctor.dynamic.recompiles.remedies import DYNAMIC, mark_sizes, padding, sizes
 from graphdoctor.dynamic.tracing.backend import CountingBackend
 from graphdoctor.dynamic.user_code.target import Target
@@ -31,17 +31,21 @@ def strategies(target: Target, mode: Mode, places: Places) -> tuple[Shapes, ...]
         bucket = padding({key: values for key, values in varying.items() if key[1] > 0})
         for remedy in (mark_sizes("mark_dynamic", varying), DYNAMIC, bucket):
             if remedy is not None:
-                found.append(_counted(target, mode, places, plan, [remedy]))
+                found.append(_counted(target, mode, places, plan, remedy, calls))
     return tuple(sorted(found, key=_order))
 
 
-def _counted(target: Target, mode: Mode, places: Places, plan: sweep.Plan, remedies: Sequence[Remedy]) -> Shapes:
+def _counted(
+    target: Target, mode: Mode, places: Places, plan: sweep.Plan, remedy: Remedy, before: Sequence[Call]
+) -> Shapes:
     backend = CountingBackend()
     try:
-        compiled_calls.run(target, mode, backend, plan.steps, remedies)
+        after = compiled_calls.run(target, mode, backend, plan.steps, [remedy])
     except Exception as error:
-        return Shapes(remedies[0].text, None, fault_of(error, places, "with it").detail)
-    return Shapes(remedies[0].text, backend.graphs)
+        return Shapes(remedy.text, None, fault_of(error, places, "with it").detail)
+    if compiled_calls.breaks_graph(after, before):
+        return Shapes(remedy.text, None, "it breaks the graph")
+    return Shapes(remedy.text, backend.graphs)
 
 
 def _order(shapes: Shapes) -> tuple[bool, int]:

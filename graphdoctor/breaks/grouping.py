@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
@@ -69,6 +69,30 @@ def distinct(events: Sequence[RawEvent], places: Places, source: Callable[[str],
     ``source`` gives the text of an absolute path, to name functions.
     """
     return numbered(events, places, source)[0]
+
+
+def of_calls(
+    calls: Iterable[Sequence[RawEvent]],
+    places: Places,
+    source: Callable[[str], str],
+    known: Iterable[Break],
+    first: int = 1,
+) -> tuple[Break, ...]:
+    """The breaks of calls in order that are at no place of ``known``, with the number of the first call that has them.
+
+    ``first`` is the number of the first of ``calls``.
+    """
+    met = set(map(_place, known))
+    found: list[Break] = []
+    for number, events in enumerate(calls, first):
+        fresh = [entry for entry in distinct(events, places, source) if _place(entry) not in met]
+        met.update(map(_place, fresh))
+        found += (replace(entry, call=number) for entry in fresh)
+    return tuple(found)
+
+
+def _place(entry: Break) -> tuple[str, int, str | None]:
+    return entry.path, entry.line, entry.gb_id or entry.gb_type
 
 
 def numbered(

@@ -14,7 +14,7 @@ from graphdoctor.breaks.consequence import behind, measured, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
-from graphdoctor.diagnosis.sites import sites
+from graphdoctor.diagnosis.sites import all_sites, sites
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.passed_over import may_be_passed_over
 
@@ -99,10 +99,12 @@ def join(
     index = _by_path(findings)
     seen: dict[int, list[Site]] = {}
     extra: list[Finding] = []
-    for site in found:
+    for number, site in enumerate(all_sites(runs)):
         match = _match(site.first, index)
         if match is None:
-            extra.append(_unexpected(site, rules, raises=(site.first.path, site.first.line) in raising))
+            unexpected = _unexpected(site, rules, raises=(site.first.path, site.first.line) in raising)
+            with_others = replace(unexpected, message=f"{unexpected.message} (only in calls with other inputs)")
+            extra.append(unexpected if number < len(found) else with_others)
         else:
             seen.setdefault(id(match), []).append(site)
     traced = _Traced(runs, found, fullgraph, varying, texts)

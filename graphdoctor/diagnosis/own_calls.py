@@ -27,7 +27,11 @@ def with_own_calls(
         is_own = brk.owner == "third-party" and any(_names_call(finding, brk, texts) for finding in found)
         return replace(brk, owner="own") if is_own else brk
 
-    return tuple(replace(run, breaks=tuple(map(owned, run.breaks))) for run in runs)
+    def owned_in(run: DynamicRun) -> DynamicRun:
+        sweeps = (replace(sweep, breaks=tuple(map(owned, sweep.breaks))) for sweep in run.sweeps)
+        return replace(run, breaks=tuple(map(owned, run.breaks)), sweeps=tuple(sweeps))
+
+    return tuple(map(owned_in, runs))
 
 
 def _names_call(finding: Finding, brk: Break, texts: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ class Site:
     whole_frame: bool
     #: The functions that were given up as a whole because of it, callers first, each at its line on the way to it.
     dropped: tuple[Frame, ...] = ()
+
+
+def all_sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
+    """The sites of ``runs``, and behind them those that only calls with other inputs have."""
+    return sites([*runs, *(replace(run, breaks=run.varied_breaks) for run in runs)])
 
 
 def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
-from graphdoctor.diagnosis.sites import sites
+from graphdoctor.diagnosis.sites import all_sites, sites
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.labels import is_offered
 
@@ -53,7 +53,10 @@ def summarise(files: Sequence[ScannedFile], findings: Sequence[Finding], runs: S
 
 
 def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
-    """Ready: every run ended well with a graph, no break but torch's own, and nothing that ``failures`` names."""
+    """Ready: every run ended well with a graph, no break but torch's own, and nothing that ``failures`` names.
+
+    What breaks once a size varies is not ready, whatever the sizes of the sample do.
+    """
     if runs is None:
         return "static-only"
     finished = [run for run in runs if run.outcome == "ok"]
@@ -66,7 +69,7 @@ def _verdict(runs: Sequence[DynamicRun] | None) -> Verdict:
 
 
 def _is_ready(run: DynamicRun) -> bool:
-    breaks = any(entry.owner != "torch" for entry in run.breaks)
+    breaks = any(entry.owner != "torch" for entry in (*run.breaks, *run.varied_breaks))
     fails = run.fullgraph.passes is False or _is_cut_short(run) or failures(run)
     return run.outcome == "ok" and not breaks and not fails
 
@@ -156,20 +159,23 @@ def _headline(
     elif any(map(_is_cut_short, finished)):
         parts.append("fullgraph=True was not tried to its end")
     wrong = dict.fromkeys(failure for run in finished for failure in failures(run))
+    varied = sum(site.first.owner != "torch" for site in all_sites(finished)[len(places) :])
+    if varied:
+        parts.append(f"{_count(varied, 'graph break')} in calls with other inputs")
     parts += wrong
     if verdict == "nothing-compiled":
         modes = " and ".join(run.mode for run in finished if run.graphs == 0 and run.mode != "unknown")
         where = f" in {modes} mode" if modes else ""
         return f"Not ready: nothing is compiled{where} (0 graphs): " + ", ".join([*parts, *failed])
     start = "Ready" if verdict == "ready" else f"Not ready{_in_one_mode(runs)}"
-    if verdict == "not-ready" and other and not (own or causes or wrong or failed):
+    if verdict == "not-ready" and other and not (own or causes or varied or wrong or failed):
         start = "Not ready, though your code is"
     return f"{start}: " + ", ".join([*parts, *failed, *(_predicted(findings, finished) if verdict == "ready" else ())])
 
 
 def _in_one_mode(runs: Sequence[DynamicRun]) -> str:
     """`` in train mode`` where all that is in the way was seen there, and another mode is ready."""
-    if any(run.outcome != "ok" or failures(run) for run in runs):
+    if any(run.outcome != "ok" or run.varied_breaks or failures(run) for run in runs):
         # These say for themselves where they failed, or were tried in one mode only.
         return ""
     ready = {run.mode for run in runs if _is_ready(run)}

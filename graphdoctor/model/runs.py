@@ -143,7 +143,8 @@ class Sweep:
     """Calls in order on one compiled function, and how often its most compiled frame was compiled.
 
     ``varied`` is what differs between the calls. ``verified_compilations`` is the count with the remedies of all causes
-    together; None where there are not two of them.
+    together; None where there are not two of them. ``breaks`` are the graph breaks that neither the calls of the sample
+    nor earlier ones have.
     """
 
     varied: str
@@ -153,6 +154,7 @@ class Sweep:
     detail: str = ""
     verified_compilations: int | None = None
     steps: tuple[SweepCall, ...] = ()
+    breaks: tuple[Break, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -284,6 +286,11 @@ class DynamicRun:
     def fails_compiled(self) -> bool:
         """Whether the code came to its end in eager and raised under torch.compile."""
         return self.outcome == "raised" and self.numerics is not None
+
+    @property
+    def varied_breaks(self) -> tuple[Break, ...]:
+        """The graph breaks of calls with other inputs that those with the sample do not have."""
+        return tuple(entry for sweep in self.sweeps for entry in sweep.breaks)
 
     @property
     def not_counted(self) -> str:

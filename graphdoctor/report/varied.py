@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.locations import without_site
 from graphdoctor.report.unchecked import untried_modes
 from graphdoctor.report.wording import plural, run_title
 
@@ -19,7 +20,9 @@ def sweep(entry: Sweep) -> str:
         counts += ", all in the first"
     if entry.verified_compilations is not None:
         counts += f", {entry.verified_compilations} with all suggested fixes together (measured)"
-    parts = [f"{'repeated with: ' if entry.automatic else 'varied: '}{entry.varied}", counts, entry.detail]
+    places = dict.fromkeys(f"{without_site(brk.path)}:{brk.line}" for brk in entry.breaks)
+    broken = f"breaks the graph at {', '.join(places)}" if places else ""
+    parts = [f"{'repeated with: ' if entry.automatic else 'varied: '}{entry.varied}", counts, broken, entry.detail]
     return "; ".join(part for part in parts if part)
 
 

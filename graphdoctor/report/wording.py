@@ -275,6 +275,7 @@ def run_counts(run: DynamicRun) -> str:
     later = sum(entry.call > 1 for entry in run.breaks)
     where = [f"{own} in your code"] if own < len(run.breaks) else []
     where += [f"{later} in later calls only"] if later else []
+    where += [f"{len(run.varied_breaks)} more with other inputs"] if run.varied_breaks else []
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"
     counts += f" ({', '.join(where)})" if where else ""
     if run.compiled_share is not None:

@@ -11,7 +11,7 @@ from graphdoctor.breaks.consequence import consequence
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.diagnosis.join import OF_MANY_CAUSES, RuleText, join, rule_texts
 from graphdoctor.lint import catalog
-from graphdoctor.model.runs import FullGraph, Numerics, Recompile
+from graphdoctor.model.runs import FullGraph, Numerics, Recompile, Sweep
 
 RULES = {"GB0124": RuleText("GD211", "item-call", "waits", "keep the tensor")}
 
@@ -47,6 +47,16 @@ def test_a_break_that_comes_with_sizes_that_vary_is_not_refuted_by_one_size(buil
     for run, state in ((build.run(), ("static-only", "warning")), (build.run(build.brk()), ("confirmed", "error"))):
         (found,) = join([finding], [run], RULES, varying=frozenset({"GD219"}))
         assert (found.status, found.severity) == state
+
+
+def test_a_break_of_calls_with_other_inputs_confirms_and_is_told_from_those_of_the_sample(build: Any) -> None:
+    finding = build.finding(rule="GD219", severity="warning", gb_ids=("GB0112",))
+    run = build.run(sweeps=(Sweep("batch 4, 5", True, 2, 2, breaks=(build.brk(), build.brk(9), build.brk(12))),))
+    other = build.run(build.brk(12), mode="train")
+    found, sample, varied = join([finding], [run, other], RULES, varying=frozenset({"GD219"}))
+    assert (found.status, found.severity) == ("confirmed", "error")
+    assert (sample.location.line, sample.message) == (12, "why")
+    assert (varied.location.line, varied.message) == (9, "why (only in calls with other inputs)")
 
 
 @pytest.mark.parametrize(

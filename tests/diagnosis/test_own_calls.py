@@ -9,6 +9,7 @@ import pytest
 
 from graphdoctor.diagnosis.own_calls import with_own_calls
 from graphdoctor.model.findings import Location
+from graphdoctor.model.runs import Sweep
 
 
 @pytest.mark.parametrize(
@@ -26,12 +27,14 @@ from graphdoctor.model.findings import Location
 )
 def test_the_call_that_a_finding_names_is_the_users(build: Any, expression: str, called: str, owner: str) -> None:
     stack = (build.frame("m.py", 5, "Net.forward"), build.frame("/site-packages/scipy/h.py", 102, called))
-    runs = [build.run(build.brk(owner="third-party", stack=stack))]
+    entry = build.brk(owner="third-party", stack=stack)
+    runs = [build.run(entry, sweeps=(Sweep("batch 4, 5", True, 2, 2, breaks=(entry,)),))]
     lines = expression.split("\n")
     place = Location("m.py", 5, 5, 4 + len(lines), len(lines[-1]) + (5 if len(lines) == 1 else 1))
     texts = {"m.py": "\n" * 4 + "n = " + expression + "  # the size\n"}
     found = [replace(build.finding(), location=place)]
-    assert [b.owner for run in with_own_calls(runs, found, texts) for b in run.breaks] == [owner]
+    (run,) = with_own_calls(runs, found, texts)
+    assert [b.owner for b in (*run.breaks, *run.varied_breaks)] == [owner, owner]
 
 
 def test_what_no_finding_expects_stays_the_librarys(build: Any) -> None:

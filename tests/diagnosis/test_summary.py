@@ -10,7 +10,7 @@ import pytest
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.findings import Edit, Fix, ScannedFile
-from graphdoctor.model.runs import FullGraph, Ladder, Numerics, Recompile, Stage, Training
+from graphdoctor.model.runs import Break, FullGraph, Ladder, Numerics, Recompile, Stage, Sweep, Training
 
 FILES = (ScannedFile("m.py", 9, "scanned"), ScannedFile("n.py", 0, "failed", "syntax error in line 1"))
 
@@ -70,6 +70,22 @@ def test_code_that_reached_the_recompile_limit_is_not_ready(build: Any) -> None:
     assert summary.headline == (
         "Not ready: 0 graph breaks in your code, 1 recompile cause, fullgraph=True passes, "
         "the recompile limit is reached: later calls run uncompiled"
+    )
+
+
+def test_what_breaks_with_other_inputs_is_not_ready(build: Any) -> None:
+    def swept(*breaks: Break) -> Sweep:
+        return Sweep("batch 4, 5", True, 2, 2, breaks=breaks)
+
+    runs = [build.run(sweeps=(swept(build.brk(), build.brk(7)),)), build.run(build.brk(7), mode="train")]
+    assert summarise(FILES, [], runs).headline == (
+        "Not ready: 1 graph break in your code, fullgraph=True fails, 1 graph break in calls with other inputs"
+    )
+    alone = summarise(FILES, [], [build.run(sweeps=(swept(build.brk()),)), build.run(mode="train")])
+    assert (alone.verdict, alone.breaks) == ("not-ready", 0)
+    assert alone.headline.startswith("Not ready: 0 graph breaks in your code")
+    assert summarise(FILES, [], [build.run(sweeps=(swept(build.brk(owner="torch")),))]).headline == (
+        "Ready: 0 graph breaks in your code, fullgraph=True passes"
     )
 
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from graphdoctor.model.findings import Diagnosis
-from graphdoctor.model.runs import Recompile, Sweep, SweepCall, TriedRemedy
+from graphdoctor.model.runs import Break, DynamicRun, Recompile, Sweep, SweepCall, TriedRemedy
 from graphdoctor.report import varied, wording
 from graphdoctor.report.html import page
 from graphdoctor.report.markdown import document
@@ -38,6 +38,11 @@ def test_a_sweep_in_words() -> None:
     )
     layers = replace(SWEEP, detail="", steps=(SweepCall(2), SweepCall(0), SweepCall(0)))
     assert varied.sweep(layers).endswith("; 3 compilations in 5 calls, all in the first")
+    twice = (Break("net.py", 7, 5, "f", None, None, "why"), Break("net.py", 7, 9, "f", None, None, "why"))
+    broken = replace(SWEEP, breaks=twice)
+    assert "3 compilations in 5 calls; breaks the graph at net.py:7; expected" in varied.sweep(broken)
+    run = DynamicRun("f", "eval", "cpu", "ok", graphs=1, sweeps=(broken,))
+    assert wording.run_counts(run) == "1 graph, 0 graph breaks (2 more with other inputs)"
 
 
 def test_what_was_tried_beside_the_remedy() -> None:

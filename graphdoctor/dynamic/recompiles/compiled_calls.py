@@ -198,7 +198,12 @@ def compilations(calls: Sequence[Call]) -> dict[Code, int]:
     return counts
 
 
-def breaks(calls: Sequence[Call]) -> set[tuple[str | None, str, int]]:
+def breaks_graph(after: Sequence[Call], before: Sequence[Call]) -> bool:
+    """Whether the calls ``after`` a remedy break the graph where those ``before`` do not, or in an earlier call."""
+    return any(_breaks(after[:count]) - _breaks(before[:count]) for count in range(1, len(after) + 1))
+
+
+def _breaks(calls: Sequence[Call]) -> set[tuple[str | None, str, int]]:
     """The distinct graph breaks of the calls: id, path and line."""
     events = [event for call in calls for event in call.recording.events]
     return {(e.gb_id, e.traced[-1].path, e.traced[-1].line) for e in events if e.traced}

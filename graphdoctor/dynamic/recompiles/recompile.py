@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from graphdoctor.breaks.grouping import of_calls
 from graphdoctor.breaks.locations import Places
 from graphdoctor.dynamic.numerics import comparison
 from graphdoctor.dynamic.recompiles import compiled_calls, remedies
@@ -18,9 +19,10 @@ from graphdoctor.dynamic.recompiles.advice import advice
 from graphdoctor.dynamic.recompiles.causes import Cause, causes, differs_by_instance, place, steps
 from graphdoctor.dynamic.recompiles.compiled_calls import Call, NotApplicable, Remedy
 from graphdoctor.dynamic.recompiles.sweep import Plan
+from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Target
 from graphdoctor.dynamic.user_code.user_errors import fault_of
-from graphdoctor.model.runs import Recompile, Sweep, TriedRemedy
+from graphdoctor.model.runs import Break, Recompile, Sweep, TriedRemedy
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,19 @@ class _Trial:
 
 
 class Probe:
-    """Runs plans on one target in one mode; no further remedy is run after ``until`` (``time.monotonic``)."""
+    """Runs plans on one target in one mode; no further remedy is run after ``until`` (``time.monotonic``).
+
+    ``broken`` are the graph breaks that are known before.
+    """
 
     def __init__(
-        self, target: Target, mode: Mode, backend: Callable[..., Any], places: Places, until: float = math.inf
+        self,
+        target: Target,
+        mode: Mode,
+        backend: Callable[..., Any],
+        places: Places,
+        until: float = math.inf,
+        broken: Sequence[Break] = (),
     ) -> None:
         self.target = target
         self.mode = mode
@@ -50,6 +61,7 @@ class Probe:
         self.until = until
         #: Causes that an automatic plan has found; the next ones meet them again.
         self._seen: set[tuple[str, str | None]] = set()
+        self._broken = [*broken]
 
     def probe(self, plan: Plan) -> tuple[Sweep, tuple[Recompile, ...]]:
         """Run ``plan``, find the causes of recompiles, and run remedies. Raises what the user's code raises.
@@ -73,7 +85,10 @@ class Probe:
         several = len(best) > 1 and time.monotonic() < self.until
         together = self._together(list(best.values()), plan, calls) if several else None
         detail = "; ".join(filter(None, [_unexpected(normal, found, plan), plan.detail]))
-        return Sweep(plan.varied, plan.automatic, len(calls), most, detail, together, steps(calls)), made
+        events = [call.recording.events for call in calls]
+        broken = of_calls(events, self.places, source_of, self._broken)
+        self._broken += broken
+        return Sweep(plan.varied, plan.automatic, len(calls), most, detail, together, steps(calls), broken), made
 
     def _trials(self, cause: Cause, plan: Plan, calls: list[Call]) -> list[_Trial]:
         """The remedies that were run. After one that leaves a single compilation only alternatives are."""
@@ -95,7 +110,7 @@ class Probe:
             after = calls[:-1] if remedy.shorter else run(self.target, self.mode, self.backend, plan.steps, [remedy])
         except Exception as error:  # where the user's code raises, it is no suggested fix
             return _Trial(remedy, None, self._refusal(error))
-        if compiled_calls.breaks(after) - compiled_calls.breaks(calls):
+        if compiled_calls.breaks_graph(after, calls):
             return _Trial(remedy, None, "it breaks the graph")
         if remedy.equal and not _equal(calls, after):
             return _Trial(remedy, None, "the outputs change")
@@ -111,7 +126,7 @@ class Probe:
             after = compiled_calls.run(self.target, self.mode, self.backend, plan.steps, chosen)
         except Exception:  # remedies that exclude each other
             return None
-        if compiled_calls.breaks(after) - compiled_calls.breaks(calls):
+        if compiled_calls.breaks_graph(after, calls):
             return None
         return max(compiled_calls.compilations(after).values(), default=None)
 

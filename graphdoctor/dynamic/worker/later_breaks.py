@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graphdoctor.breaks.grouping import distinct
+from graphdoctor.breaks.grouping import of_calls
 from graphdoctor.dynamic.tracing.capture import record
 from graphdoctor.dynamic.user_code.load import source_of
-from graphdoctor.model.runs import Break, DynamicRun
+from graphdoctor.model.runs import DynamicRun
 
 if TYPE_CHECKING:
     from graphdoctor.dynamic.worker.experiment import Experiment
@@ -40,12 +40,6 @@ def with_later_calls(experiment: Experiment, function: Callable[..., Any], run: 
             break
         if not recording.starts:
             break
-        known = {_place(entry) for entry in run.breaks}
-        fresh = distinct(recording.events, experiment.places, source_of)
-        later = tuple(replace(entry, call=number) for entry in fresh if _place(entry) not in known)
+        later = of_calls([recording.events], experiment.places, source_of, run.breaks, number)
         run = replace(run, breaks=(*run.breaks, *later), compiled_again=number - 1)
     return run
-
-
-def _place(entry: Break) -> tuple[str, int, str | None]:
-    return entry.path, entry.line, entry.gb_id or entry.gb_type

@@ -153,7 +153,7 @@ class Deeper:
     def _probed(self, run: DynamicRun, plans: Sequence[sweep.Plan]) -> DynamicRun:
         of = self.experiment
         until = of.budget.until(stages.SHARES[stages.RECOMPILES])
-        probe = Probe(of.target, of.mode, of.backend, of.places, until)
+        probe = Probe(of.target, of.mode, of.backend, of.places, until, (*run.breaks, *run.varied_breaks))
         for plan in plans:
             if plan.automatic and time.monotonic() > until:
                 line = f"{stages.RECOMPILES} ({of.mode}), {plan.varied}: left out, the time for it was up"

@@ -217,6 +217,7 @@ def _sweep(sweep: Sweep) -> Json:
         "detail": _text(sweep.detail),
         "verified_compilations": sweep.verified_compilations,
         "steps": [{"compilations": step.compilations, "changed": step.changed} for step in sweep.steps],
+        "breaks": [_break(entry) for entry in sweep.breaks],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,11 @@ class Verified:
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
     seconds: float | None = None
+
+    def joined_again(self, findings: Sequence[Finding]) -> Verified:
+        """The same fixes in ``findings``, joined with what came behind the verdict: breaks once a size varies."""
+        fixes = {finding.fingerprint: finding.fix for finding in self.findings}
+        return replace(self, findings=tuple(replace(f, fix=fixes.get(f.fingerprint, f.fix)) for f in findings))
 
 
 def verify(plan: VerifyPlan | None, joined: Joined, ran: Ran, session: Session) -> Verified:
