@@ -43,8 +43,19 @@ def test_what_is_not_traced(tmp_path: Path) -> None:
     assert "validate_args" in first and last.startswith("check the values before")
 
 
-@pytest.mark.parametrize("read", ["torch.cov(x)", "x.cov()", "torch.corrcoef(x)", "x.corrcoef()"])
-def test_a_method_is_traced_no_more_than_the_function(tmp_path: Path, read: str) -> None:
+@pytest.mark.parametrize(
+    "read",
+    [
+        "torch.cov(x)",
+        "x.cov()",
+        "torch.corrcoef(x)",
+        "x.corrcoef()",
+        "torch.distributions.Wishart(x.exp().sum() + 4, torch.eye(4))",
+        "torch.distributions.Binomial(3, logits=x).entropy()",
+        "torch.distributions.Multinomial(3, logits=x).entropy()",
+    ],
+)
+def test_a_function_of_torch_that_reads_the_data(tmp_path: Path, read: str) -> None:
     torch = pytest.importorskip("torch")
     source = f"import torch\n\n\n@torch.compile(backend='eager')\ndef f(x: torch.Tensor):\n    return {read}\n"
     file = tmp_path / "model.py"
