@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from graphdoctor.model.labels import is_offered
+from graphdoctor.model.labels import is_offered, may_be_written
 from graphdoctor.report import wording
 from graphdoctor.report.wording import plural
 
@@ -44,12 +44,14 @@ def closing(diagnosis: Diagnosis) -> str:
 def _ways(diagnosis: Diagnosis) -> str:
     """How to get the fixes: by the options of a scan, else by the command for them, and what proves them."""
     command = wording.command(diagnosis)
+    # Where all fixes are unsafe, nothing is written without the option.
+    unsafe = "" if any(may_be_written(f, unsafe=False) for f in diagnosis.findings) else " --unsafe-fixes"
     if command not in ("run", "trace"):
-        return "--diff shows, --fix applies"
+        return f"--diff{unsafe} shows, --fix{unsafe} applies"
     files = {f.location.path for f in diagnosis.findings if f.fix is not None and is_offered(f)}
     file = shlex.quote(files.pop()) if len(files) == 1 else "FILE"
     proves = "--verify proves, " if command == "run" and diagnosis.verification is None else ""
-    return f"{proves}`graphdoctor fix {file}` writes"
+    return f"{proves}`graphdoctor fix{unsafe} {file}` writes"
 
 
 def hidden(diagnosis: Diagnosis) -> Iterator[str]:

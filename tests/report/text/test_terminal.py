@@ -77,17 +77,24 @@ def test_no_line_is_wider_than_the_terminal(rich: Diagnosis, columns: int) -> No
     assert columns - 12 < max(map(width, shown.splitlines())) <= columns
 
 
-def test_unsafe_fixes_are_counted_apart(rich: Diagnosis) -> None:
+def test_unsafe_fixes_are_counted_apart_and_the_commands_write_them(rich: Diagnosis) -> None:
     finding = replace(rich.findings[0], fix=Fix("unsafe", "reason"))
     last = terminal.render(replace(rich, findings=(finding,))).splitlines()[-1]
-    assert last.endswith("1 automatic fix (1 only with --unsafe-fixes): --diff shows, --fix applies.")
+    assert last.endswith(": --diff --unsafe-fixes shows, --fix --unsafe-fixes applies.")
     # Other commands have not these options; what they are told is complete where there is one file.
     ran = replace(rich, findings=(finding,), command="graphdoctor run train.py", verification=None)
     path = finding.location.path
-    assert terminal.render(ran).endswith(f": --verify proves, `graphdoctor fix {path}` writes.\n")
+    assert terminal.render(ran).endswith(f": --verify proves, `graphdoctor fix --unsafe-fixes {path}` writes.\n")
+    # Without the option, the command writes what is safe.
+    both = replace(ran, findings=(finding, replace(finding, fix=Fix("safe", "reason"))))
+    assert terminal.render(both).endswith(
+        f"2 automatic fixes (1 only with --unsafe-fixes): --verify proves, `graphdoctor fix {path}` writes.\n"
+    )
     elsewhere = replace(finding, location=replace(finding.location, path="other.py"))
     trace = replace(ran, findings=(finding, elsewhere), command="graphdoctor trace folder")
-    assert terminal.render(trace).endswith("(2 only with --unsafe-fixes): `graphdoctor fix FILE` writes.\n")
+    assert terminal.render(trace).endswith(
+        "(2 only with --unsafe-fixes): `graphdoctor fix --unsafe-fixes FILE` writes.\n"
+    )
 
 
 def test_a_diff_shows_only_what_changes(rich: Diagnosis) -> None:
