@@ -14,6 +14,7 @@ from graphdoctor.breaks.consequence import behind, measured, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
+from graphdoctor.diagnosis.numpy_scalars import with_cause
 from graphdoctor.diagnosis.sites import all_sites, sites
 from graphdoctor.model.findings import Finding, Location
 from graphdoctor.syntax.passed_over import may_be_passed_over
@@ -104,12 +105,15 @@ def join(
         if match is None:
             unexpected = _unexpected(site, rules, raises=(site.first.path, site.first.line) in raising)
             with_others = replace(unexpected, message=f"{unexpected.message} (only in calls with other inputs)")
-            extra.append(unexpected if number < len(found) else with_others)
+            extra.append(with_cause(unexpected if number < len(found) else with_others, [site]))
         else:
             seen.setdefault(id(match), []).append(site)
     traced = _Traced(runs, found, fullgraph, varying, texts)
     joined = [
-        _confirm(f, seen[id(f)], expected=f.rule not in varying) if id(f) in seen else traced.judge(f) for f in findings
+        with_cause(_confirm(f, seen[id(f)], expected=f.rule not in varying), seen[id(f)])
+        if id(f) in seen
+        else traced.judge(f)
+        for f in findings
     ]
     found_by_break = (*joined, *(_beside(f, joined) for f in extra))
     return (*found_by_break, *exports.unexpected(found_by_break, runs, rules))

@@ -53,6 +53,8 @@ class Break:
     condition: str = ""
     #: The number of the first call with it: what the first one leaves behind may send later ones another way.
     call: int = 1
+    #: Arguments that are numpy scalars, as Python numbers (``int(n)``): with these in their place it did not come.
+    as_numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def leaves(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]
     found: dict[str, Any] = {}
     for name, value in named(function, arguments).items():
         # A numpy array is a tensor to Dynamo.
-        found |= {leaf.removesuffix(" (numpy)"): part for leaf, part in pytree.leaves(value, name).items()}
+        found |= {leaf.removesuffix(pytree.OF_NUMPY): part for leaf, part in pytree.leaves(value, name).items()}
     return found
 
 

@@ -12,6 +12,8 @@ from torch import nn
 
 #: Objects are opened to this depth.
 _DEPTH = 8
+#: What the name of a leaf ends in that is an array or a scalar of numpy.
+OF_NUMPY = " (numpy)"
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -43,7 +45,7 @@ def _collect(value: Any, name: str, found: dict[str, Any], seen: set[int], depth
     elif numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         # Under its own name: torch.compile may return an array where eager returns a tensor.
         if value.dtype.kind in "biufc":
-            found[f"{name} (numpy)"] = torch.from_numpy(numpy.array(value))
+            found[f"{name}{OF_NUMPY}"] = torch.from_numpy(numpy.array(value))
     elif depth > 0 and id(value) not in seen and not isinstance(value, nn.Module) and not callable(value):
         for part, child in _children(value):
             _collect(child, name + part, found, seen | {id(value)}, depth - 1)

@@ -10,6 +10,7 @@ from graphdoctor.breaks.messages import one_line
 from graphdoctor.dynamic.recompiles.arguments import leaves
 from graphdoctor.dynamic.user_code import pytree
 from graphdoctor.dynamic.user_code.fresh import Sample
+from graphdoctor.dynamic.worker.numpy_scalars import scalars
 
 #: Arguments that are named, and characters of one that is no tensor.
 _NAMED, _LONGEST = 6, 40
@@ -20,13 +21,23 @@ def described(sample: Sample, made_for: str = "", file: str = "") -> str:
 
     ``made_for`` names the target, whose inputs are made up unless they come from the user or from what is named.
     """
-    parts = [f"{name} {_shown(value)}" for name, value in leaves(sample.function, (sample.args, sample.kwargs)).items()]
+    arguments = sample.args, sample.kwargs
+    numbers = dict(scalars(sample.function, arguments))
+    parts = [
+        f"{name} {_of_numpy(value, numbers[name]) if name in numbers else _shown(value)}"
+        for name, value in leaves(sample.function, arguments).items()
+    ]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     made_up = made_for and sample.origin == "graphdoctor_target()"
     origin = f"made up by graphdoctor for {made_for}" if made_up else f"from {sample.origin}"
     if file and not made_for and sample.origin.endswith("()"):
         origin += f" in {file}"
     return f"{', '.join([*parts[:_NAMED], *more]) or 'no arguments'}, {origin}"
+
+
+def _of_numpy(value: Any, number: object) -> str:
+    """``np.int64(5)``: what Dynamo makes a tensor of, and not a Python number."""
+    return f"np.{str(value.dtype).removeprefix('torch.')}({number!r})"
 
 
 def _shown(value: Any) -> str:

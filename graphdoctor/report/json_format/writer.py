@@ -160,6 +160,7 @@ def _break(entry: Break) -> Json:
         "dropped": [[frame.path, frame.line, frame.function] for frame in entry.dropped],
         "condition": _text(entry.condition),
         "call": entry.call,
+        "as_numbers": list(entry.as_numbers),
     }
 
 

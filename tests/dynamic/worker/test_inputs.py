@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -23,6 +24,11 @@ def _called(x: object, scale: float = 1.0) -> None: ...
             "x float32[2], made up by graphdoctor for hf:Bert",
         ),
         (Sample(_called, (torch.ones(2),), origin="--input"), "hf:Bert", "x float32[2], from --input"),
+        (
+            Sample(_called, (np.float32([1, 2]), {"n": np.int64(5), "s": np.float64(0.5)}), origin="f()"),
+            "",
+            "x float32[2], scale['n'] np.int64(5), scale['s'] np.float64(0.5), from f()",
+        ),
         (
             Sample(_called, ([torch.ones(1)] * 8,), origin="f()"),
             "",

@@ -1,0 +1,69 @@
+"""Breaks that come of arguments that are numpy scalars: seen by a run with Python numbers in their place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from graphdoctor.cli import cli
+
+SOURCE = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x, n, sizes):
+        {body}
+        return self.linear(x)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4), {n}, {{"scale": {scale}}})
+"""
+ASKS = "if n:\n            x = x * 2"
+CALLER = "pass `int(n)` in place of the numpy scalar: then nothing breaks here (measured)"
+
+
+@pytest.mark.parametrize(
+    ("body", "n", "scale", "calls"),
+    [
+        (ASKS, "max(np.array([3, 5]))", "1.5", [["int(n)"]]),
+        (ASKS, "torch.tensor(5)", "np.float64(1.5)", [[]]),
+        # What a Python number breaks, too, is not of it.
+        (f"print(n)\n        {ASKS}", "np.int64(5)", "1.5", [[], ["int(n)"]]),
+        (
+            'if sizes["scale"] > 1:\n            x = x * 2',
+            "np.bool_(True)",
+            "np.float64(1.5)",
+            [["bool(n)", "float(sizes['scale'])"]],
+        ),
+        # A Python number raises here, so nothing is known.
+        ("if n.sum():\n            x = x * 2", "np.int64(5)", "1.5", [[]]),
+        ("x = x * n", "np.int64(5)", "1.5", []),
+    ],
+)
+def test_breaks_that_do_not_come_with_python_numbers_are_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, n: str, scale: str, calls: list[list[str]]
+) -> None:
+    (tmp_path / "net.py").write_text(SOURCE.format(body=body, n=n, scale=scale))
+    monkeypatch.chdir(tmp_path)
+    options = ["--quick", "--mode", "eval", "--output-format", "json", "--output", "report.json"]
+    CliRunner().invoke(cli, ["scan", "net.py", *options])
+    report = json.loads((tmp_path / "report.json").read_text())
+    (run,) = report["dynamic"]
+    assert [entry["as_numbers"] for entry in run["breaks"]] == calls
+    told = [finding for finding in report["findings"] if "numpy scalar" in (finding["why"] or "")]
+    assert len(told) == sum(map(bool, calls))
+    if ["int(n)"] in calls:
+        (finding,) = told
+        assert finding["message"] == "`if` on the numpy scalar `n`: this splits the graph"
+        assert (finding["suggestion"], finding["fix"]) == (CALLER, None)
