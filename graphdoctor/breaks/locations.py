@@ -121,6 +121,12 @@ def function_at(text: str, line: int) -> str | None:
     return next((name for first, last, name in _functions(text) if first <= line <= last), None)
 
 
+def code_at(text: str, line: int) -> str:
+    """The text of the innermost function that ``line`` of ``text`` belongs to; empty outside of functions."""
+    place = next(((first, last) for first, last, _ in _functions(text) if first <= line <= last), (1, 0))
+    return "\n".join(text.split("\n")[place[0] - 1 : place[1]])
+
+
 @lru_cache(maxsize=64)
 def _functions(text: str) -> tuple[tuple[int, int, str], ...]:
     """First line, last line and qualified name of every function, innermost first."""

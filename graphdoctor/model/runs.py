@@ -55,6 +55,8 @@ class Break:
     call: int = 1
     #: Arguments that are numpy scalars, as Python numbers (``int(n)``): with these in their place it did not come.
     as_numbers: tuple[str, ...] = ()
+    #: In eval mode: under ``torch.no_grad()`` it did not come.
+    with_gradients: bool = False
 
 
 @dataclass(frozen=True)

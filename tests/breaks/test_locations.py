@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from graphdoctor.breaks.locations import Places, function_at, own_folders, project_of, without_site
+from graphdoctor.breaks.locations import Places, code_at, function_at, own_folders, project_of, without_site
 
 PLACES = Places(
     root="/home/me/project",
@@ -72,3 +72,10 @@ def test_functions_are_named_by_class_and_function() -> None:
     assert function_at(text, 4) == "Net.forward.inner"
     assert function_at(text, 7) is None
     assert function_at("not python (", 1) is None
+
+
+def test_the_text_of_a_function_is_that_of_the_innermost() -> None:
+    text = "def f():\n  a = 1\n  def g():\n    return a\n  return g\n\nx = 1\n"
+    assert code_at(text, 4) == "  def g():\n    return a"
+    assert code_at(text, 5) == text.rpartition("\n\n")[0]
+    assert code_at(text, 7) == ""

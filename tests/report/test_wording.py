@@ -137,6 +137,8 @@ def test_counts_of_a_run_and_of_one_that_failed(rich: Diagnosis) -> None:
     assert wording.run_counts(measured) == "4 graphs, 3 graph breaks (2 in your code), 83 % of the operators compiled"
     assert wording.run_counts(stopped) == "stopped at the time limit: stopped after 120 s"
     assert wording.run_counts(replace(measured, breaks=(), compiled_share=None)) == "4 graphs, 0 graph breaks"
+    inference = replace(measured, breaks=tuple(replace(b, with_gradients=True) for b in measured.breaks))
+    assert "3 graph breaks (2 in your code, 3 not under torch.no_grad())," in wording.run_counts(inference)
 
 
 def test_a_variant_that_raised_is_named(rich: Diagnosis) -> None:

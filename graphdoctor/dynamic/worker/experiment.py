@@ -32,7 +32,7 @@ from graphdoctor.dynamic.user_code.default_loss import default_loss
 from graphdoctor.dynamic.user_code.load import source_of
 from graphdoctor.dynamic.user_code.target import Mode, Sample, Target
 from graphdoctor.dynamic.user_code.user_errors import Fault, fault_of
-from graphdoctor.dynamic.worker import later_calls, numpy_scalars, out_of_memory, threads
+from graphdoctor.dynamic.worker import compiled_otherwise, later_calls, out_of_memory, threads
 from graphdoctor.dynamic.worker.budget import Budget
 from graphdoctor.dynamic.worker.later_breaks import CALLS, with_later_calls
 from graphdoctor.dynamic.worker.modes import is_trained
@@ -133,7 +133,7 @@ class Experiment:
             progress(f"{stages.FULLGRAPH} ({self.mode})")
             run = replace(run, fullgraph=self.fullgraph())
         update(run, not self.request.compare)
-        run = numpy_scalars.with_causes(self, run)
+        run = compiled_otherwise.with_causes(self, run)
         if self.mode == "train" and self.request.deeper and self._wants_training():
             progress(stages.TRAINING)
             step_options = self.request.optimizer, self.request.compiled_autograd

@@ -22,7 +22,7 @@ def described(sample: Sample, made_for: str = "", file: str = "") -> str:
     ``made_for`` names the target, whose inputs are made up unless they come from the user or from what is named.
     """
     arguments = sample.args, sample.kwargs
-    numbers = dict(scalars(sample.function, arguments))
+    numbers = scalars(sample.function, arguments)
     parts = [
         f"{name} {_of_numpy(value, numbers[name]) if name in numbers else _shown(value)}"
         for name, value in leaves(sample.function, arguments).items()

@@ -161,6 +161,7 @@ def _break(entry: Break) -> Json:
         "condition": _text(entry.condition),
         "call": entry.call,
         "as_numbers": list(entry.as_numbers),
+        "with_gradients": entry.with_gradients,
     }
 
 

@@ -1,9 +1,10 @@
-"""Breaks that come of arguments that are numpy scalars: seen by a run with Python numbers in their place."""
+"""Breaks that come of numpy scalars and of gradients: seen by compiling without them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -33,6 +34,14 @@ ASKS = "if n:\n            x = x * 2"
 CALLER = "pass `int(n)` in place of the numpy scalar: then nothing breaks here (measured)"
 
 
+def _scanned(source: str, mode: str) -> Any:
+    """The JSON report of ``source``, which is written to the working folder."""
+    Path("net.py").write_text(source)
+    options = ["--quick", "--mode", mode, "--output-format", "json", "--output", "report.json"]
+    CliRunner().invoke(cli, ["scan", "net.py", *options])
+    return json.loads(Path("report.json").read_text())
+
+
 @pytest.mark.parametrize(
     ("body", "n", "scale", "calls"),
     [
@@ -54,11 +63,8 @@ CALLER = "pass `int(n)` in place of the numpy scalar: then nothing breaks here (
 def test_breaks_that_do_not_come_with_python_numbers_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, n: str, scale: str, calls: list[list[str]]
 ) -> None:
-    (tmp_path / "net.py").write_text(SOURCE.format(body=body, n=n, scale=scale))
     monkeypatch.chdir(tmp_path)
-    options = ["--quick", "--mode", "eval", "--output-format", "json", "--output", "report.json"]
-    CliRunner().invoke(cli, ["scan", "net.py", *options])
-    report = json.loads((tmp_path / "report.json").read_text())
+    report = _scanned(SOURCE.format(body=body, n=n, scale=scale), "eval")
     (run,) = report["dynamic"]
     assert [entry["as_numbers"] for entry in run["breaks"]] == calls
     told = [finding for finding in report["findings"] if "numpy scalar" in (finding["why"] or "")]
@@ -67,3 +73,25 @@ def test_breaks_that_do_not_come_with_python_numbers_are_marked(
         (finding,) = told
         assert finding["message"] == "`if` on the numpy scalar `n`: this splits the graph"
         assert (finding["suggestion"], finding["fix"]) == (CALLER, None)
+
+
+PRINTS = "print(x.shape)"
+
+
+@pytest.mark.parametrize(
+    ("body", "mode", "marked"),
+    [
+        (f"if torch.is_grad_enabled():\n            {PRINTS}", "eval", [True]),
+        (f"if torch.is_grad_enabled():\n            {PRINTS}", "train", [False]),
+        (f"if self.linear(x).requires_grad:\n            {PRINTS}\n        print(n)", "eval", [True, False]),
+        # It breaks in both, and here nothing is about gradients.
+        (f"with torch.no_grad():\n            {PRINTS}", "eval", [False]),
+        (PRINTS, "eval", [False]),
+    ],
+)
+def test_breaks_of_eval_mode_that_do_not_come_under_no_grad_are_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, mode: str, marked: list[bool]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (run,) = _scanned(SOURCE.format(body=body, n="5", scale="1.5"), mode)["dynamic"]
+    assert [entry["with_gradients"] for entry in run["breaks"]] == marked
