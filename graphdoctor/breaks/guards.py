@@ -24,6 +24,14 @@ _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d
 _OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
 #: Python's error in a guard that asks an attribute of what is there now: the text names no expression.
 _HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
+#: What a guard asks for is not there: of a tuple mostly the sizes of a tensor.
+_TOO_SHORT: dict[str, tuple[Kind, str]] = {
+    "tuple index out of range": (
+        "rank",
+        "a tensor, or the one that it is a view of, has fewer dimensions than when compiled",
+    ),
+    "list index out of range": ("length", "a list has fewer items than when compiled"),
+}
 #: Dynamo compares sizes and numbers that it keeps symbolic by any relation: ``0 <= n <= 4``, ``(n % 5) != 0``.
 _RELATION = re.compile(r"^(?:.*(?:<=|>=|<|>).*|\(.+\) (?:==|!=) .+)$")
 _ZERO_ONE = re.compile(r"^2 <= \S+$")
@@ -143,6 +151,7 @@ _ZERO_ONE_WORDS = "Dynamo always compiles sizes 0 and 1 separately, because broa
 
 
 def _classify(text: str) -> _Part:
+    kind: Kind
     match = _TENSOR.match(text)
     if match:
         return _tensor(match)
@@ -181,9 +190,12 @@ def _classify(text: str) -> _Part:
         name = _readable(match["name"])
         return _Part("stride", name, f"the storage offset of {name} no longer satisfies {text}")
     if match := _HAS_NOT.fullmatch(text):
-        kind: Kind = "presence" if match["type"] == "NoneType" else "type"
+        kind = "presence" if match["type"] == "NoneType" else "type"
         now = "None" if kind == "presence" else f"of type {match['type']}"
         return _Part(kind, None, f"a value that had `{match['attribute']}` when compiled is {now} now")
+    if text in _TOO_SHORT:
+        kind, words = _TOO_SHORT[text]
+        return _Part(kind, None, words)
     compared = _COMPARED.match(text)
     # A text may hold the signs of a relation: ``pattern == 'n -> 1 n'``.
     if _RELATION.match(text) and not (compared and compared["right"].startswith(("'", '"'))):

@@ -363,12 +363,21 @@ def remedy(recompile: Recompile) -> str:
 
 
 def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
-    """Each recompile once, with the runs that met it."""
-    met: dict[Recompile, list[DynamicRun]] = {}
+    """Each recompile once, with the runs that met it.
+
+    Of a function that is compiled again for one cause, within a call and from call to call, it is the one that counts
+    the most compilations.
+    """
+    met: dict[object, tuple[list[Recompile], list[DynamicRun]]] = {}
     for run in runs:
-        for recompile in run.recompiles:
-            met.setdefault(recompile, []).append(run)
-    return {recompile: run_titles(those) for recompile, those in met.items()}
+        for each in run.recompiles:
+            named = each.name is not None and each.verified_compilations is None
+            key = (each.path, each.line, each.kind, each.name, each.remedy) if named else each
+            same, those = met.setdefault(key, ([], []))
+            same.append(each)
+            if run not in those[-1:]:
+                those.append(run)
+    return {max(same, key=lambda each: each.compilations): run_titles(those) for same, those in met.values()}
 
 
 def break_title(entry: Break) -> str:

@@ -42,6 +42,8 @@ from graphdoctor.breaks.guards import read
         ("0/2: 2 <= a.storage_offset()  # a * 2  # model.py:7 in f", "stride", "a", None),
         ("0/0: 'NoneType' object has no attribute 'size'", "presence", None, None),
         ("0/0: 'float' object has no attribute 'size'", "type", None, None),
+        ("0/0: tuple index out of range", "rank", None, None),
+        ("0/0: list index out of range", "length", None, None),
         ("0/0: something new", "other", None, None),
     ],
 )
@@ -65,6 +67,8 @@ def test_texts_of_dynamo_and_python_become_words() -> None:
         for reason in (
             "0/0: 'NoneType' object has no attribute 'size'",
             "0/0: 'float' object has no attribute 'size'",
+            "1/1: tuple index out of range",
+            "1/1: list index out of range",
             "0/2: 2 <= a.storage_offset()",
             "0/0: not G['METRICS']",
         )
@@ -72,6 +76,8 @@ def test_texts_of_dynamo_and_python_become_words() -> None:
     assert words == [
         "a value that had `size` when compiled is None now",
         "a value that had `size` when compiled is of type float now",
+        "a tensor, or the one that it is a view of, has fewer dimensions than when compiled",
+        "a list has fewer items than when compiled",
         "the storage offset of a no longer satisfies 2 <= a.storage_offset()",
         "METRICS is no longer empty",
     ]

@@ -165,6 +165,19 @@ def test_a_recompile_that_two_runs_met_is_one(rich: Diagnosis) -> None:
     assert met == {run.recompiles[0]: "Net, eval and train mode, on cpu"}
 
 
+def test_recompiles_of_one_function_with_one_cause_and_one_advice_are_one(rich: Diagnosis) -> None:
+    assert rich.dynamic is not None
+    run, found = rich.dynamic[0], rich.dynamic[0].recompiles[0]
+    once = replace(found, cause="the length of xs is no longer 2", kind="length", name="xs", verified_compilations=None)
+    more = replace(once, cause="the length of xs is no longer 4", compilations=found.compilations + 1, varied="calls")
+    both = [replace(run, recompiles=(once, more)), replace(run, mode="train", recompiles=(once,))]
+    assert wording.recompiles(both) == {more: "Net, eval and train mode, on cpu"}
+    for other in (replace(more, line=1), replace(more, remedy="other"), replace(more, verified_compilations=1)):
+        assert list(wording.recompiles([replace(run, recompiles=(once, other))])) == [once, other]
+    unnamed = replace(once, name=None), replace(more, name=None)
+    assert list(wording.recompiles([replace(run, recompiles=unnamed)])) == list(unnamed)
+
+
 def test_plurals() -> None:
     assert wording.plural(1, "graph") == "1 graph"
     assert wording.plural(1000, "graph") == "1,000 graphs"

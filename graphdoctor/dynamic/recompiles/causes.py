@@ -79,6 +79,7 @@ def causes(calls: Sequence[Call]) -> list[Cause]:
             name, dimension = _at_fault(guard, changed, call)
             others = tuple(c for c in changed if c != (name, dimension))
             is_of_submodule = guard.kind in _OF_ARGUMENTS and not _is_changed_size(guard, changed, call)
+            is_of_submodule = is_of_submodule or _is_inner_length(guard, call)
             shared = is_shared and (is_of_submodule or at_limit or differs_by_instance(guard, code))
             made = Cause(guard, code, None if shared else name, dimension, () if shared else others, (), shared=shared)
             # After a break the rest of the function is a frame of its own, and fails the same guard again.
@@ -113,6 +114,12 @@ def _guard_of_change(reasons: Sequence[str], changed: list[Difference], call: Ca
 def _is_changed_size(guard: guards.Guard, changed: list[Difference], call: Call) -> bool:
     """Whether the guard is about a size that differs between the calls: other names are those of inner arguments."""
     return guard.kind == "size" and guard.dimension is not None and _at_fault(guard, changed, call) in changed
+
+
+def _is_inner_length(guard: guards.Guard, call: Call) -> bool:
+    """Whether the guard is on the length of an argument that an inner function gets, and not of what is kept."""
+    name = guard.name or ""
+    return guard.kind == "length" and not name.startswith(("self.", "G[")) and _root(name) not in call.names
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
