@@ -47,6 +47,11 @@ HELP = (
     "compute a size with Python's `math` and without arrays (`math.prod(x.shape)`, `math.ceil(math.log(n))`, "
     "`x.shape[0]` for `np.array(x.shape)[0]`); keep data a tensor, without `.item()`"
 )
+#: Of what makes Python objects of a whole array.
+OBJECTS_HELP = (
+    "keep the values a tensor, and make Python objects of them outside the compiled code; "
+    "of sizes alone, `list(x.shape)` needs no array"
+)
 
 BREAKS = (
     """\
@@ -274,7 +279,7 @@ def check_call(event: Call) -> Hit | None:
     return Hit(
         event,
         f"{code(event)} makes array data Python objects: {consequence(event)}",
-        HELP,
+        HELP if name == "item" else OBJECTS_HELP,
         certainty(event, event.receiver),
     )
 

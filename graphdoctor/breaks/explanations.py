@@ -304,6 +304,18 @@ def in_plain_words(message: Message) -> tuple[str, tuple[str, ...]]:
     return reason or message.gb_type or "unknown reason", hints
 
 
+#: What Dynamo says of itself, by the class of the error: the text names its own symbols and tensors.
+_INTERNAL = {
+    "PendingUnbackedSymbolNotFound": "Dynamo loses track of a size that depends on data, which an operator is given",
+}
+
+
+def error_in_words(text: str) -> str:
+    """An exception of ``torch.compile`` that is no graph break, in one line."""
+    name = text.partition(":")[0]
+    return f"{_INTERNAL[name]} ({name})" if name in _INTERNAL else one_line(text)
+
+
 def _for_users(hints: tuple[str, ...]) -> tuple[str, ...]:
     """Dynamo's hints; where the only ones ask for changes of torch, what its user can do."""
     useful = tuple(hint for hint in hints if not hint.startswith(_FOR_DEVELOPERS))

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from graphdoctor.breaks.explanations import in_plain_words
+from graphdoctor.breaks.explanations import error_in_words, in_plain_words
 from graphdoctor.breaks.grouping import RawFrame, user_stack
 from graphdoctor.breaks.locations import Kind, Places
-from graphdoctor.breaks.messages import one_line, parse
+from graphdoctor.breaks.messages import parse
 from graphdoctor.dynamic.tracing.capture import raised, record
 from graphdoctor.dynamic.tracing.private_torch import TorchDynamoException, forget_divergences
 from graphdoctor.dynamic.user_code.target import Sample
@@ -72,7 +72,7 @@ def short(error: BaseException) -> str:
                 return "tracing cannot decide a branch on a number that tensor data or a random draw gives"
             where = f", where {symbols} stands for a number that tensor data gives" if symbols else ""
             return f"tracing cannot decide `{test}`{where or ': it depends on the data'}"
-        return f"{type(error).__name__}: {one_line(_text(error))}"
+        return f"{type(error).__name__}: {error_in_words(_text(error))}"
     reason, _ = in_plain_words(message)
     return f"{message.gb_type}: {reason}" if message.gb_type not in reason else reason
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import torch
 
+from graphdoctor.breaks.explanations import error_in_words
 from graphdoctor.breaks.locations import Places
 from graphdoctor.breaks.messages import one_line, parse
 from graphdoctor.dynamic.user_code.raised_values import raised_values
@@ -95,7 +96,7 @@ def _text(error: BaseException) -> str:
     message = parse((text or "")[:_MOST])
     if message.gb_type:
         return one_line(f"{message.gb_type}: {message.explanation}")
-    return message.explanation or "no message"
+    return error_in_words(message.explanation) or "no message"
 
 
 def _place(error: BaseException, places: Places) -> Frame | None:

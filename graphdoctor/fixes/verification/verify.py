@@ -222,8 +222,8 @@ def _details(
         yield f"Behind what they mend the code breaks at `{line}`."
     if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
-    for finding, reason in reasons.items():
-        yield f"Dropped: {_place(finding)}: {reason}."
+    for reason in dict.fromkeys(reasons.values()):
+        yield f"Dropped: {', '.join(_place(f) for f, each in reasons.items() if each == reason)}: {reason}."
     if overlapping:
         yield f"Not tried, because they overlap other fixes: {', '.join(map(_place, overlapping))}."
     if minimal is not None and len(minimal) < len(trial.applied):

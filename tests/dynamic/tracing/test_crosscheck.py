@@ -69,6 +69,16 @@ def test_a_branch_on_a_random_number_is_told_in_words() -> None:
     assert result.error == "tracing cannot decide a branch on a number that tensor data or a random draw gives"
 
 
+def test_a_size_that_dynamo_loses_track_of_is_told_in_words() -> None:
+    def pads(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(x, (0, x.long().max() - x.shape[0]))
+
+    result = fullgraph(Sample(pads, (X * 6,)), CountingBackend(), PLACES)
+    assert result.error is not None and result.error.endswith(
+        ": Dynamo loses track of a size that depends on data, which an operator is given (PendingUnbackedSymbolNotFound)"
+    )
+
+
 def two_breaks(x: torch.Tensor) -> torch.Tensor:
     x = x.sin()
     torch._dynamo.graph_break()

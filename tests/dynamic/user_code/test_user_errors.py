@@ -21,6 +21,12 @@ def wrong(x: torch.Tensor) -> torch.Tensor:
     [
         (ValueError("first\nsecond"), "raised", "ValueError in eager: first"),
         (ValueError(), "raised", "ValueError in eager: no message"),
+        (
+            RuntimeError("PendingUnbackedSymbolNotFound: Pending unbacked symbols {u0} not in ..."),
+            "raised",
+            "RuntimeError in eager: Dynamo loses track of a size that depends on data, which an operator is given "
+            "(PendingUnbackedSymbolNotFound)",
+        ),
         (BadError(), "raised", "BadError in eager: no message"),
         (SystemExit(2), "exited", "sys.exit(2) in eager"),
         (KeyboardInterrupt(), "raised", "KeyboardInterrupt in eager: no message"),

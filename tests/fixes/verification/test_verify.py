@@ -312,7 +312,8 @@ def test_when_every_fix_is_wrong_nothing_is_shown_as_verified() -> None:
     assert grades(result.findings) == ["none", "none", "none"] and len(result.verification.dropped) == 3
     numbers = result.verification.graphs, result.verification.breaks, result.verification.fullgraph_passes
     assert numbers == (BEFORE[0].graphs, 3, None)
-    assert result.verification.detail.startswith("No fix is offered: 3 fixes were tried and dropped. Dropped: GD101 at")
+    told = "No fix is offered: 3 fixes were tried and dropped. Dropped: GD101 at m.py:1, GD101 at m.py:2, GD101 at m.py:3: "
+    assert result.verification.detail.startswith(told) and result.verification.detail.count("Dropped: ") == 1
 
 
 def test_without_time_left_fixes_that_are_not_known_to_be_right_are_left_out() -> None:
