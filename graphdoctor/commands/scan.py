@@ -15,11 +15,12 @@ from graphdoctor.commands.common import (
     FINDINGS,
     INTERRUPTED,
     OneLine,
+    complain,
     complain_unread,
     emit,
     look,
 )
-from graphdoctor.commands.options.depth import check_depth, depth_options, write_repro
+from graphdoctor.commands.options.depth import check_depth, depth_options, faster, write_repro
 from graphdoctor.commands.options.run_target import run_target_options
 from graphdoctor.commands.options.settings import setting_options
 from graphdoctor.commands.outputs import (
@@ -241,6 +242,9 @@ def scan(
     write_reports(diagnosis, reports)
     write_repro(diagnosis, depth.repro)
     code = exit_code(diagnosis, fail_on, max_breaks)
+    seconds = diagnosis.timings.get("dynamic", 0.0) + diagnosis.timings.get("verify", 0.0)
+    if sys.stderr.isatty() and not (fix or each_fix) and (told := faster(seconds, depth, vary)):
+        complain(told)
     if interrupts.requested:
         context.exit(INTERRUPTED)
     context.exit(CLEAN if exit_zero and code == FINDINGS else code)

@@ -15,6 +15,9 @@ from graphdoctor.scan.options import DepthOptions
 if TYPE_CHECKING:
     from graphdoctor.model.findings import Diagnosis
 
+#: Seconds of runs after which a faster way is named.
+_LONG = 45
+
 #: The argument ``depth``.
 depth_options = option_group(
     "depth",
@@ -56,15 +59,7 @@ depth_options = option_group(
 
 def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) -> None:
     """Raises OneLine where ``--no-run`` comes with what needs a run, or ``--quick`` with what follows the verdict."""
-    behind = {
-        "deep": depth.deep,
-        "readiness": depth.readiness,
-        "ladder": depth.ladder,
-        "audit": depth.audit,
-        "repro": depth.repro,
-        "advise": depth.advise,
-        "vary": vary,
-    }
+    behind = _behind_verdict(depth, vary)
     needs_run = {
         **behind,
         "export": depth.export,
@@ -75,6 +70,26 @@ def check_depth(depth: DepthOptions, vary: tuple[str, ...], run: bool | None) ->
         raise OneLine(f"--no-run runs nothing, and --{name} is about a run: use one of the two")
     if depth.quick and (name := _first(behind)):
         raise OneLine(f"--quick stops at the verdict, and --{name} asks for what comes behind it: use one of the two")
+
+
+def faster(seconds: float, depth: DepthOptions, vary: tuple[str, ...]) -> str:
+    """What to say after runs that took so many ``seconds``; empty where that is short, or what was asked for."""
+    if seconds <= _LONG or depth.quick or _first(_behind_verdict(depth, vary)):
+        return ""
+    return f"the runs took {seconds:.0f} s; --quick stops at the verdict: no fix is verified, no recompile counted"
+
+
+def _behind_verdict(depth: DepthOptions, vary: tuple[str, ...]) -> dict[str, object]:
+    """What follows the verdict on request."""
+    return {
+        "deep": depth.deep,
+        "readiness": depth.readiness,
+        "ladder": depth.ladder,
+        "audit": depth.audit,
+        "repro": depth.repro,
+        "advise": depth.advise,
+        "vary": vary,
+    }
 
 
 def _first(options: Mapping[str, object]) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.commands.common import OneLine
-from graphdoctor.commands.options.depth import check_depth, write_repro
+from graphdoctor.commands.options.depth import check_depth, faster, write_repro
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.runs import DynamicRun, Ladder, Stage
 from graphdoctor.scan.options import DepthOptions
@@ -61,3 +61,21 @@ def test_what_does_not_go_together(depth: DepthOptions, vary: tuple[str, ...], r
 def test_what_goes_together() -> None:
     check_depth(DepthOptions(quick=True), (), False)
     check_depth(DepthOptions(deep=True, audit=True, optimizer="sgd"), ("x:0=3,4",), None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "depth", "vary", "told"),
+    [
+        (90.4, DepthOptions(), (), True),
+        (30.0, DepthOptions(), (), False),
+        (90.4, DepthOptions(quick=True), (), False),
+        (90.4, DepthOptions(ladder=True), (), False),
+        (90.4, DepthOptions(), ("batch=4,5",), False),
+        (90.4, DepthOptions(export=True), (), True),
+    ],
+)
+def test_after_long_runs_the_faster_way_is_named(
+    seconds: float, depth: DepthOptions, vary: tuple[str, ...], told: bool
+) -> None:
+    text = "the runs took 90 s; --quick stops at the verdict: no fix is verified, no recompile counted"
+    assert faster(seconds, depth, vary) == (text if told else "")
