@@ -24,7 +24,7 @@ _SIZE = re.compile(r"(?P<name>[^\s(]\S*?)\.(?:size\(\)|stride\(\))\[(?P<index>\d
 _OFFSET = re.compile(r"(?P<name>[^\s(]\S*?)\.storage_offset\(\)")
 #: Python's error in a guard that asks an attribute of what is there now: the text names no expression.
 _HAS_NOT = re.compile(r"'(?P<type>\w+)' object has no attribute '(?P<attribute>\w+)'")
-#: What a guard asks for is not there: of a tuple mostly the sizes of a tensor.
+#: What a guard asks for is not there; the tuple is in most cases the shape of a tensor.
 _TOO_SHORT: dict[str, tuple[Kind, str]] = {
     "tuple index out of range": (
         "rank",

@@ -276,7 +276,7 @@ def run_counts(run: DynamicRun) -> str:
     where = [f"{own} in your code"] if own < len(run.breaks) else []
     where += [f"{later} in later calls only"] if later else []
     where += [f"{len(run.varied_breaks)} more with other inputs"] if run.varied_breaks else []
-    # A run in eval mode has gradients, which inference mostly has not.
+    # A run in eval mode has gradients, which inference usually has not.
     graded = sum(entry.with_gradients for entry in run.breaks)
     where += [f"{graded} not under torch.no_grad()"] if graded else []
     counts = f"{plural(run.graphs, 'graph')}, {plural(len(run.breaks), 'graph break')}"

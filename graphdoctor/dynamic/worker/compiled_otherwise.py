@@ -1,7 +1,7 @@
 """Breaks whose cause the code does not show: each mode is compiled once more with what may be the cause taken away.
 
 An argument that is a numpy scalar is a tensor to Dynamo, and a run in eval mode has its gradients on, while inference
-mostly runs under ``torch.no_grad()``.
+usually runs under ``torch.no_grad()``.
 """
 
 from __future__ import annotations
