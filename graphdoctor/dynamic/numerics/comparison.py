@@ -155,6 +155,11 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
+def not_compared(why: str) -> Numerics:
+    """What is said of numbers where nothing could be compared."""
+    return Numerics(None, None, TOLERANCE, why)
+
+
 def verdict(comparisons: Mapping[str, Difference], note: str = "") -> Numerics:
     """One ``Numerics`` for several comparisons, each with a name that completes "... differ"."""
     bad = [f"{name}: {difference.where}" for name, difference in comparisons.items() if difference.where]

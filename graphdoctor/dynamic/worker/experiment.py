@@ -256,19 +256,19 @@ class Experiment:
         Eager is run again only where something differs: it may differ from itself.
         """
         if compiled is None:
-            return _not_compared("the compiled model raised")
+            return compare.not_compared("the compiled model raised")
         if not any(name.startswith("output") for name in compiled):
-            return _not_compared("the output holds neither tensors nor numbers")
+            return compare.not_compared("the output holds neither tensors nor numbers")
         against = self._against(eager, compiled)
         if not against:
-            return _not_compared("there is no eager output of the original source")
+            return compare.not_compared("there is no eager output of the original source")
         differs = any(difference.where for difference in against.values())
         noise = compare.Difference(0.0)
         if differs or any(difference.max_abs_diff for difference in against.values()):
             # Before a wider dtype is asked: of what differs each time it would say that eager is as far from it.
             noise = self._noise(eager, forward_alone=not differs)
         if noise.where:
-            return _not_compared(_TWO_DIFFER.format(noise.where))
+            return compare.not_compared(_TWO_DIFFER.format(noise.where))
         if differs and _DIFFER in against and (cleared := self._cleared(eager.after, compiled)):
             return compare.verdict({_DIFFER: replace(against[_DIFFER], where=None)}, cleared)
         notes = [f"two eager runs differ by up to {noise.max_abs_diff:.3g}"] if noise.max_abs_diff else []
@@ -395,7 +395,3 @@ class Experiment:
 def force_eager() -> Any:
     """A context in which functions that the user compiled run uncompiled."""
     return torch.compiler.set_stance("force_eager")
-
-
-def _not_compared(why: str) -> Numerics:
-    return Numerics(None, None, compare.TOLERANCE, why)
