@@ -113,7 +113,14 @@ def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     call = hit.place
     args = call.args if isinstance(call, cst.Call) else ()
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "is_causal"]
-    if not given or not isinstance(given[0], cst.Comparison):
+    if not given or not _compares(given[0]):
         return Refusal("The comparison is not written in the call.")
     edit = editor.replace(given[0], f"True if {editor.code(given[0])} else False")
     return FixPlan((edit,), "safe", "The same bool, decided in Python: one graph for each answer.")
+
+
+def _compares(value: cst.BaseExpression) -> bool:
+    """A comparison, or several joined by ``and`` and ``or``: a bool in any case."""
+    if isinstance(value, cst.BooleanOperation):
+        return _compares(value.left) and _compares(value.right)
+    return isinstance(value, cst.Comparison)

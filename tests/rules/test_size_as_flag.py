@@ -22,6 +22,10 @@ def attend(q, causal=True):
     ("flag", "fixed"),
     [
         ("q.shape[1] > 1", "is_causal=True if q.shape[1] > 1 else False)"),
+        (
+            "causal is not None and q.shape[1] > 1",
+            "is_causal=True if causal is not None and q.shape[1] > 1 else False)",
+        ),
         ("many", "The comparison is not written in the call."),
         ("bool(many)", "The comparison is not written in the call."),
         ("causal", None),
