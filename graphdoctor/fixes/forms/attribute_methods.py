@@ -18,8 +18,7 @@ _PARAMETERS = {"__getattr__": "name", "__setattr__": "name, value"}
 def written_in_python(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     """The line of the class that puts a method of ``dict`` in the place of the hit's ``__getattr__``, as a ``def``."""
     event = hit.event
-    if not isinstance(event, (GetAttr, SetAttr)) or not isinstance(event.receiver, Instance):
-        return Refusal("This is no attribute of an object of the scanned code.")
+    assert isinstance(event, (GetAttr, SetAttr)) and isinstance(event.receiver, Instance)
     name = "__getattr__" if isinstance(event, GetAttr) else "__setattr__"
     file = event.site.module.file
     classes = {info.name for info in event.receiver.info.mro if info.module.source.file == file}
