@@ -69,7 +69,7 @@ def graphdoctor_target():
 
 
 @pytest.mark.parametrize(
-    ("causal", "fixed"), [("x.shape[1] > 1", True), ("y is not None and x.shape[1] > 1", False)], ids=["fix", "no-fix"]
+    ("causal", "fixed"), [("x.shape[1] > 1", True), ("(many := x.shape[1] > 1)", False)], ids=["fix", "no-fix"]
 )
 def test_a_break_that_comes_once_a_size_varies_confirms_its_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, causal: str, fixed: bool
