@@ -123,9 +123,15 @@ def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
 def check(value: cst.BaseExpression, editor: Editor) -> None:
     """Refuse a side that cannot be computed when it is not taken, or that ``torch.where`` cannot take."""
     check_tensor(value, editor)
-    if _selects(value, editor):
-        raise Refuse("one side selects by a mask, so the sides differ in size")
+    check_size(value, editor)
     check_calls(value, editor)
+
+
+def check_size(value: cst.BaseExpression, editor: Editor) -> None:
+    """Refuse a side, or one of several values of it, whose size a mask decides."""
+    parts = [e.value for e in value.elements] if isinstance(value, cst.Tuple) else [value]
+    if any(_selects(part, editor) for part in parts):
+        raise Refuse("one side selects by a mask, so the sides differ in size")
 
 
 def _selects(value: cst.BaseExpression, editor: Editor) -> bool:

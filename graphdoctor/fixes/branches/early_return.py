@@ -38,6 +38,7 @@ def choose_at_the_end(branch: cst.CSTNode | None, hit: Hit, editor: Editor) -> F
     flat.statements(body, branch.body, under)
     for value in (last.value, end):
         branch_arms.check_calls(value, editor)
+        branch_arms.check_size(value, editor)
     for statement in between:
         branch_arms.check_calls(statement.value, editor)
         flat.risks.extend(branch_arms.risks(statement.value, editor))

@@ -61,6 +61,7 @@ REFUSED = {
     "a loop around it": "for _ in range(2):\n    if x.sum() > 0:\n        return x * 2\n    x = x + 1\nreturn x",
     "no return at the end": "if x.sum() > 0:\n    return x * 2\ny = x",
     "results of other lengths": "if x.sum() > 0:\n    return x, x, x\nreturn x, x",
+    "a selection": "m = x > 0\nif m.all():\n    print('all')\n    return x, m\ny = x[m]\nreturn x[m], y",
     "a text": "if x.sum() > 0:\n    return 'a'\ny = x + 1\nreturn y",
 }
 
