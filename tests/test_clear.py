@@ -70,10 +70,10 @@ def test_a_file_with_nothing_to_compile(folder: Path, text: str) -> None:
         assert result.exit_code == 0 and "note: nothing to check: no module with a forward" in result.stdout
 
 
-def test_a_function_that_nothing_compiles_is_read_when_it_is_named(folder: Path) -> None:
-    (folder / "losses.py").write_text(
-        "import torch\n\n\ndef loss(x, y):\n    error = (x - y).abs()\n    print(error)\n    return error.mean()\n"
-    )
+@pytest.mark.parametrize("first", ["import torch\n\n\n", ""])
+def test_a_function_that_nothing_compiles_is_read_when_it_is_named(folder: Path, first: str) -> None:
+    text = "def loss(x, y):\n    error = (x - y).abs()\n    print(error)\n    return error.mean()\n"
+    (folder / "losses.py").write_text(first + text)
     said = " ".join(invoke("scan", "losses.py").stdout.split())
     assert "to have a function read as if it were compiled, name it: --target NAME" in said
     assert "GD101" in invoke("scan", "losses.py", "--target", "loss", "--no-run").stdout

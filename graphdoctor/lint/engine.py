@@ -111,7 +111,7 @@ class Analysis:
             lines = text.count("\n") + bool(text and not text.endswith("\n"))
             language.check(str(file), text)
             tree = parse_check.check(text)
-            if not any(word in text for word in _WORDS):
+            if self._target is None and not any(word in text for word in _WORDS):
                 return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
             source = SourceModule(path, file, text, encoding, tree)
         except SourceError as error:
