@@ -18,7 +18,7 @@ import libcst as cst
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.forms.attribute_methods import written_in_python
 from graphdoctor.static.domain.events import GetAttr, SetAttr
-from graphdoctor.static.domain.named_attributes import entry_getter, entry_setter
+from graphdoctor.static.domain.named_attributes import reads_entry, stores_entry
 from graphdoctor.static.domain.values import Instance
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
@@ -190,7 +190,7 @@ def f(x):
 
 
 def check_getattr(event: GetAttr) -> Hit | None:
-    if not isinstance(event.receiver, Instance) or entry_getter(event.receiver.info, event.name) is None:
+    if not isinstance(event.receiver, Instance) or not reads_entry(event.receiver.info, event.name):
         return None
     # What a call asks for, the graph ends at; in the middle of a read Dynamo cannot go on.
     reads = isinstance(event.node, cst.Attribute) and event.site.whole_frame is None
@@ -205,7 +205,7 @@ def check_getattr(event: GetAttr) -> Hit | None:
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    if not isinstance(event.receiver, Instance) or entry_setter(event.receiver.info) is None:
+    if not isinstance(event.receiver, Instance) or not stores_entry(event.receiver.info):
         return None
     return Hit(
         event,

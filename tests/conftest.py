@@ -12,6 +12,7 @@ import sys
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -124,3 +125,22 @@ def installed(clone: Path) -> Path:
     install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt", "."]
     subprocess.run(install, cwd=clone, check=True)
     return bin_
+
+
+@pytest.fixture
+def splits() -> Callable[..., bool]:
+    """``splits(source, "f", x)``: whether Dynamo splits the graph of that function, called once.
+
+    Breaks at which it gives a function up as a whole are not counted by torch.
+    """
+    from torch import _dynamo, compile
+
+    def run(source: str, name: str, *inputs: object) -> bool:
+        names: dict[str, Any] = {}
+        exec(source, names)
+        _dynamo.reset()
+        _dynamo.utils.counters.clear()
+        compile(names[name], backend="eager")(*inputs)
+        return bool(_dynamo.utils.counters["graph_break"])
+
+    return run

@@ -82,16 +82,17 @@ def of_calls(
 
     ``first`` is the number of the first of ``calls``.
     """
-    met = set(map(_place, known))
+    met = set(map(place, known))
     found: list[Break] = []
     for number, events in enumerate(calls, first):
-        fresh = [entry for entry in distinct(events, places, source) if _place(entry) not in met]
-        met.update(map(_place, fresh))
+        fresh = [entry for entry in distinct(events, places, source) if place(entry) not in met]
+        met.update(map(place, fresh))
         found += (replace(entry, call=number) for entry in fresh)
     return tuple(found)
 
 
-def _place(entry: Break) -> tuple[str, int, str | None]:
+def place(entry: Break) -> tuple[str, int, str | None]:
+    """What tells a break from others, whatever call has it."""
     return entry.path, entry.line, entry.gb_id or entry.gb_type
 
 

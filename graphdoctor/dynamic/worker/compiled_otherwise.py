@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from graphdoctor.breaks.grouping import distinct
+from graphdoctor.breaks.grouping import distinct, place
 from graphdoctor.breaks.locations import code_at
 from graphdoctor.dynamic.recompiles.arguments import changed
 from graphdoctor.dynamic.tracing.capture import record
@@ -81,13 +81,9 @@ def _left(experiment: Experiment, sample: Sample, around: AbstractContextManager
             experiment.call(sample, torch.compile(sample.function, backend=experiment.backend))
     except BaseException:
         return None
-    return {_place(entry) for entry in distinct(recording.events, experiment.places, source_of)}
+    return {place(entry) for entry in distinct(recording.events, experiment.places, source_of)}
 
 
 def _comes(entry: Break, left: Set[_Place] | None) -> bool:
     """Whether ``entry`` is among the breaks that are ``left``, or nothing is known of it: only one call was made."""
-    return left is None or entry.call > 1 or _place(entry) in left
-
-
-def _place(entry: Break) -> _Place:
-    return entry.path, entry.line, entry.gb_id or entry.gb_type
+    return left is None or entry.call > 1 or place(entry) in left

@@ -17,6 +17,7 @@ from graphdoctor.static.domain.values import Tensor
 
 #: The values that methods write, as code of their receivers and arguments.
 _WRITERS = {"zero_": "torch.zeros_like({t})", "fill_": "{a}", "copy_": "{a}"}
+#: What ``n += 1`` computes.
 _NODES: dict[type[cst.BaseAugOp], type[cst.BaseBinaryOp]] = {
     cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
     cst.DivideAssign: cst.Divide,

@@ -20,11 +20,13 @@ def written_in_python(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     event = hit.event
     assert isinstance(event, (GetAttr, SetAttr)) and isinstance(event.receiver, Instance)
     name = "__getattr__" if isinstance(event, GetAttr) else "__setattr__"
-    file = event.site.module.file
-    classes = {info.name for info in event.receiver.info.mro if info.module.source.file == file}
-    found = [line for node in editor.every(cst.ClassDef) if node.name.value in classes for line in _lines(node, name)]
-    if len(found) != 1:
+    owner = next(info for info in event.receiver.info.mro if name in info.attrs)
+    if owner.module.source.file != event.site.module.file:
         return Refusal("The class is defined in another file: write its method in Python there.")
+    classes = [node for node in editor.every(cst.ClassDef) if node.name.value == owner.name]
+    found = [line for node in classes for line in _lines(node, name)]
+    if len(classes) != 1 or len(found) != 1:
+        return Refusal("The method is not given in a line of its own, in the one class of this name.")
     assign = found[0]
     parameters = _PARAMETERS[name]
     call = f"{editor.code(assign.value)}(self, {parameters})"

@@ -49,20 +49,20 @@ _GETTERS = frozenset(f"{name}.{method}" for name in _DICTS for method in ("get",
 _SETTERS = frozenset(f"{name}.__setitem__" for name in _DICTS)
 
 
-def entry_getter(info: ClassInfo, name: str) -> str | None:
-    """The method of ``dict`` that looks up the attribute ``name`` of an object; None where the class itself has it."""
-    found = info.lookup("__getattr__")
-    if not isinstance(found, External) or found.qualname not in _GETTERS or not _is_dict(info):
-        return None
-    has = hasattr(OrderedDict, name) or info.lookup(name) is not None
-    return None if has else found.qualname
+def reads_entry(info: ClassInfo, name: str) -> bool:
+    """Whether a method of ``dict`` looks up the attribute ``name`` of an object, which the class itself has not."""
+    if not _is_one_of(info.lookup("__getattr__"), _GETTERS) or not _is_dict(info):
+        return False
+    return not hasattr(OrderedDict, name) and info.lookup(name) is None
 
 
-def entry_setter(info: ClassInfo) -> str | None:
-    """The method of ``dict`` that stores attributes of an object as entries."""
-    found = info.lookup("__setattr__")
-    is_setter = isinstance(found, External) and found.qualname in _SETTERS and _is_dict(info)
-    return found.qualname if is_setter and isinstance(found, External) else None
+def stores_entry(info: ClassInfo) -> bool:
+    """Whether a method of ``dict`` stores the attributes of an object as entries."""
+    return _is_one_of(info.lookup("__setattr__"), _SETTERS) and _is_dict(info)
+
+
+def _is_one_of(found: Value | None, names: frozenset[str]) -> bool:
+    return isinstance(found, External) and found.qualname in names
 
 
 def _is_dict(info: ClassInfo) -> bool:

@@ -189,7 +189,7 @@ def instance_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: In
     getter = receiver.info.lookup("__getattr__")
     if isinstance(getter, Function):
         return calls.call_function(interpreter, node, getter.to(receiver), (Const(name),), {})
-    if named_attributes.entry_getter(receiver.info, name) is not None:
+    if named_attributes.reads_entry(receiver.info, name):
         interpreter.emit(GetAttr, node, receiver=receiver, name=name)
         return UNKNOWN
     if receiver.info.externals:
@@ -289,7 +289,7 @@ def write_attribute(
                 calls.call_function(interpreter, node, setter.to(option), (value,), {})
             if option.shared and interpreter.main is not None:
                 continue
-            if named_attributes.entry_setter(option.info) is not None:
+            if named_attributes.stores_entry(option.info):
                 continue
             before = option.attrs.get(name)
             if interpreter.frame.compiled and isinstance(value, (Seq, Mapping)):

@@ -322,7 +322,7 @@ def _hasattr(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
     if len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], Const):
         name = str(args[1].value)
         known = name in args[0].attrs or args[0].info.lookup(name) is not None
-        if not known and named_attributes.entry_getter(args[0].info, name) is not None:
+        if not known and named_attributes.reads_entry(args[0].info, name):
             interpreter.emit(GetAttr, node, receiver=args[0], name=name)
         return Const(True) if known else PythonValue("bool")
     return PythonValue("bool")

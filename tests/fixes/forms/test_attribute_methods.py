@@ -53,10 +53,24 @@ def test_they_are_called_from_python(fixed: Any, runner: Any) -> None:
         ({"settings.py": "class Settings(dict):\n    __getattr__ = dict.get\n",
           "model.py": "import torch\nfrom settings import Settings\n\nheld = Settings()\n\n\n@torch.compile\ndef f(x):\n    return x.relu() * held.scale\n"},
          "The class is defined in another file: write its method in Python there."),
+        ({"model.py": "import torch\n\n\nclass Settings(dict):\n    __getattr__ = dict.get; scale = 2\n\n\nheld = Settings()\n\n\n"
+                      "@torch.compile\ndef f(x):\n    return x.relu() * held.shift\n"},
+         "The method is not given in a line of its own, in the one class of this name."),
     ],
 )  # fmt: skip
-def test_a_class_of_another_file_is_left(tmp_path: Path, files: dict[str, str], reason: str) -> None:
+def test_what_is_not_rewritten(tmp_path: Path, files: dict[str, str], reason: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     findings = analyse([(tmp_path / "model.py", "model.py")]).findings
     assert [(f.rule, f.fix.safety, f.fix.reason) for f in findings if f.fix] == [("GD408", "manual", reason)]
+
+
+def test_the_method_of_the_nearest_class_is_rewritten(fixed: Any, runner: Any) -> None:
+    import torch
+
+    derived = "class Plain(dict):\n    __getattr__ = dict.__getitem__\n\n\nclass Settings(Plain):\n"
+    source = SOURCE.replace("class Settings(dict):\n", derived).replace("    __setattr__ = dict.__setitem__\n", "")
+    source = source.replace("    settings.last = 3\n", "").replace(" * settings.last", "")
+    after = fixed(source).text
+    assert "__getattr__ = dict.__getitem__" in after and "return dict.get(self, name)" in after
+    assert runner.compiled(after, torch.rand(3)).breaks == 0
