@@ -1,6 +1,7 @@
 """A tensor or a module is copied with `copy`.
 
-What: `copy.deepcopy` of a tensor, a module or a container that holds one; `copy.copy` of tensors and dicts;
+What: `copy.deepcopy` of a tensor, a module or a container that holds one; `copy.copy` of tensors, modules, dicts,
+lists and sets;
 `dataclasses.asdict` and `astuple` of objects that hold tensors, and `dataclasses.fields` of a class.
 
 Why: Copying goes through the object's internals (storages, `__reduce_ex__`), which Dynamo does not trace.
@@ -14,11 +15,11 @@ from __future__ import annotations
 
 from graphdoctor.fixes.branches.choose import by_name
 from graphdoctor.fixes.core.editor import Editor
-from graphdoctor.fixes.forms.copies import call_with_copies, clone_tensor, copied_items, plain_dict
+from graphdoctor.fixes.forms.copies import call_with_copies, clone_tensor, copied_items, plain_copy
 from graphdoctor.fixes.python.hoist import hoist_constant
 from graphdoctor.static.domain.events import Call
-from graphdoctor.static.domain.value_functions import holds_tensor, walk
-from graphdoctor.static.domain.values import Class, Instance, Mapping, Seq, TorchModule, Value
+from graphdoctor.static.domain.value_functions import holds_tensor, options, walk
+from graphdoctor.static.domain.values import Class, Instance, Mapping, Seq, Tensor, TorchModule, Value
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._shared import certainty, code, consequence
@@ -26,7 +27,7 @@ from ._shared import certainty, code, consequence
 CODE = "GD401"
 NAME = "deepcopy"
 SEVERITY = "error"
-GB_IDS = ("GB4198", "GB0208", "GB0007", "GB0180")
+GB_IDS = ("GB4198", "GB0208", "GB0007", "GB0180", "GB0008")
 TORCH = ">=2.6"
 
 BREAKS = (
@@ -94,6 +95,29 @@ class Config:
 
 def f(x):
     return x * len(dataclasses.fields(Config))  # GB0180
+""",
+    """\
+import copy
+
+
+def f(x):
+    sizes = copy.copy([1, 2])  # GB0007
+    return x * sizes[0]
+""",
+    """\
+import copy
+
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        twin = copy.copy(self.layer)  # GB0008
+        return twin(x)
 """,
 )
 
@@ -166,6 +190,30 @@ def f(x):
     rows = [x[0], x[1]]
     return rows.copy()[0]
 """,
+    """\
+import copy
+
+
+def f(x):
+    first, second = copy.copy((x, x + 1))
+    return first * second
+""",
+    """\
+import copy
+
+
+class Options:
+    def __init__(self):
+        self.scale = 2
+
+
+OPTIONS = Options()
+
+
+def f(x):
+    options = copy.copy(OPTIONS)
+    return x * options.scale
+""",
 )
 
 
@@ -190,8 +238,13 @@ def _breaks(name: str, value: Value) -> bool:
     if name in ("deepcopy", "asdict", "astuple"):
         return holds_tensor(value) or any(_is_module(v) for v in walk(value))
     if name == "copy":
-        return holds_tensor(value) or isinstance(value, Mapping)
+        return any(isinstance(o, Tensor) or _is_container(o) or _is_module(o) for o in options(value))
     return name == "fields" and isinstance(value, Class)
+
+
+def _is_container(value: Value) -> bool:
+    """A dict, list or set. A tuple is its own copy, and an object is copied by its attributes: both are traced."""
+    return isinstance(value, Mapping) or (isinstance(value, Seq) and value.kind in ("list", "set"))
 
 
 def _is_module(value: Value) -> bool:
@@ -199,7 +252,7 @@ def _is_module(value: Value) -> bool:
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    rewrites = (clone_tensor, call_with_copies, plain_dict)
+    rewrites = (clone_tensor, call_with_copies, plain_copy)
     copied = hit.event.args[0] if isinstance(hit.event, Call) and hit.event.args else None
     own = {"deepcopy": copied_items} if isinstance(copied, (Seq, Mapping)) else {}
     return by_name(hit, editor, own, *rewrites, hoist_constant)

@@ -341,6 +341,20 @@ def f(x):
 def graphdoctor_target():
     return f, (torch.rand(3),)
 """,
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        layers = dict(self.named_modules())
+        layers.get("layer").register_forward_hook(lambda module, args, output: output * 2)  # GB0467
+        return self.layer(x)
+""",
 )
 
 CLEAN = (
@@ -634,6 +648,20 @@ def f(x):
 
 def graphdoctor_target():
     return f, (torch.rand(3),)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        layers = dict(self.named_modules())
+        layers.get("layer").register_forward_hook(lambda module, args, output: output * 2)
+
+    def forward(self, x):
+        return self.layer(x)
 """,
 )
 

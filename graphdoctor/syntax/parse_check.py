@@ -24,7 +24,10 @@ def check(text: str) -> ast.Module:
     except SyntaxError as error:
         # What a later Python accepts is an error for this one.
         read_as = ".".join(map(str, sys.version_info[:2]))
-        raise SourceError(f"syntax error in line {error.lineno}: {error.msg} (read as Python {read_as})") from None
+        raise SourceError(
+            f"syntax error in line {error.lineno}: {error.msg} (read as Python {read_as}: "
+            "where the file is written for a later one, run graphdoctor with that)"
+        ) from None
     except (RecursionError, MemoryError):
         raise SourceError("too deeply nested to parse") from None
     except ValueError as error:

@@ -57,22 +57,24 @@ def call_with_copies(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     return FixPlan((*editor.torch_import(call), *edits), "unsafe", reason, known=("requires_grad",))
 
 
-def plain_dict(hit: Hit, editor: Editor) -> FixPlan | Refusal:
-    """``copy.copy(d)`` of a dict becomes ``d.copy()``; ``asdict`` and ``astuple`` read the attributes."""
+def plain_copy(hit: Hit, editor: Editor) -> FixPlan | Refusal:
+    """``copy.copy(d)`` of a dict, list or set becomes ``d.copy()``; ``asdict`` and ``astuple`` read the attributes."""
     copied = _copied(hit)
     if copied is None:
         return _NOT_PLAIN
     call, value = copied
     operand = call.args[0].value
     assert isinstance(hit.event, Call)
-    if hit.event.qualname == "copy.copy" and isinstance(value, Mapping):
+    if hit.event.qualname == "copy.copy" and isinstance(value, (Mapping, Seq)):
+        kind = "dict" if isinstance(value, Mapping) else value.kind
         text = f"{editor.operand(operand)}.copy()"
         edits = (editor.replace(call, text),)
-        if _is_dict(operand, editor):
-            return FixPlan(edits, "safe", "The method of the dict makes the same copy.")
-        return FixPlan(edits, "unsafe", "The same for a dict; an object of a class of its own may be copied otherwise.")
+        if _is_written_out(operand, editor):
+            return FixPlan(edits, "safe", f"The method of the {kind} makes the same copy.")
+        reason = f"The same for a {kind}; an object of a class of its own may be copied otherwise."
+        return FixPlan(edits, "unsafe", reason)
     if hit.event.qualname not in ("dataclasses.asdict", "dataclasses.astuple") or not isinstance(value, Instance):
-        return Refusal("What is copied is not known to be a dict or a dataclass.")
+        return Refusal("What is copied is not known to be a dict, list, set or dataclass.")
     attributes = f"vars({editor.code(operand)})"
     text = f"dict({attributes})" if hit.event.qualname == "dataclasses.asdict" else f"tuple({attributes}.values())"
     reason = "The values are not copied, and a dataclass, list or dict among them stays as it is."
@@ -112,15 +114,19 @@ def _cloned(values: Sequence[Value], name: str) -> str:
     return clone if all(map(is_tensor, every)) else f"{clone} if isinstance({name}, torch.Tensor) else {name}"
 
 
-def _is_dict(node: cst.BaseExpression, editor: Editor) -> bool:
-    """A dict that is written out: here, or where the one name that it is given is bound."""
+#: A dict, list or set that is written out.
+_DISPLAYS = (cst.Dict, cst.DictComp, cst.List, cst.ListComp, cst.Set, cst.SetComp)
+
+
+def _is_written_out(node: cst.BaseExpression, editor: Editor) -> bool:
+    """A dict, list or set that is written out: here, or where the one name that it is given is bound."""
     function = editor.function_of(node)
     if isinstance(node, cst.Name) and function is not None and node.value not in parameters(function):
         bound = editor.assignments(function, node.value)
         if is_elsewhere(node.value, node, editor) or not bound:
             return False
-        return all(isinstance(b, cst.Assign) and isinstance(b.value, (cst.Dict, cst.DictComp)) for b in bound)
-    return isinstance(node, (cst.Dict, cst.DictComp))
+        return all(isinstance(b, cst.Assign) and isinstance(b.value, _DISPLAYS) for b in bound)
+    return isinstance(node, _DISPLAYS)
 
 
 def _copied(hit: Hit) -> tuple[cst.Call, Value] | None:

@@ -56,8 +56,10 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
     if type(func) is cst.Attribute:
         if type(callee) is Unknown or type(callee) is ExternalObject:
             callee = duck_typed_modules.called_module(interpreter, node, func) or callee
+        elif type(callee) is OneOf:
+            callee = _without_none(callee)
         if type(callee) is Unknown:
-            return _call_unknown(interpreter, node, func, used)
+            return _call_unknown(interpreter, node, func, *arguments.passed(interpreter, node), used)
     if not interpreter.frame.compiled and torch_functions.is_layer(callee) and arguments.say_nothing(node.args):
         return TorchModule(callee.qualname)
     frame = interpreter.frame
@@ -74,16 +76,26 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         for option in callee.options:
             # Settings decide which of several is called; an object that a library made is not assumed to be the one.
             with interpreter.path(conditional=True, untaken=scanned and isinstance(option, ExternalObject)):
-                results.append(apply(interpreter, node, option, args, kwargs, used))
+                if type(option) is Unknown and type(func) is cst.Attribute:
+                    results.append(_call_unknown(interpreter, node, func, args, kwargs, used))
+                else:
+                    results.append(apply(interpreter, node, option, args, kwargs, used))
         result = join(*results)
     if not used:
         frame.inner = None
     return result
 
 
-def _call_unknown(interpreter: Interpreter, node: cst.Call, func: cst.Attribute, used: bool) -> Value:
+def _without_none(callee: OneOf) -> Value:
+    """Without the methods of None: where the value is None, the call raises."""
+    left = [option for option in callee.options if not (type(option) is Method and option.receiver == NONE)]
+    return join(*left) if left else callee
+
+
+def _call_unknown(
+    interpreter: Interpreter, node: cst.Call, func: cst.Attribute, args: tuple[Value, ...], kwargs: Kwargs, used: bool
+) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
-    args, kwargs = arguments.passed(interpreter, node)
     if takes_a_dimension(func.attr.value, kwargs):
         return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)

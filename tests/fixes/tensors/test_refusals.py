@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from graphdoctor.fixes.branches.choose import Rewrite
-from graphdoctor.fixes.forms.copies import call_with_copies, copied_items, plain_dict
+from graphdoctor.fixes.forms.copies import call_with_copies, copied_items, plain_copy
 from graphdoctor.fixes.forms.devices import device_arguments
 from graphdoctor.fixes.forms.gradients import grad_flag_in_eager
 from graphdoctor.fixes.forms.old_forms import (
@@ -151,7 +151,7 @@ TABLE: list[Row] = [
     (call_with_copies, "twin = copy.deepcopy(x)", CALL, UNKNOWN, "What is copied is not known to be a module."),
     (call_with_copies, "return copy.deepcopy(x)", CALL, LAYER, "The copy of the module is not given a name of its own."),
     (call_with_copies, "twin = copy.deepcopy(x)\nreturn twin", CALL, LAYER, "Line 6 does more with the copy than call it."),
-    (plain_dict, "return copy.copy(x)", CALL, UNKNOWN, "What is copied is not known to be a dict or a dataclass."),
+    (plain_copy, "return copy.copy(x)", CALL, UNKNOWN, "What is copied is not known to be a dict, list, set or dataclass."),
     # Experts.
     (loop_over_all, "return x.nonzero()", CALL, UNKNOWN,
      "The positions that are found are used as data, and how many there are depends on the data."),
