@@ -35,8 +35,10 @@ TORCH = ">=2.6"
 LOGGER = re.compile(r"^(\w+\.)*(getLogger|get_logger|Logger|LoggerAdapter)(\.\w+)?$")
 #: The functions of ``logging`` that use the root logger.
 ROOT = re.compile(r"^logging\.(debug|info|warning|warn|error|critical|exception|log|basicConfig|disable)$")
-#: Other packages that log.
-PACKAGES = re.compile(r"^(loguru\.logger|absl\.logging)\.\w+$")
+#: Other packages that log. What gives another logger of loguru is traced.
+PACKAGES = re.compile(
+    r"^(loguru\.logger(\.(bind|opt|patch))?|absl\.logging)\.(?!(bind|opt|patch|level|contextualize)$)\w+$"
+)
 #: The functions of Lightning that log on rank zero only.
 RANK_ZERO = re.compile(r"\.rank_zero_(debug|info)$")
 

@@ -6,8 +6,8 @@ tensor, `x.as_subclass(torch.Tensor)`, an operator between a tensor and an objec
 `ast.literal_eval`, numpy arrays of objects, functions of numpy that torch does not have (`np.nanmean`), and the
 making of pydantic's models and of distributions with `validate_args=True`, and the first `kl_divergence` of two
 classes of distributions; also the functions of scipy, sklearn, pandas, networkx, OpenCV, PIL and other packages that
-work on data of their own, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), and the extension
-modules of the project, in C or Cython.
+work on data of their own, what logs experiments (wandb, mlflow, the `SummaryWriter` of tensorboard), the extension
+modules of the project, in C or Cython, and functions that numba compiles.
 
 Why: Dynamo interprets Python bytecode and knows a fixed set of C functions. At a call of any other it splits
 the graph, runs it in Python, and compiles the rest separately. Some packages it skips altogether
@@ -797,7 +797,7 @@ def _registers_hook(event: Call) -> bool:
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:
     if isinstance(hit.event, Call) and hit.event.qualname.startswith(EXTENSION):
-        return Refusal("What a function in C or Cython does is not known.")
+        return Refusal("What a function in C, Cython or numba does is not known.")
     plan = first_fit(hit, editor, set_up_in_init)
     if isinstance(plan, FixPlan):
         return plan

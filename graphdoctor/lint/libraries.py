@@ -18,6 +18,7 @@ from graphdoctor.model.findings import Finding, ScannedFile
 from graphdoctor.source.errors import SourceError
 from graphdoctor.static.domain.events import Event
 from graphdoctor.static.domain.program import Project, looked_at
+from graphdoctor.static.domain.torch_tables import HOST_PACKAGES, TRACKERS
 from graphdoctor.static.interp.interpreter import Interpreter
 from graphdoctor.static.regions.regions import interpret
 from graphdoctor.static.rule import Hit, Rule
@@ -26,9 +27,12 @@ from graphdoctor.syntax.garbage_collection import collector_paused
 from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.recursion_limit import deep_recursion
 
+#: Packages of which the rules know from their names what Dynamo does, and others that no graph depends on. Their source
+#: would only use up what may be read.
+NAMED = frozenset({*HOST_PACKAGES, *TRACKERS, "typing_extensions", "packaging", "tqdm", "colorama", "huggingface_hub"})
 #: Steps of the interpreter, and bytes of source: together less than a second.
 MOST_STEPS = 60_000
-MOST_TEXT = 600_000
+MOST_TEXT = 1_200_000
 
 
 @deep_recursion

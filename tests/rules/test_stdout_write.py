@@ -25,6 +25,9 @@ class Net(nn.Module):
         console.log("seen")  # GD102
         ic(x.shape)  # GD102
         logger.debug("shape {}", x.shape)  # GD103
+        of_net = logger.bind(model="net")
+        of_net.info("seen")  # GD103
+        logger.opt(lazy=True).warning("seen")  # GD103
         logging.log_first_n(logging.INFO, "seen", 1)  # GD103
         return x * 2
 """

@@ -90,6 +90,42 @@ def test_packages_that_work_on_data_of_their_own(tmp_path: Path) -> None:
     assert all("outside the compiled code" in f.suggestion for f in found)
 
 
+COMPILED_BY_NUMBA = """\
+import numba
+import torch
+import torch.nn as nn
+from numba import njit
+
+
+@njit
+def path_of(costs):
+    return costs.argmin()
+
+
+@numba.vectorize
+def grow(value):
+    return value + 1
+
+
+class Aligner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = grow(3)
+
+    def forward(self, x):
+        best = path_of(x.detach().numpy())  # found
+        return x * best * torch.from_numpy(grow(x.detach().numpy())) * self.steps  # found
+"""
+
+
+def test_what_numba_compiles(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(COMPILED_BY_NUMBA)
+    found = analyse([(file, "model.py")]).findings
+    marked = [n for n, line in enumerate(COMPILED_BY_NUMBA.split("\n"), 1) if line.endswith("# found")]
+    assert [(f.rule, f.location.line) for f in found] == [("GD405", line) for line in marked]
+
+
 OPERATORS = """\
 import torch
 import torch.nn as nn

@@ -8,6 +8,7 @@ import pytest
 
 from graphdoctor import api
 from graphdoctor.commands.scan import exit_code
+from graphdoctor.lint import libraries
 from graphdoctor.model.findings import Diagnosis
 from graphdoctor.report.text import terminal
 from graphdoctor.source.installed import PackageNotFound, find_package, site_folders
@@ -89,6 +90,18 @@ def test_of_one_file_that_compiles_something_they_are(project: Path) -> None:
     assert scan("src").findings == ()
     (project / "src/acme_nn.py").write_text("class Block:\n    def __call__(self, x):\n        return x\n")
     assert scan("src/model.py").findings == ()
+
+
+def test_what_may_be_read_is_kept_for_packages_that_graphs_depend_on(project: Path) -> None:
+    site = project / ".venv/lib/python3.11/site-packages"
+    for name in ("scipy", "tqdm"):
+        (site / name).mkdir()
+        (site / name / "__init__.py").write_text("VERSION = 1\n" + "#" * libraries.MOST_TEXT)
+    layers = site / "acme_nn/layers.py"
+    layers.write_text("import scipy\nfrom tqdm import VERSION\n\nOLD = scipy.VERSION < VERSION\n" + LAYERS)
+    model = project / "src/model.py"
+    model.write_text(MODEL.format(block="Block") + "\n\nnet = torch.compile(Net())\n")
+    assert [name for name, *_ in places(scan("src/model.py"))] == ["layers.py", "ops.py"]
 
 
 @pytest.mark.parametrize("block", ["Block", "acme_nn.Block", "acme_nn.layers.Block"])

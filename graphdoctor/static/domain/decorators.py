@@ -23,6 +23,9 @@ DEFAULT_OF_LOOKUP = "default-of-lookup"
 #: Marks a function that another compiler reads: its text is no Python that runs.
 OTHER_COMPILER = "other-compiler"
 
+#: Marks a function that numba compiles when it is called: Dynamo cannot trace the call.
+NUMBA = "numba"
+
 #: The attribute by which ``torch.compiler.assume_constant_result`` marks a function.
 _CONSTANT = "_dynamo_marked_constant"
 
@@ -67,6 +70,14 @@ def is_of_other_compiler(function: cst.FunctionDef, decorators: Sequence[str]) -
     parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
     computed = any(p.annotation is not None and type(p.annotation.annotation) is cst.Call for p in parameters)
     return compiled or bool(foreign and computed)
+
+
+def is_of_numba(decorators: Sequence[str]) -> bool:
+    """Whether one of ``decorators``, dotted names, makes a function of machine code that Python calls."""
+    return any(
+        name.startswith("numba.") and name.rpartition(".")[2] in ("jit", "njit", "vectorize", "guvectorize")
+        for name in decorators
+    )
 
 
 def effect(decorator: cst.FunctionDef, body: cst.CSTNode) -> Effect:

@@ -82,8 +82,8 @@ class Call(Event):
 
     ``qualname`` is the resolved dotted name of the callee ("torch.nonzero", "time.time", "builtins.print",
     "logging.getLogger.info" for a logger's method). For a method of a tensor it is "torch.Tensor.<name>", of a numpy
-    array or scalar "numpy.ndarray.<name>", and ``receiver`` is its value. That of an extension module of the project
-    begins with ``torch_tables.EXTENSION``.
+    array or scalar "numpy.ndarray.<name>", and ``receiver`` is its value. That of an extension module of the project,
+    or of what numba compiles, begins with ``torch_tables.EXTENSION``.
     """
 
     qualname: str

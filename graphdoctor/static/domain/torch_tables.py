@@ -334,7 +334,7 @@ def is_recurrent_layer(name: str) -> bool:
     return name.startswith("torch.nn.") and not RECURRENT.isdisjoint(name.split("."))
 
 
-#: The names of what extension modules of the project define, in C or Cython, begin with it.
+#: The names of what extension modules of the project define, in C or Cython, and of what numba compiles, begin with it.
 EXTENSION = "<extension>."
 
 

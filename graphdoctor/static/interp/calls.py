@@ -7,12 +7,13 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, OTHER_COMPILER
+from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, NUMBA, OTHER_COMPILER
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.tensor_methods import takes_a_dimension
+from graphdoctor.static.domain.torch_tables import EXTENSION
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -274,7 +275,10 @@ def call_function(
         return UNKNOWN
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
-    if OTHER_COMPILER in info.markers:
+    if NUMBA in info.markers and frame.compiled:
+        qualname = f"{EXTENSION}{info.module.name}.{info.qualname}"
+        interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=function)
+    if info.markers & {NUMBA, OTHER_COMPILER}:
         return UNKNOWN
     if info.markers & OPAQUE:
         if "custom_op" in info.markers and frame.compiled:

@@ -9,8 +9,10 @@ import libcst as cst
 from graphdoctor.static.domain.decorators import (
     DEFAULT_OF_LOOKUP,
     NOTHING,
+    NUMBA,
     OTHER_COMPILER,
     Effect,
+    is_of_numba,
     is_of_other_compiler,
 )
 from graphdoctor.static.domain.events import Compile
@@ -95,6 +97,8 @@ def define_function(interpreter: Interpreter, node: cst.FunctionDef) -> Value:
         applying.append((decorator.decorator, value))
     if named and is_of_other_compiler(node, named):
         markers.add(OTHER_COMPILER)
+    if is_of_numba(named):
+        markers.add(NUMBA)
     owner = frame.scope.names.get(_OWNER) if frame.scope.kind == "class" else None
     prefix = "" if frame.name == "<module>" else f"{frame.name}."
     if isinstance(owner, Class):

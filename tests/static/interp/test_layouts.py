@@ -140,7 +140,7 @@ def test_a_function_of_an_extension_module_is_not_traced(tmp_path: Path, case: s
     package = tmp_path / "align/__init__.py"
     (found,) = analyse([(script, "train.py"), (package, "align.py")]).findings
     assert (found.rule, found.location.path, found.location.line) == ("GD405", "align.py", 7)
-    assert found.fix is not None and found.fix.reason == "What a function in C or Cython does is not known."
+    assert found.fix is not None and found.fix.reason == "What a function in C, Cython or numba does is not known."
 
 
 def test_what_is_no_extension_module_may_be_anything(tmp_path: Path) -> None:
