@@ -83,7 +83,7 @@ class _Frugal(Project):
 
 
 class _WaysIn(Audience):
-    """Notes of each hit from which line of the file the code around it was called."""
+    """Notes of each hit that is always reached from which line of the file the code around it was called."""
 
     interpreter: Interpreter
 
@@ -94,10 +94,11 @@ class _WaysIn(Audience):
     def receive(self, event: Event) -> bool:
         known = len(self.hits)
         ends = super().receive(event)
-        for _, hit in self.hits[known:]:
-            line = self._line()
-            if line is not None:
-                self.lines.setdefault(id(hit.place), line)
+        if not any(frame.may_be_left for frame in self.interpreter.frames):
+            for _, hit in self.hits[known:]:
+                line = self._line()
+                if line is not None:
+                    self.lines.setdefault(id(hit.place), line)
         return ends
 
     def _line(self) -> str | None:

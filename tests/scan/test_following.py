@@ -92,6 +92,30 @@ def test_of_one_file_that_compiles_something_they_are(project: Path) -> None:
     assert scan("src/model.py").findings == ()
 
 
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        # A quick way out, which may be the usual one.
+        ("x.shape[0] == 1", False),
+        ("fast", False),
+        # Of the kinds of objects that a library takes, most users give the common one.
+        ("isinstance(x, Sparse)", True),
+        ("fast is not None", True),
+        ("not is_dense(x)", True),
+        ("x.ndim and hasattr(x, 'rows')", True),
+    ],
+)
+def test_what_stands_behind_a_way_out_of_a_library(project: Path, test: str, said: bool) -> None:
+    ops = project / ".venv/lib/python3.11/site-packages/acme_nn/ops.py"
+    ops.write_text(
+        "import os\nfrom sparse import Sparse, is_dense\n\nfast = os.cpu_count()\n\n\n"
+        f"def act(x):\n    if {test}:\n        return x\n    return x if x.sum() > 0 else -x\n"
+    )
+    model = project / "src/model.py"
+    model.write_text(MODEL.format(block="Block") + "\n\nnet = torch.compile(Net())\n")
+    assert ("ops.py" in [name for name, *_ in places(scan("src/model.py"))]) is said
+
+
 def test_what_may_be_read_is_kept_for_packages_that_graphs_depend_on(project: Path) -> None:
     site = project / ".venv/lib/python3.11/site-packages"
     for name in ("scipy", "tqdm"):

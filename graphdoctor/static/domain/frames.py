@@ -41,6 +41,8 @@ class Frame:
     trying: bool = False
     #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.
     guessed: bool = False
+    #: Behind a ``return`` under a condition that is no question for a kind of object.
+    may_be_left: bool = False
     #: The loops of this function that are being interpreted.
     loops: tuple[cst.For | cst.While, ...] = ()
     #: The exception that the ``try`` being interpreted surely meets.

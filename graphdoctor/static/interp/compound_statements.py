@@ -32,6 +32,7 @@ from graphdoctor.static.interp import (
     first_call,
     loops,
     match_statements,
+    predicates,
     statements,
 )
 from graphdoctor.static.interp.interpreter import Interpreter, merge
@@ -58,6 +59,7 @@ def only_raises(block: cst.BaseSuite | None) -> bool:
 def _if(interpreter: Interpreter, node: cst.If) -> bool:
     verdict, sample, by_data = conditions.ask(interpreter, node.test, "if", node)
     before = interpreter.snapshot()
+    returned = len(interpreter.frame.returns)
     ends: list[Names] = []
     if verdict is not False:
         with interpreter.path(
@@ -97,6 +99,8 @@ def _if(interpreter: Interpreter, node: cst.If) -> bool:
     )
     if verdict is None and passed_by:
         frame.untaken = True
+    if verdict is None and len(frame.returns) > returned and not predicates.asks_for_kind(node.test):
+        frame.may_be_left = True
     return True
 
 

@@ -69,3 +69,16 @@ def says_compiling(interpreter: Interpreter, info: FunctionInfo, results: list[V
     nodes = list(walk(info.body))
     asks = any(torch_tables.COMPILE_TIME.get(interpreter.callees.get(id(node), "")) is True for node in nodes)
     return asks and not any(type(node) is cst.Not for node in nodes)
+
+
+def asks_for_kind(test: cst.BaseExpression) -> bool:
+    """Whether ``test`` asks what kind of object something is: ``isinstance(x, T)``, ``x is None``, ``is_sparse(x)``."""
+    if isinstance(test, cst.UnaryOperation):
+        return asks_for_kind(test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return asks_for_kind(test.left) or asks_for_kind(test.right)
+    if isinstance(test, cst.Call):
+        name = test.func.attr if isinstance(test.func, cst.Attribute) else test.func
+        return isinstance(name, cst.Name) and name.value.startswith(("is", "hasattr"))
+    compared = test.comparisons if isinstance(test, cst.Comparison) else ()
+    return bool(compared) and all(isinstance(part.operator, (cst.Is, cst.IsNot)) for part in compared)
