@@ -7,13 +7,12 @@ from typing import Any
 
 import libcst as cst
 
-from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP, NUMBA, OTHER_COMPILER
+from graphdoctor.static.domain.decorators import DEFAULT_OF_LOOKUP
 from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.tensor_methods import takes_a_dimension
-from graphdoctor.static.domain.torch_tables import EXTENSION
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -40,7 +39,14 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import arguments, definitions, expressions, iteration, objects, predicates, statements
 from graphdoctor.static.interp.interpreter import Budget, Interpreter
-from graphdoctor.static.library_models import dispatch, duck_typed_modules, methods, torch_functions, wrappers
+from graphdoctor.static.library_models import (
+    dispatch,
+    duck_typed_modules,
+    methods,
+    not_inlined,
+    torch_functions,
+    wrappers,
+)
 from graphdoctor.static.memo.summaries import call_key
 
 Kwargs = dict[str, Value]
@@ -268,24 +274,11 @@ def call_function(
         interpreter.emit(Call, node, qualname=f"{layer}.{info.name}", args=args, kwargs=kwargs, receiver=function.bound)
     if function.bound is not None:
         args = (function.bound, *args)
-    if "disable" in info.markers and interpreter.frame.compiled:
-        interpreter.emit(
-            Call, node, qualname="torch.compiler.disable.__call__", args=args, kwargs=kwargs, receiver=function
-        )
-        return UNKNOWN
+    given = not_inlined.call(interpreter, node, function, args, kwargs)
+    if given is not None:
+        return given
     frame = interpreter.frame
     names = arguments.bound(interpreter, info, args, kwargs)
-    if NUMBA in info.markers and frame.compiled:
-        qualname = f"{EXTENSION}{info.module.name}.{info.qualname}"
-        interpreter.emit(Call, node, qualname=qualname, args=args, kwargs=kwargs, receiver=function)
-    if info.markers & {NUMBA, OTHER_COMPILER}:
-        return UNKNOWN
-    if info.markers & OPAQUE:
-        if "custom_op" in info.markers and frame.compiled:
-            interpreter.emit(
-                Call, node, qualname="torch.library.custom_op.__call__", args=args, kwargs=kwargs, receiver=function
-            )
-        return arguments.opaque_result(interpreter, info, args)
     if not (frame.compiled or frame.guessed or _worth_following(interpreter, info, args)):
         promised = arguments.promised(interpreter, info)
         return promised if type(promised) is Tensor else ExternalObject(f"{info.module.name}.{info.qualname}")
@@ -368,13 +361,6 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
             return run_body(interpreter, inner, info)
     finally:
         interpreter.active.pop()
-
-
-#: Decorators after which Dynamo puts the call in the graph without looking inside.
-OPAQUE = frozenset((
-    "custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake",
-    "assume_constant_result",
-))  # fmt: skip
 
 
 def _worth_following(interpreter: Interpreter, info: FunctionInfo, args: tuple[Value, ...]) -> bool:

@@ -1,0 +1,44 @@
+"""Calls of functions of the scanned code that Dynamo does not look into: operators, disabled ones, other compilers'."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.decorators import NUMBA, OTHER_COMPILER
+from graphdoctor.static.domain.events import Call
+from graphdoctor.static.domain.torch_tables import EXTENSION
+from graphdoctor.static.domain.values import UNKNOWN, Function, Value
+from graphdoctor.static.interp import arguments
+from graphdoctor.static.interp.interpreter import Interpreter
+
+#: Decorators after which Dynamo puts the call in the graph without looking inside.
+OPAQUE = frozenset((
+    "custom_op", "triton_op", "nonstrict_trace", "allow_in_graph", "leaf_function", "register_fake",
+    "assume_constant_result",
+))  # fmt: skip
+
+
+def call(
+    interpreter: Interpreter, node: cst.CSTNode, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value | None:
+    """What the call gives; None where Dynamo reads the function. ``args`` begin with the object of a method."""
+    info = function.info
+    if not info.markers:
+        return None
+    disabled = "disable" in info.markers and interpreter.frame.compiled
+    name = _said_as(function)
+    if name and interpreter.frame.compiled:
+        interpreter.emit(Call, node, qualname=name, args=args, kwargs=kwargs, receiver=function)
+    if disabled or info.markers & {NUMBA, OTHER_COMPILER}:
+        return UNKNOWN
+    return arguments.opaque_result(interpreter, info, args) if info.markers & OPAQUE else None
+
+
+def _said_as(function: Function) -> str:
+    """The name of the call for rules; "" where they have nothing to say of it."""
+    info = function.info
+    if "disable" in info.markers:
+        return "torch.compiler.disable.__call__"
+    if NUMBA in info.markers:
+        return f"{EXTENSION}{info.module.name}.{info.qualname}"
+    return "torch.library.custom_op.__call__" if "custom_op" in info.markers else ""
