@@ -65,7 +65,8 @@ UNTRACED = frozenset((
     "numpy.isscalar", "numpy.vectorize", "numpy.datetime64", "numpy.testing", "numpy.allclose",
     "numpy.polynomial", "numpy.array_equal", "numpy.ndindex", "numpy.ndenumerate", "pydantic.BaseModel",
     "torch.utils.dlpack", "torch.frombuffer", "torch.lobpcg", "torch.typename", "torch.jit.script",
-    "torch.jit.isinstance", "torch._C._is_tracing", "numpy.random.SeedSequence", "numpy.random.RandomState",
+    "torch.jit.isinstance", "torch.jit.fork", "torch.jit.wait", "torch.utils.checkpoint.checkpoint_sequential",
+    "torch._C._is_tracing", "numpy.random.SeedSequence", "numpy.random.RandomState",
     "torch.autograd.Variable", "torch.cov", "torch.corrcoef", "torch.nn.functional.gaussian_nll_loss",
     "torch.nn.GaussianNLLLoss.forward", "torch.Tensor.cov", "torch.Tensor.corrcoef",
     "torch.distributions.Wishart", "torch.distributions.Binomial.entropy", "torch.distributions.Multinomial.entropy",
@@ -87,10 +88,10 @@ ON_SOME = {"torch.nn.init.trunc_normal_": ">=2.13", "builtins.pow": "<2.15", "to
 
 DISTRIBUTIONS = frozenset({"torch.distributions"})
 
-#: Methods of a module that put a hook on it.
-HOOKS = (
+#: Methods of a module that put a hook on it, and the one that copies other parameters into it.
+OF_MODULES = (
     "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
-    "register_full_backward_pre_hook",
+    "register_full_backward_pre_hook", "load_state_dict",
 )  # fmt: skip
 
 BREAKS = (
@@ -354,6 +355,41 @@ class Net(nn.Module):
         layers = dict(self.named_modules())
         layers.get("layer").register_forward_hook(lambda module, args, output: output * 2)  # GB0467
         return self.layer(x)
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.target = nn.Linear(8, 8)
+
+    def forward(self, x):
+        self.target.load_state_dict(self.layer.state_dict())  # GB0208
+        return self.layer(x) - self.target(x)
+""",
+    """\
+import torch
+
+
+def f(x):
+    started = torch.jit.fork(torch.relu, x)  # GB0007
+    return started
+""",
+    """\
+import torch.nn as nn
+from torch.utils.checkpoint import checkpoint_sequential
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+
+    def forward(self, x):
+        return checkpoint_sequential(self.layers, 2, x, use_reentrant=False)  # GB0007
 """,
 )
 
@@ -663,6 +699,52 @@ class Net(nn.Module):
     def forward(self, x):
         return self.layer(x)
 """,
+    """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.target = nn.Linear(8, 8)
+        self.target.load_state_dict(self.layer.state_dict())
+
+    def forward(self, x):
+        with torch.no_grad():
+            for old, new in zip(self.target.parameters(), self.layer.parameters()):
+                old.copy_(new)
+        return self.layer(x) - self.target(x)
+""",
+    """\
+import torch
+import torch.nn as nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False)
+        return x
+""",
+    """\
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x) * len(self.layer.state_dict())
+""",
 )
 
 
@@ -674,7 +756,7 @@ def watches(name: str) -> bool:
         or name in DIVERGENCES
         or name in ARRAYS
         or name == _AS_SUBCLASS
-        or name.rpartition(".")[2] in HOOKS
+        or name.rpartition(".")[2] in OF_MODULES
         or within(name, packages)
     )
 
@@ -689,7 +771,7 @@ def check_call(event: Call) -> Hit | None:
     special = (
         of_objects
         or _works_on_object(event)
-        or _registers_hook(event)
+        or _changes_module(event)
         or _validates(event)
         or _of_package(event)
         or _makes_plain(event)
@@ -771,6 +853,8 @@ def _suggestion(name: str) -> str:
         return "make the tensor plain before the call that is compiled"
     if name == "pydantic.BaseModel":
         return "check the values before the call that is compiled, and pass them as they are"
+    if name.endswith(".load_state_dict"):
+        return "call it outside the compiled code, or copy each parameter: `p.copy_(other)` under `torch.no_grad()`"
     if within(name, DISTRIBUTIONS):
         return "leave `validate_args=True` out: by default a compiled call does not check the arguments"
     return "call it in `__init__` or at module level and keep the result"
@@ -786,13 +870,16 @@ def _is_untraced(name: str) -> bool:
     return name in ON_SOME or name in MADE_BEFORE or name in WITHOUT_TENSORS or untraced
 
 
-def _registers_hook(event: Call) -> bool:
-    """A hook put on a module while tracing; one that was there before is traced. Only modules have such methods."""
+def _changes_module(event: Call) -> bool:
+    """A hook put on a module while tracing, where one that was there before is traced, or parameters copied into it.
+
+    Only modules have such methods, and optimizers one of them.
+    """
     receiver = event.receiver
     is_module = isinstance(receiver, (TorchModule, Unknown)) or (
         isinstance(receiver, Instance) and receiver.info.is_module
     )
-    return is_module and event.qualname.rpartition(".")[2] in HOOKS
+    return is_module and event.qualname.rpartition(".")[2] in OF_MODULES
 
 
 def fix(hit: Hit, editor: Editor) -> FixPlan | Refusal:

@@ -54,6 +54,8 @@ class Site:
     resumed: cst.CSTNode | None = None
     #: The graph ended on every path that leads here.
     resumes: bool = False
+    #: In a function that ``checkpoint`` runs once more in the backward pass.
+    recomputed: bool = False
     #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
 

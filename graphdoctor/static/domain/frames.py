@@ -39,6 +39,8 @@ class Frame:
     muted: bool = False
     #: Inside a ``try``.
     trying: bool = False
+    #: In a function that ``checkpoint`` runs once more in the backward pass.
+    recomputed: bool = False
     #: In code that runs around a call, of whose values nothing is known: what is under a condition may never run.
     guessed: bool = False
     #: Behind a ``return`` under a condition that is no question for a kind of object.

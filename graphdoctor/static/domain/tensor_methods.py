@@ -96,6 +96,10 @@ ONLY_TENSORS = words(
     """
 )
 
+#: Methods without an argument of tensors, and of arrays, which Dynamo makes tensors of: of other objects ``mean`` is an
+#: attribute, and ``norm`` a layer that is given something.
+_REDUCTIONS = words("max mean median min norm prod std sum var")
+
 #: Arguments by which torch calls a dimension, where numpy has an ``axis``.
 _OF_TORCH = ("dim", "keepdim")
 
@@ -103,6 +107,11 @@ _OF_TORCH = ("dim", "keepdim")
 def takes_a_dimension(method: str, keywords: Collection[str]) -> bool:
     """Whether ``method`` is called as that of a tensor is: ``scores.max(dim=0)``."""
     return method in TENSOR_METHODS and any(name in keywords for name in _OF_TORCH)
+
+
+def is_reduction(method: str, arguments: Collection[object]) -> bool:
+    """Whether ``method``, called with ``arguments``, reduces a tensor or an array to one number: ``scores.sum()``."""
+    return method in _REDUCTIONS and not arguments
 
 
 def shows_a_tensor(method: str, keywords: Collection[str]) -> bool:

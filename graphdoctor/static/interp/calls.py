@@ -12,7 +12,7 @@ from graphdoctor.static.domain.events import ArgumentCall, Call, CompiledCall
 from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
-from graphdoctor.static.domain.tensor_methods import takes_a_dimension
+from graphdoctor.static.domain.tensor_methods import is_reduction, takes_a_dimension
 from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
 from graphdoctor.static.domain.values import (
     CHILDREN,
@@ -103,6 +103,8 @@ def _call_unknown(
     interpreter: Interpreter, node: cst.Call, func: cst.Attribute, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
+    if is_reduction(func.attr.value, (*args, *kwargs)):
+        return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
         return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
     interpreter.emit(Call, node, qualname=f"?.{func.attr.value}", args=args, kwargs=kwargs, receiver=UNKNOWN, used=used)
@@ -353,6 +355,7 @@ def _interpret(interpreter: Interpreter, function: Function, names: Names) -> Va
         muted=frame.muted,
         trying=frame.trying,
         guessed=frame.guessed,
+        recomputed=frame.recomputed,
         compiled=frame.compiled,
     )
     interpreter.active.append(info)

@@ -219,7 +219,7 @@ class Interpreter:
             or known.statement is not frame.statement
             or known.whole_frame != frame.whole_frame
             or (known.conditional, known.untaken, known.compiled) != (frame.conditional, frame.untaken, frame.compiled)
-            or known.optional != frame.optional
+            or (known.optional, known.recomputed) != (frame.optional, frame.recomputed)
             or (known.resumed, known.resumes) != (frame.resumed, frame.resumes)
         ):
             frame.site = known = Site(
@@ -234,6 +234,7 @@ class Interpreter:
                 optional=frame.optional,
                 resumed=frame.resumed,
                 resumes=frame.resumes,
+                recomputed=frame.recomputed,
             )
         return known
 

@@ -217,9 +217,11 @@ def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
         items, element = iteration.elements(interpreter, node, values[0])
         values = items if items else [element]
     if "key" in kwargs or any(isinstance(v, Seq) for v in values):
-        # Dynamo takes a key for constants only.
-        compared(interpreter, node, join(*values), {})
-        return join(*values)
+        # Dynamo takes a key for constants only, and compares what it makes of them.
+        element = join(*values)
+        plain = all(isinstance(option, (Const, PythonValue)) for option in options(element))
+        compared(interpreter, node, element, kwargs if plain else {})
+        return element
     tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
     if tensor is not None:
         return Tensor(tensor.dtype, is_known=tensor.is_known)

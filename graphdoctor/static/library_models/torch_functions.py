@@ -26,7 +26,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, iteration
 from graphdoctor.static.interp.interpreter import Interpreter
-from graphdoctor.static.library_models import literals, unknown_numbers
+from graphdoctor.static.library_models import checkpoints, literals, unknown_numbers
 from graphdoctor.static.library_models.scripting import SCRIPTING, scripted
 
 Kwargs = dict[str, Value]
@@ -53,9 +53,8 @@ def call_torch(
     if qualname in ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"):
         held = tensor_of(args[0]) if args and qualname == "torch.nn.Buffer" else None
         return replace(held, owned=True, argument=False, constant=False) if held else Tensor("float", owned=True)
-    if qualname in ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential") and args:
-        inner = {k: v for k, v in kwargs.items() if k not in ("use_reentrant", "preserve_rng_state", "context_fn")}
-        return join(*(calls.apply(interpreter, node, option, args[1:], inner) for option in options(args[0])))
+    if qualname in checkpoints.NAMES and args:
+        return checkpoints.call(interpreter, node, args, kwargs)
     if qualname == "torch.cond" and len(args) >= 3:
         operands = iteration.elements(interpreter, None, args[3])[0] if len(args) > 3 else []
         with interpreter.path(conditional=True):

@@ -91,7 +91,7 @@ class CallCache:
         if main is None or info.module is main or frame.module is not main or interpreter.lookups.log is not None:
             return None
         builds = not frame.compiled and info.name == "__init__"
-        if not (frame.compiled or builds) or frame.muted or frame.trying:
+        if not (frame.compiled or builds) or frame.muted or frame.trying or frame.recomputed:
             return None
         if len(interpreter.frames) > _DEEPEST:
             return None

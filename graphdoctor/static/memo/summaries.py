@@ -39,20 +39,26 @@ class Summaries:
 
     def keep(self, key: Hashable, frame: Frame, value: Value, mark: int | None = None) -> None:
         """Remember the result of a call from ``frame``; ``mark`` is the position of the lookup log when it began."""
-        path = frame.muted, frame.conditional, frame.untaken, frame.whole_frame if frame.compiled else None
+        block = frame.whole_frame if frame.compiled else None
+        path = frame.muted, frame.conditional, frame.untaken, frame.recomputed, block
         self._known.setdefault(key, []).append((path, value, self._lookups.since(mark)))
 
 
-#: Of a frame: muted, conditional, untaken, whole_frame.
-_Path = tuple[bool, bool, bool, Block | None]
+#: Of a frame: muted, conditional, untaken, recomputed, whole_frame.
+_Path = tuple[bool, bool, bool, bool, Block | None]
 
 
 def _covers(path: _Path, frame: Frame) -> bool:
     """Whether rules saw on ``path`` all that they would see from ``frame``, and as surely."""
-    muted, conditional, untaken, whole_frame = path
+    muted, conditional, untaken, recomputed, whole_frame = path
     if frame.muted:
         return True
-    if muted or (conditional and not frame.conditional) or (untaken and not frame.untaken):
+    if (
+        muted
+        or recomputed != frame.recomputed
+        or (conditional and not frame.conditional)
+        or (untaken and not frame.untaken)
+    ):
         return False
     return bool(whole_frame) or not (frame.compiled and frame.whole_frame)
 

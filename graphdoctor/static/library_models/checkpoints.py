@@ -1,0 +1,26 @@
+"""``checkpoint``: a function that runs at once, and once more in the backward pass."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from graphdoctor.static.domain.value_functions import join, options
+from graphdoctor.static.domain.values import Value
+from graphdoctor.static.interp import calls
+from graphdoctor.static.interp.interpreter import Interpreter
+
+NAMES = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+#: Arguments of ``checkpoint`` itself; the others are those of the function.
+_OWN = ("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+
+
+def call(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    """What the function ``args[0]`` gives for the other arguments."""
+    frame = interpreter.frame
+    passed = {name: value for name, value in kwargs.items() if name not in _OWN}
+    before, frame.recomputed = frame.recomputed, frame.compiled
+    try:
+        return join(*(calls.apply(interpreter, node, option, args[1:], passed) for option in options(args[0])))
+    finally:
+        frame.recomputed = before
