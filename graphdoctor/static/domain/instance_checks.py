@@ -46,6 +46,9 @@ def _fits_class(value: Value, wanted: Class) -> bool | None:
         return value.info.is_a(wanted.info)
     if isinstance(value, Tensor):
         return None if not value.is_known or wanted.info.derives("torch.Tensor") else False
+    if isinstance(value, TorchModule):
+        # A declared layer may be of a class derived from the declared one.
+        return None if wanted.info.derives(value.qualname) else False
     return False if isinstance(value, (Const, Seq, Mapping)) else None
 
 

@@ -8,6 +8,7 @@ from functools import cache, reduce
 from operator import is_
 
 from graphdoctor.static.domain.values import (
+    NONE,
     UNKNOWN,
     Class,
     Const,
@@ -15,6 +16,7 @@ from graphdoctor.static.domain.values import (
     Instance,
     LazyText,
     Mapping,
+    Method,
     OneOf,
     Partial,
     PythonValue,
@@ -249,3 +251,9 @@ def holds_sparse(value: Value) -> bool:
 def dense(value: Value) -> Value:
     """``value`` where a sparse tensor in it is a dense one."""
     return join(*(replace(o, sparse=False) if type(o) is Tensor and o.sparse else o for o in options(value)))
+
+
+def without_methods_of_none(callee: OneOf) -> Value:
+    """``callee`` without the methods of None: where the value is None, the call raises."""
+    left = [option for option in callee.options if not (type(option) is Method and option.receiver == NONE)]
+    return join(*left) if left else callee

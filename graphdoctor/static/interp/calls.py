@@ -13,7 +13,7 @@ from graphdoctor.static.domain.frames import Frame, Names
 from graphdoctor.static.domain.held_objects import note_passed
 from graphdoctor.static.domain.program import FunctionInfo, Scope
 from graphdoctor.static.domain.tensor_methods import is_reduction, takes_a_dimension
-from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options
+from graphdoctor.static.domain.value_functions import dense, holds_sparse, join, options, without_methods_of_none
 from graphdoctor.static.domain.values import (
     CHILDREN,
     HOOKS,
@@ -64,7 +64,7 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
         if type(callee) is Unknown or type(callee) is ExternalObject:
             callee = duck_typed_modules.called_module(interpreter, node, func) or callee
         elif type(callee) is OneOf:
-            callee = _without_none(callee)
+            callee = without_methods_of_none(callee)
         if type(callee) is Unknown:
             return _call_unknown(interpreter, node, func, *arguments.passed(interpreter, node), used)
     if not interpreter.frame.compiled and torch_functions.is_layer(callee) and arguments.say_nothing(node.args):
@@ -91,12 +91,6 @@ def call(interpreter: Interpreter, node: cst.Call) -> Value:
     if not used:
         frame.inner = None
     return result
-
-
-def _without_none(callee: OneOf) -> Value:
-    """Without the methods of None: where the value is None, the call raises."""
-    left = [option for option in callee.options if not (type(option) is Method and option.receiver == NONE)]
-    return join(*left) if left else callee
 
 
 def _call_unknown(

@@ -217,8 +217,11 @@ def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
         items, element = iteration.elements(interpreter, node, values[0])
         values = items if items else [element]
     if "key" in kwargs or any(isinstance(v, Seq) for v in values):
-        # Dynamo takes a key for constants only, and compares what it makes of them.
+        # Dynamo takes a key for constants only, which a dict of tensors is not, and compares what it makes of them.
         element = join(*values)
+        if isinstance(args[0], Mapping) and holds_tensor(args[0]):
+            compared(interpreter, node, Tensor(), {})
+            return element
         plain = all(isinstance(option, (Const, PythonValue)) for option in options(element))
         compared(interpreter, node, element, kwargs if plain else {})
         return element

@@ -59,9 +59,14 @@ def assumed_arguments(interpreter: Interpreter, function: Function) -> dict[str,
 
 
 def _is_called(info: FunctionInfo) -> bool:
-    """Whether a call of an object passes its arguments to ``info``: it is a forward, or what a metric has for one."""
-    metric = info.owner is not None and info.name == "update" and info.owner.derives(*METRICS)
-    return metric or info.name == "forward"
+    """Whether a call of an object passes its arguments to ``info``.
+
+    It is a forward, what a metric has for one, or what a forward in another package calls.
+    """
+    if info.owner is None or info.name == "forward":
+        return info.name == "forward"
+    metric = info.name == "update" and info.owner.derives(*METRICS)
+    return metric or (info.name.startswith("forward_") and info.owner.lookup("forward") is None)
 
 
 def _is_by_custom(value: Value) -> bool:
@@ -92,10 +97,13 @@ _NO_NUMBERS = {Tensor, Unknown, type(None)}
 #: Names of forward's arguments that are Python values by custom.
 _NOT_TENSORS = words(
     """
-    config mode return_dict kwargs args idx name step batch_idx size shape
+    config mode kwargs args idx name step batch_idx layer_idx size shape epoch epochs current_epoch cur_epoch max_epochs
+    global_step current_step cur_step total_steps max_steps iteration iterations max_len max_length seed verbose
     """
 )
+#: Counts, and flags.
+_NOT_TENSOR_PREFIXES = ("num_", "n_", "return_", "use_")
 
 
 def _is_number(name: str) -> bool:
-    return name in _NOT_TENSORS or name.startswith("num_") or name.endswith(("_size", "_shape"))
+    return name in _NOT_TENSORS or name.startswith(_NOT_TENSOR_PREFIXES) or name.endswith(("_size", "_shape"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from graphdoctor.static.domain.definitions import defined
+from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.program import METRICS, ClassInfo, ModuleInfo
 from graphdoctor.static.domain.torch_tables import AUTOGRAD_FUNCTION, HOST_PACKAGES, TENSOR_EVIDENCE, TRACKERS, within
 from graphdoctor.static.domain.value_functions import options, tensor_of
@@ -100,6 +101,35 @@ def methods_without_forward(
             if methods:
                 instance = made(info)
                 yield from (method.to(instance) for method in methods)
+
+
+def forward_parts(module: ModuleInfo, made: Callable[[ClassInfo], Instance]) -> Iterator[Function]:
+    """Parts of a forward that a class of another package has: ``forward_features`` of a model that derives from it.
+
+    ``made`` makes an object.
+    """
+    for _, value in defined(module):
+        info = value.info if isinstance(value, Class) and value.info.module is module else None
+        if info is None or _has_forward(info) or not _derives_from_a_model(info):
+            continue
+        for method in _methods(info):
+            if method.info.name.startswith("forward_"):
+                yield method.to(made(info))
+
+
+def _derives_from_a_model(info: ClassInfo) -> bool:
+    for name in info.externals:
+        package, _, last = name.rpartition(".")
+        of_torch = package.partition(".")[0] == "torch"
+        if last in NOT_MODULES or last == "Module" or is_of_other_framework(name):
+            continue
+        if not of_torch or package.startswith("torch.nn"):
+            return True
+    return False
+
+
+#: Bases of classes that are no modules.
+NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
 
 
 def metrics(

@@ -41,8 +41,10 @@ from graphdoctor.static.regions.data_transforms import is_data_transform
 from graphdoctor.static.regions.entering import default_module, enter, entry_function, was_called
 from graphdoctor.static.regions.mutable_globals import rebound_names
 from graphdoctor.static.regions.offered import (
+    NOT_MODULES,
     autograd_functions,
     distribution_methods,
+    forward_parts,
     may_give_tensors,
     methods_without_forward,
     metrics,
@@ -228,6 +230,8 @@ def _forwards(interpreter: Interpreter, module: ModuleInfo) -> None:
         )
         if again or not _reached(interpreter, info):
             enter(interpreter, module, instances.get(id(info)) or default_module(interpreter, info), again=again)
+    for part in forward_parts(module, partial(default_module, interpreter)):
+        enter(interpreter, module, part)
     for info in classes:
         if info.name in public:
             enter_counterparts(interpreter, module, info, instances)
@@ -342,7 +346,4 @@ def _is_region_class(info: ClassInfo) -> bool:
     if any("staticmethod" in option.info.markers for option in options(forward) if isinstance(option, Function)):
         return False
     # A base that cannot be seen: a class with a forward(self, ...) is a module unless it is an autograd function.
-    return any(b.rpartition(".")[2] not in _NOT_MODULES and not is_of_other_framework(b) for b in info.externals)
-
-
-_NOT_MODULES = frozenset({"object", "Function", "ABC", "Protocol", "NamedTuple", "Enum", "InplaceFunction", "Generic"})
+    return any(b.rpartition(".")[2] not in NOT_MODULES and not is_of_other_framework(b) for b in info.externals)

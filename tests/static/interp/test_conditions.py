@@ -233,3 +233,36 @@ def test_a_union_is_narrowed_by_what_is_asked(
         "        return x\n"
     )
     assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+
+
+def test_a_layer_of_torch_is_none_of_a_class_that_does_not_derive_from_it(events):
+    found = events("""
+        import torch
+        from torch import nn
+
+        class Scale(nn.Module):
+            def forward(self, x, s):
+                return x * s
+
+        class Own(nn.LSTM):
+            pass
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([nn.LSTM(8, 8), Scale()])
+
+            def forward(self, x, s):
+                for block in self.blocks:
+                    if isinstance(block, Scale):
+                        x = block(x, s)
+                    elif isinstance(block, Own):
+                        x = block(x)[1]
+                    else:
+                        x = block(x)[0]
+                return x
+    """)
+    called = [
+        e.site.module.code(e.node) for e in found if isinstance(e, Call) and e.qualname == "torch.nn.LSTM.forward"
+    ]
+    assert "block(x, s)" not in called and called.count("block(x)") == 2

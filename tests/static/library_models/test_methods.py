@@ -36,6 +36,8 @@ def reads(found) -> int:
         "x = x + 1 if (self.inner(x) > 0).all() else x",
         "x = x + 1 if made(x).isnan().any() else x",
         "x = x + 1 if self.inner(x).max(dim=0)[0] > 0 else x",
+        "x = x + 1 if self.inner(x).sum() > 0 else x",
+        "x = x + 1 if made(x)[0].mean() > self.limit else x",
         "scores = self.inner(x)\n        x = x + 1 if scores[0].mean(dim=1, keepdim=True) > 0 else x",
     ],
 )

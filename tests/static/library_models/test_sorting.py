@@ -29,3 +29,24 @@ def test_lists_of_tensors_that_are_sorted(
     compiled = f"import torch\n\n@torch.compile\n{source}"
     assert any(isinstance(event, Truth) and event.context == "call" for event in events(compiled)) == breaks
     assert splits(source, "f", torch.rand(4)) == breaks
+
+
+@pytest.mark.parametrize(
+    ("chosen", "breaks"),
+    [
+        ("max(range(2), key=lambda i: rows[i].sum())", True),
+        ("max(named, key=named.get)", True),
+        ("min(rows, key=lambda row: row.sum())", True),
+        ("max(range(2), key=lambda i: -i)", False),
+        ("max(named, key=len)", True),
+        ("max({'a': 1, 'bc': 2}, key=len)", False),
+    ],
+)
+def test_what_a_key_makes_of_numbers_and_names_is_compared(
+    events: Callable[..., list[Any]], splits: Callable[..., bool], chosen: str, breaks: bool
+) -> None:
+    body = f"    rows = [x, x + 1]\n    named = {{'a': x.sum(), 'bc': x.mean()}}\n    {chosen}\n    return x * 2\n"
+    source = f"def f(x):\n{body}"
+    compiled = f"import torch\n\n@torch.compile\n{source}"
+    assert any(isinstance(event, Truth) and event.context == "call" for event in events(compiled)) == breaks
+    assert splits(source, "f", torch.rand(4)) == breaks

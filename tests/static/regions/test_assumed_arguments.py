@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphdoctor.static.domain.events import Truth
+from graphdoctor.static.domain.values import Tensor
 
 NET = """
 import torch
@@ -62,3 +63,19 @@ def test_a_rate_or_factor_that_does_nothing_may_be_another(events, default, coun
         """
     )
     assert asked(found) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "asked_of"),
+    [("global_step", 0), ("current_epoch", 0), ("n_groups", 0), ("use_cache", 0), ("return_all", 0), ("scores", 1)],
+)
+def test_counts_and_flags_are_numbers(events, name: str, asked_of: int) -> None:
+    source = f"""
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x, {name}):
+        return x * 2 if {name} > self.limit else x
+"""
+    assert sum(isinstance(e, Truth) and isinstance(e.value, Tensor) for e in events(source)) == asked_of

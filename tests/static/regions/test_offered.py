@@ -184,6 +184,39 @@ def test_methods_of_a_module_whose_forward_is_no_function_are_regions(events):
     assert [e.site.function for e in found if isinstance(e, Truth)] == ["Sphere.project"]
 
 
+def test_parts_of_a_forward_that_another_package_has_are_regions(events):
+    """Nothing of a dataset is one, nor of a class whose own forward decides what is called."""
+    found = events("""
+        import torch
+        from models import Transformer
+        from torch.utils.data import Dataset
+
+        class Pooled(Transformer):
+            def forward_features(self, x):
+                return x.mean(1) if x.sum() > 0 else x[:, 0]
+
+            def init_weights(self, x):
+                return x if x.sum() > 1 else -x
+
+        class Layer(torch.nn.TransformerEncoderLayer):
+            def forward_ff(self, x, scale=None):
+                return x if x.sum() > 2 else -x
+
+        class Images(Dataset):
+            def forward_features(self, x):
+                return x if x.sum() > 3 else -x
+
+        class Whole(Transformer):
+            def forward(self, x):
+                return x
+
+            def forward_features(self, x):
+                return x if x.sum() > 4 else -x
+    """)
+    tested = [e.site.function for e in found if isinstance(e, Truth) and isinstance(e.value, Tensor)]
+    assert tested == ["Pooled.forward_features", "Layer.forward_ff"]
+
+
 def test_a_static_forward_is_that_of_an_autograd_function(events):
     source = """
     import torch
