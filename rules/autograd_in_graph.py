@@ -558,11 +558,16 @@ def check_call(event: Call) -> Hit | None:
         return None
     if of_module and _leaves_on(event):
         return None
-    if name == "requires_grad_" and not of_module and _is_made_by_layers(event):
+    if name == "requires_grad_" and not of_module and (_is_made_by_layers(event) or _is_in_backward(event)):
         return None
     if name == "detach_" and _is_computed(event.receiver):
         return None
     return _hit(event, METHODS[name], event.receiver if package == "torch.Tensor" else None)
+
+
+def _is_in_backward(event: Call) -> bool:
+    """Whether a `Function` asks for gradients in its backward, which Dynamo traces without looking at them."""
+    return event.site.function.endswith(".backward")
 
 
 def _is_made_by_layers(event: Call) -> bool:

@@ -68,31 +68,45 @@ def _root(absolute: Sequence[Path]) -> Path:
 
 
 def _walk(top: Path, exclude: Sequence[PathPattern]) -> Iterator[Path]:
+    """The files under ``top``. What links lead to comes last: a file that is there without one is named so."""
     ignored = GitIgnore(top)
     seen: set[str] = set()
-    for folder, folders, names in os.walk(top, followlinks=True):
+
+    def below(folder: Path) -> Iterator[Path]:
         real = os.path.realpath(folder)
         if real in seen:
-            folders[:] = []
-            continue
+            return
         seen.add(real)
-        here = Path(folder)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not _is_skipped(here / name)
-            and not is_excluded(here / name, exclude)
-            and not ignored.ignores(here / name, is_folder=True)
-        )
-        for name in sorted(names):
-            file = here / name
-            if (
-                name.endswith((".py", ".ipynb"))
-                and not is_excluded(file, exclude)
-                and not ignored.ignores(file, is_folder=False)
-                and is_file(file)
-            ):
-                yield file
+        folders = []
+        for entry in _entries(folder, exclude, ignored):
+            if entry.is_symlink():
+                links.append(folder / entry.name)
+            elif entry.is_dir():
+                folders.append(folder / entry.name)
+            else:
+                yield folder / entry.name
+        for inner in folders:
+            yield from below(inner)
+
+    links: list[Path] = []
+    yield from below(top)
+    for link in links:
+        # Links in what it leads to are appended to the list.
+        yield from below(link) if os.path.isdir(link) else (link,)
+
+
+def _entries(folder: Path, exclude: Sequence[PathPattern], ignored: GitIgnore) -> Iterator[os.DirEntry[str]]:
+    """The folders and the Python files in ``folder`` that are read."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in found:
+        path, is_folder = folder / entry.name, entry.is_dir()
+        wanted = not _is_skipped(path) if is_folder else entry.name.endswith((".py", ".ipynb")) and is_file(path)
+        if wanted and not is_excluded(path, exclude) and not ignored.ignores(path, is_folder=is_folder):
+            yield entry
 
 
 def _is_skipped(folder: Path) -> bool:

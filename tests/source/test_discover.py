@@ -77,6 +77,18 @@ def test_a_file_under_two_names_is_taken_once(tree: Path) -> None:
     assert names(".").count("a.py") + names(".").count("again.py") == 1
 
 
+def test_what_is_there_without_a_link_is_named_so(tree: Path) -> None:
+    """A patch, an annotation or a comparison with another commit would not find the file behind the link."""
+    (tree / "about").mkdir()
+    (tree / "about" / "pkg").symlink_to(tree / "pkg", target_is_directory=True)
+    outside = tree.parent / "outside"
+    (outside / "more").mkdir(parents=True)
+    (outside / "o.py").write_text("")
+    (outside / "more" / "back").symlink_to(tree, target_is_directory=True)
+    (tree / "about" / "linked").symlink_to(outside, target_is_directory=True)
+    assert names(".") == ["a.py", "b.py", "gen/g.py", "pkg/m.py", "about/linked/o.py"]
+
+
 def test_a_folder_without_python_files_is_named(tree: Path) -> None:
     (tree / "empty").mkdir()
     with pytest.raises(PathNotFound, match=r"^empty: no Python files there"):
