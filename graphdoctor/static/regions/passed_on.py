@@ -74,7 +74,7 @@ def _bound(call: cst.Call, callee: Function) -> Iterator[tuple[cst.Arg, str]]:
 
 
 def _called(interpreter: Interpreter, call: cst.Call, function: Function) -> Function | None:
-    """What ``helper(x)``, ``module.helper(x)`` or ``self.helper(x)`` calls, where it is scanned code."""
+    """What ``helper(x)``, ``module.helper(x)``, ``self.helper(x)`` or ``self.layer(x)`` calls in scanned code."""
     found: Value | None = None
     names = function.info.module.scope.names
     if type(call.func) is cst.Name:
@@ -83,8 +83,12 @@ def _called(interpreter: Interpreter, call: cst.Call, function: Function) -> Fun
         root, name = call.func.value.value, call.func.attr.value
         if root == "self":
             bound = function.bound
-            method = bound.info.lookup(name) if isinstance(bound, Instance) else None
-            return innermost(method.to(bound)) if isinstance(method, Function) and bound is not None else None
+            if not isinstance(bound, Instance):
+                return None
+            held = bound.attrs.get(name)
+            bound, name = (held, "forward") if isinstance(held, Instance) else (bound, name)
+            method = bound.info.lookup(name)
+            return innermost(method.to(bound)) if isinstance(method, Function) else None
         package = _resolved(interpreter, names.get(root))
         if isinstance(package, External):
             module = imports.load_module(interpreter, function.info.module, package.qualname)

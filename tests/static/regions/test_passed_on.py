@@ -54,3 +54,25 @@ def test_a_length_that_a_helper_cuts_at_is_a_number(events):
         checks=CHECKS,
     )
     assert places(found, Convert) == []
+
+
+def test_a_number_that_a_module_counts_to_is_one(events):
+    found = events("""
+        import math
+        import torch.nn as nn
+
+        class Steps(nn.Module):
+            def forward(self, x, n):
+                for i in range(n):
+                    x = x * math.exp(1.0 - i / n)
+                return x
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.steps = Steps()
+
+            def forward(self, x, n):
+                return self.steps(x, n)
+    """)
+    assert places(found, Convert) == []
