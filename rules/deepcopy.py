@@ -191,6 +191,7 @@ def f(x):
     return rows.copy()[0]
 """,
     """\
+# torch >=2.10
 import copy
 
 
@@ -199,6 +200,7 @@ def f(x):
     return first * second
 """,
     """\
+# torch >=2.10
 import copy
 
 

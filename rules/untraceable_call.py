@@ -32,7 +32,16 @@ from graphdoctor.fixes.python.setup_calls import set_up_in_init
 from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.torch_tables import EXTENSION, HOST_PACKAGES, TRACKERS, within
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
-from graphdoctor.static.domain.values import Const, External, ExternalObject, Instance, Tensor, TorchModule, Unknown
+from graphdoctor.static.domain.values import (
+    Const,
+    External,
+    ExternalObject,
+    Instance,
+    Tensor,
+    TorchModule,
+    Unknown,
+    Value,
+)
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 
 from ._numpy_functions import WITHOUT_TENSORS
@@ -76,6 +85,11 @@ UNTRACED = frozenset((
 
 #: What looks up a formula for two classes of distributions, and keeps it.
 DIVERGENCES = ("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
+
+#: Distributions for which torch has one formula; for others, such as those of the exponential family, it has several.
+ONE_FORMULA = frozenset((
+    "Categorical", "Cauchy", "Geometric", "Laplace", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Uniform",
+))  # fmt: skip
 
 #: Classes whose objects are traced where they were made before.
 MADE_BEFORE = frozenset({"types.SimpleNamespace"})
@@ -734,6 +748,7 @@ class Net(nn.Module):
         return x
 """,
     """\
+# torch >=2.10
 import torch.nn as nn
 
 
@@ -793,14 +808,21 @@ def _makes_plain(event: Call) -> bool:
     return event.qualname == _AS_SUBCLASS and event.args[-1:] == (External("torch.Tensor"),)
 
 
-def _divergence(event: Call) -> Hit:
+def _divergence(event: Call) -> Hit | None:
     """The formula for two classes of distributions is looked up by their first call, and kept."""
+    if event.args and all(_has_one_formula(option) for option in options(event.args[0])):
+        return None
     return Hit(
         event,
         f"{code(event)} looks up a formula where no call before did, which Dynamo does not trace: {consequence(event)}",
         "call it once before the first compiled call, or write the formula out",
         "likely",
     )
+
+
+def _has_one_formula(value: Value) -> bool:
+    """Whether torch has one formula for such a distribution, so that nothing is compared to choose it."""
+    return isinstance(value, ExternalObject) and value.qualname.rpartition(".")[2] in ONE_FORMULA
 
 
 def _works_on_object(event: Call) -> bool:

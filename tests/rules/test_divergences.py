@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from graphdoctor.rules.untraceable_call import ONE_FORMULA
 
 from graphdoctor.lint.engine import analyse
 
@@ -62,3 +64,18 @@ def test_it_breaks_where_nothing_called_it_before(tmp_path: Path, before: str, g
         [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.split() == [str(graphs)]
+
+
+@pytest.mark.parametrize("name", sorted(ONE_FORMULA))
+def test_of_what_has_one_formula_nothing_is_compared(tmp_path: Path, splits: Callable[..., bool], name: str) -> None:
+    torch = pytest.importorskip("torch")
+    made = {"Laplace": "x, 1.0", "Cauchy": "x, 1.0", "Uniform": "x, x + 1"}
+    made = f"torch.distributions.{name}({made.get(name, 'logits=x')})"
+    source = (
+        f"import torch\n\n\n@torch.compile\ndef f(x):\n    return torch.distributions.kl_divergence({made}, {made})\n"
+    )
+    file = tmp_path / "model.py"
+    file.write_text(source)
+    assert [f.rule for f in analyse([(file, "model.py")]).findings] == []
+    torch.distributions.kl._KL_MEMOIZE.clear()
+    assert not splits(source.replace("@torch.compile\n", ""), "f", torch.rand(3))
