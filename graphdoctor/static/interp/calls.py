@@ -97,7 +97,7 @@ def _call_unknown(
     interpreter: Interpreter, node: cst.Call, func: cst.Attribute, args: tuple[Value, ...], kwargs: Kwargs, used: bool
 ) -> Value:
     """A method of an object nothing is known of: rules may still know the name (``optimizer.zero_grad()``)."""
-    if is_reduction(func.attr.value, (*args, *kwargs)):
+    if interpreter.frame.compiled and is_reduction(func.attr.value, (*args, *kwargs)):
         return Tensor(ndim=0)
     if takes_a_dimension(func.attr.value, kwargs):
         return methods.call_method(interpreter, node, UNKNOWN, func.attr.value, args, kwargs, used)
