@@ -191,7 +191,7 @@ def f(x):
     return rows.copy()[0]
 """,
     """\
-# torch >=2.10
+# torch >=2.13
 import copy
 
 
@@ -200,7 +200,7 @@ def f(x):
     return first * second
 """,
     """\
-# torch >=2.10
+# torch >=2.13
 import copy
 
 

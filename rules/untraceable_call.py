@@ -748,7 +748,7 @@ class Net(nn.Module):
         return x
 """,
     """\
-# torch >=2.10
+# torch >=2.13,<2.15
 import torch.nn as nn
 
 
