@@ -40,35 +40,38 @@ def _same_shape(mask: cst.BaseExpression, tensor: cst.BaseExpression, hit: Hit, 
             return ranks[0] == ranks[1]
     if isinstance(hit.place, cst.Call):
         return True
-    return _base(mask, hit, editor) == _base(tensor, hit, editor) != ""
+    shapes = _shapes(tensor, editor)
+    # A mask that is as large as the tensor broadcast with others has as many dimensions at least: it may have no more.
+    return bool(shapes) and "" not in shapes and shapes <= _shapes(mask, editor)
 
 
-def _base(node: cst.BaseExpression, hit: Hit, editor: Editor, depth: int = 0) -> str:
-    """The name whose shape ``node`` has; empty when the source does not show it."""
+def _shapes(node: cst.BaseExpression, editor: Editor, depth: int = 0) -> frozenset[str]:
+    """The names whose shapes broadcast to that of ``node``; an empty name for what the source does not show."""
+    unknown = frozenset({""})
     if depth > 5:
-        return ""
+        return unknown
     if isinstance(node, cst.Name):
         value = assigned(node, editor)
-        inner = _base(value, hit, editor, depth + 1) if value is not None else ""
-        return inner or _evaluated_once(node, editor)
+        inner = _shapes(value, editor, depth + 1) if value is not None else unknown
+        return inner if inner and "" not in inner else inner - unknown | {_evaluated_once(node, editor)}
     if isinstance(node, cst.UnaryOperation):
-        return _base(node.expression, hit, editor, depth + 1)
+        return _shapes(node.expression, editor, depth + 1)
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-        return _joined([node.left, node.comparisons[0].comparator], hit, editor, depth)
+        return _joined([node.left, node.comparisons[0].comparator], editor, depth)
     if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
-        return _joined([node.left, node.right], hit, editor, depth)
+        return _joined([node.left, node.right], editor, depth)
     if isinstance(node, cst.Call) and (called(node) in POINTWISE or called(node) in _LIKE):
         operands = [a.value for a in node.args[:1]] if is_torch_function(node, editor) else []
         if isinstance(node.func, cst.Attribute) and not operands:
             operands = [node.func.value]
-        return _base(operands[0], hit, editor, depth + 1) if operands else ""
-    return ""
+        return _shapes(operands[0], editor, depth + 1) if operands else unknown
+    return unknown
 
 
-def _joined(sides: Sequence[cst.BaseExpression], hit: Hit, editor: Editor, depth: int) -> str:
-    """The one shape of two operands, of which one may be a number."""
-    bases = [_base(s, hit, editor, depth + 1) for s in sides if not isinstance(_literal(s), (cst.Integer, cst.Float))]
-    return bases[0] if bases and all(b == bases[0] for b in bases) else ""
+def _joined(sides: Sequence[cst.BaseExpression], editor: Editor, depth: int) -> frozenset[str]:
+    """The shapes of two operands, of which one may be a number."""
+    tensors = (s for s in sides if not isinstance(_literal(s), (cst.Integer, cst.Float)))
+    return frozenset().union(*(_shapes(s, editor, depth + 1) for s in tensors))
 
 
 def _literal(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -83,7 +83,7 @@ class Padded:
         routed = self._routed
         if known is not None and known.ndim:
             routed += f"[:{', None' * (known.ndim - 1)}]" if known.ndim > 1 else ""
-        elif self.add.kind == "write" and isinstance(value, cst.Name):
+        elif isinstance(value, cst.Name):
             routed += f"[(...,) + (None,) * ({value.value}.ndim - 1)]"
         else:
             routed += "[:, None]"

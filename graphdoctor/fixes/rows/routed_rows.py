@@ -81,6 +81,8 @@ def _sum(body: Body, padded: frozenset[str], editor: Editor) -> RowSum:
     sums = [found for s in with_rows if (found := row_sum(s, editor)) is not None]
     if len(sums) != 1:
         raise Refuse("the loop does not give its rows back by one sum")
+    if not has_rows(sums[0].value, padded, editor):
+        raise Refuse(f"`{editor.code(sums[0].value)}` is not computed of rows that a mask selects")
     return sums[0]
 
 

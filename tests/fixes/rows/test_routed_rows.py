@@ -183,6 +183,7 @@ REFUSED = (
     (LOOP + WHERE + "    if len(rows):\n    " + SUM + "    else:\n        out += 1\n",
      "Line 7 of the loop has more to do where there are no rows."),
     (LOOP + WHERE + "    y = h[rows]\n", "The loop does not give its rows back by one sum."),
+    (LOOP + "    out[h >= e] += 1\n", "`1` is not computed of rows that a mask selects."),
     (LOOP + WHERE + "    out[rows] *= h[rows]\n", "`out[rows]` is changed by more than a sum."),
     (LOOP + WHERE + "    out[1:, rows] += h[rows]\n", "`out[1:, rows]` is no plain choice of rows."),
     (LOOP + WHERE + "    out.index_add_(0, rows, h[rows], alpha=2)\n", "`index_add_` does not just add up."),

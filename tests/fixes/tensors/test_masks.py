@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,3 +33,36 @@ def test_what_may_make_gradients_nan_is_named(tmp_path: Path, value: str, named:
     assert finding.fix is not None
     said = f" `{named}` outside the mask can make gradients NaN." if named else ""
     assert finding.fix.reason == f"The value is computed for all elements and kept where the mask is true.{said}"
+
+
+@pytest.mark.parametrize("mask", ["row >= t", "(row + t[i]) > t", "found"])
+def test_a_mask_of_the_tensor_and_others_is_as_large_as_the_tensor(fixed: Any, runner: Any, mask: str) -> None:
+    import torch
+
+    source = f"""\
+import torch
+
+
+@torch.compile
+def f(x: torch.Tensor, t: torch.Tensor):
+    for i in range(3):
+        row = x[i]
+        found = row >= t[0]
+        row[{mask}] += 1
+    return x
+"""
+    after = fixed(source, unsafe=True).text
+    assert f"        row.copy_(torch.where({mask}, row + 1, row))\n" in after
+    x, t = torch.arange(12).reshape(3, 4), torch.tensor([3, 5, 1, 9])
+    one, other = (runner.eager(text.replace("@torch.compile\n", ""), x.clone(), t) for text in (source, after))
+    assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("mask", ["other > 0", "t > 0"])
+def test_a_mask_that_may_be_smaller_than_the_tensor_is_given_more_dimensions(fixed: Any, mask: str) -> None:
+    lines = ("other = x[0]", "row = x + other", f"m = {mask}", "row[m] += 1", "return row")
+    source = "import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor, t: torch.Tensor):\n" + "".join(
+        f"    {line}\n" for line in lines
+    )
+    expected = "row.copy_(torch.where(m[(...,) + (None,) * (row.ndim - m.ndim)], row + 1, row))"
+    assert expected in fixed(source, unsafe=True).text
