@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import libcst as cst
 
@@ -13,9 +12,9 @@ from graphdoctor.fixes.analysis.types import COMPARERS, is_number, is_other
 from graphdoctor.fixes.branches.finite_gradients import divides
 from graphdoctor.fixes.core.editor import Editor
 from graphdoctor.fixes.core.errors import Refuse
-from graphdoctor.fixes.core.scope import names, parameters
+from graphdoctor.fixes.core.scope import names
 from graphdoctor.static.domain.value_functions import options, tensor_of
-from graphdoctor.static.domain.values import External
+from graphdoctor.static.domain.values import External, Tensor
 from graphdoctor.syntax.walk import walk
 
 #: Builtins that compute a number of numbers.
@@ -118,6 +117,8 @@ def check_tensor(value: cst.BaseExpression, editor: Editor) -> None:
     is_word = isinstance(value, cst.Name) and value.value in ("None", "True", "False")
     if isinstance(value, _PYTHON_ONLY) or is_word or is_other(value, editor):
         raise Refuse(f"`{editor.code(value)}` is not a tensor")
+    if any(isinstance(option, Tensor) and option.numpy for option in options(editor.value(value))):
+        raise Refuse(f"`{editor.code(value)}` may be a value of numpy, which is no tensor")
 
 
 def check(value: cst.BaseExpression, editor: Editor) -> None:
@@ -190,30 +191,6 @@ def risks(value: cst.BaseExpression, editor: Editor, without: Collection[cst.CST
             yield "the division on the side not taken can make gradients NaN"
         elif isinstance(node, cst.Subscript) and not _is_plain_index(node):
             yield f"`{editor.code(node)}` is read even when it is not taken"
-
-
-def is_bound_before(name: str, statement: cst.If | cst.Match | cst.For, editor: Editor) -> bool:
-    """Whether ``name`` is an attribute or an argument, or has a value when ``statement`` begins."""
-    function = editor.function_of(statement)
-    if "." in name or function is None or name in parameters(function):
-        return "." in name or function is not None
-    start = editor.location(statement)
-    earlier = (n for n in editor.assignments(function, name) if editor.location(n) < start)
-    return any(not never_reaches(n, statement, editor) for n in earlier)
-
-
-def never_reaches(one: cst.CSTNode, other: cst.CSTNode, editor: Editor) -> bool:
-    """Whether a call that runs ``one`` does not come to ``other``, which stands behind it: on the other side of a
-    branch, or behind one that returns or raises there.
-    """
-    around, outside = (one, *editor.ancestors(one)), {other, *editor.ancestors(other)}
-    for arm, branch in pairwise(around):
-        if isinstance(branch, cst.If) and arm is not branch.test and arm not in outside:
-            block = arm.body if isinstance(arm, cst.Else) else arm
-            last = list(statements(block))[-1:] if isinstance(block, cst.BaseSuite) else []
-            if branch in outside or any(isinstance(s, (cst.Return, cst.Raise)) for s in last):
-                return True
-    return False
 
 
 def statements(block: cst.BaseSuite) -> Iterator[cst.CSTNode]:

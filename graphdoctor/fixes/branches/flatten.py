@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions, tight
+from graphdoctor.fixes.analysis.held_before import is_bound_before, values_before
 from graphdoctor.fixes.analysis.purity import called, calls
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.finite_gradients import kept_finite, operands
@@ -324,13 +325,11 @@ class Flat:
         """Refuse a name that holds None or another object before the branch."""
         if "." in name and any(_asks_for_none(test, name, self.editor) for test in find(self.function, cst.Comparison)):
             raise Refuse(f"`{name}` may be None before the branch")
-        start = self.editor.location(self.branch)
-        earlier = [a for a in self.editor.assignments(self.function, name) if self.editor.location(a) < start]
-        if earlier and isinstance(earlier[-1], cst.Assign) and isinstance(earlier[-1].targets[0].target, cst.Name):
-            branch_arms.check_tensor(earlier[-1].value, self.editor)
+        for value in values_before(name, self.branch, self.editor):
+            branch_arms.check_tensor(value, self.editor)
 
     def _is_new(self, name: str) -> bool:
-        return name not in self._bound and not branch_arms.is_bound_before(name, self.branch, self.editor)
+        return name not in self._bound and not is_bound_before(name, self.branch, self.editor)
 
     def _is_given_anew(self, name: str, block: cst.BaseSuite) -> bool:
         """Whether ``name`` is an attribute that each side assigns and none reads: what it held before is not kept."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import tight
+from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.purity import called
 from graphdoctor.fixes.analysis.types import is_number, is_other
-from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.core.editor import LINE_LENGTH, Editor
 from graphdoctor.fixes.core.errors import Refuse
 from graphdoctor.fixes.core.scope import assignments, names, parameters
@@ -89,7 +89,7 @@ def steps_in(
         bound = _names(small, editor)
         if set(bound) & set(parameters(function)) and isinstance(small, cst.AugAssign):
             raise Refuse(f"the loop changes the argument `{bound[0]}` in place")
-        kept = [n for n in bound if branch_arms.is_bound_before(n, loop, editor) or (leaves and n in after)]
+        kept = [n for n in bound if is_bound_before(n, loop, editor) or (leaves and n in after)]
         lost = [n for n in bound if n not in kept and (n in after or _is_read_before(n, small, loop, editor))]
         if lost:
             raise Refuse(f"`{lost[0]}` has no value before the loop")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Conditions, conjuncts
+from graphdoctor.fixes.analysis.held_before import values_before
 from graphdoctor.fixes.analysis.purity import calls, root
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
@@ -281,13 +282,11 @@ class _Chooser:
         assert function is not None
         start = self.editor.location(node)
         earlier = [a for a in self.editor.assignments(function, name) if self.editor.location(a) < start]
-        params = parameters(function)
-        if not earlier and name not in params:
+        if not earlier and name not in parameters(function):
             raise Refuse(f"`{name}` is not assigned before the branch")
-        value = params[name] if not earlier else _plain_value(earlier[-1])
-        reads_itself = any(name in names(block[name]) for block in blocks)
-        if value is not None and not reads_itself:
-            branch_arms.check(value, self.editor)
+        if not any(name in names(block[name]) for block in blocks):
+            for value in values_before(name, node, self.editor):
+                branch_arms.check(value, self.editor)
         return _Side(name, cst.Name(name), before(name, node, self.editor))
 
     def _comments(self, *nodes: cst.CSTNode) -> list[str]:
@@ -307,13 +306,6 @@ def _chain(node: cst.If) -> tuple[list[_Case], cst.BaseSuite | None]:
         cases.append(_Case(other.test, other.body))
         other = other.orelse
     return cases, other.body if other is not None else None
-
-
-def _plain_value(assignment: cst.CSTNode) -> cst.BaseExpression | None:
-    """The value of ``name = value``; None for other ways to bind a name."""
-    if isinstance(assignment, cst.Assign) and all(isinstance(t.target, cst.Name) for t in assignment.targets):
-        return assignment.value
-    return None
 
 
 def _is_in_place_call(node: cst.CSTNode, targets: Sequence[str]) -> bool:

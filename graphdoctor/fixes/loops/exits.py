@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from graphdoctor.fixes.analysis.conditions import Condition, Conditions
+from graphdoctor.fixes.analysis.held_before import is_bound_before
 from graphdoctor.fixes.analysis.types import is_number
 from graphdoctor.fixes.branches import branch_arms
 from graphdoctor.fixes.branches.branch import branch_of
@@ -83,7 +84,7 @@ def _left(
     """No value changes any more once ``done`` is true; what only the loop makes, for code behind it, begins as None."""
     done, indent = editor.fresh("done"), editor.newline + editor.indent_of(loop)
     names = [name for step in steps for name in step.kept if name.isidentifier()]
-    made = [name for name in names if not branch_arms.is_bound_before(name, loop, editor)]
+    made = [name for name in names if not is_bound_before(name, loop, editor)]
     known = next((name for name in names if name not in made and not _starts_as_number(name, loop, editor)), None)
     start = f"{known}.new_zeros((), dtype=torch.bool)" if known is not None else "torch.tensor(False)"
     first = f"{done} = {start}{indent}" + "".join(f"{name} = None{indent}" for name in dict.fromkeys(made))

@@ -225,9 +225,9 @@ def _extreme(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...
         plain = all(isinstance(option, (Const, PythonValue)) for option in options(element))
         compared(interpreter, node, element, kwargs if plain else {})
         return element
-    tensor = next((t for v in values if (t := tensor_of(v)) is not None), None)
-    if tensor is not None:
-        return Tensor(tensor.dtype, is_known=tensor.is_known)
+    tensors = [t for v in values if (t := tensor_of(v)) is not None]
+    if tensors:
+        return Tensor(tensors[0].dtype, numpy=all(t.numpy for t in tensors), is_known=tensors[0].is_known)
     if values and all(isinstance(v, (Const, PythonValue)) for v in values):
         kinds = {
             type(v.value).__name__ if isinstance(v, Const) else v.kind
@@ -244,7 +244,7 @@ def _sum(interpreter: Interpreter, node: cst.CSTNode, args: tuple[Value, ...], _
     _, element = iteration.elements(interpreter, node, args[0]) if args else (None, UNKNOWN)
     tensor = tensor_of(element)
     if tensor is not None:
-        return Tensor(tensor.dtype, is_known=tensor.is_known)
+        return Tensor(tensor.dtype, numpy=tensor.numpy, is_known=tensor.is_known)
     return element if isinstance(element, PythonValue) else UNKNOWN
 
 

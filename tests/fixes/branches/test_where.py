@@ -284,6 +284,19 @@ def test_submodule_calls_are_unsafe(make: Any, name: str) -> None:
         ),
         ("if x.sum() > 0:\n    y = x * 2\nreturn y", "`y` is not assigned before the branch"),
         ("y = None\nif x.sum() > 0:\n    y = x * 2\nreturn y", "`None` is not a tensor"),
+        ("y: object = None\nif x.sum() > 0:\n    y = x * 2\nreturn y", "`None` is not a tensor"),
+        (
+            "import numpy as np\nn = max(np.arange(3))\nif x.sum() > 0:\n    n = 4\nreturn x * n",
+            "`max(np.arange(3))` may be a value of numpy, which is no tensor",
+        ),
+        (
+            "import numpy as np\nn = x.shape[0] - min(np.arange(3))\nif n > 2:\n    n = 4\nreturn x * n",
+            "it is not clear which part of `n > 2` is tensor data",
+        ),
+        (
+            "import numpy as np\nn = sum(np.arange(3))\nif n > 2:\n    x = x * 4\nreturn x",
+            "it is not clear which part of `n > 2` is tensor data",
+        ),
         ("if x.sum() > 0:\n    y = [x]\nelse:\n    y = [x, x]", "`[x]` is not a tensor"),
         ("if x.sum() > 0:\n    y = True\nelse:\n    y = False", "`True` is not a tensor"),
         (
