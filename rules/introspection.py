@@ -9,7 +9,8 @@ and splits the graph; a failed import leaves the whole function uncompiled. `imp
 `importlib.util.find_spec`, `isinstance` and `hasattr` are fine.
 
 Fix: Do it at import time and keep the result: `try: import flash_attn` at the top of the file with a flag,
-classes at module level, names of functions as constants.
+classes at module level, names of functions as constants. Text that is run by `exec` becomes a call by name:
+`getattr(model, name)(x)`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ LOOKS = frozenset((
     "importlib.reload", "inspect.stack", "inspect.currentframe", "inspect.getsource", "inspect.getsourcelines",
     "inspect.getsourcefile", "inspect.getfile", "inspect.getdoc", "inspect.trace", "sys._getframe",
 ))  # fmt: skip
+
+_AT_IMPORT = "do it at import time and keep the result"
+_BY_NAME = "call the function by its name: `getattr(model, name)(x)` in place of text that is run"
 
 #: What is there wherever compiled code runs.
 PRESENT = sys.stdlib_module_names | {"torch", "numpy"}
@@ -190,7 +194,7 @@ def check_call(event: Call) -> Hit | None:
     of_closure = event.qualname == "inspect.signature" and any(_is_nested(arg) for arg in event.args)
     if not of_method and not of_closure and event.qualname not in LOOKS:
         return None
-    hit = _hit(event, code(event), "do it at import time and keep the result")
+    hit = _hit(event, code(event), _BY_NAME if event.qualname == "builtins.exec" else _AT_IMPORT)
     return replace(hit, torch="<2.15") if of_method else hit
 
 

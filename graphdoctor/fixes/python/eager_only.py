@@ -8,6 +8,7 @@ from graphdoctor.fixes.analysis.effects import trace
 from graphdoctor.fixes.analysis.namespaces import READS_LOCALS, dotted_name, is_read
 from graphdoctor.fixes.analysis.once_only import is_given_once
 from graphdoctor.fixes.analysis.outputs import may_be_caught, more_than_output
+from graphdoctor.fixes.analysis.purity import calls
 from graphdoctor.fixes.analysis.quiet_calls import READING
 from graphdoctor.fixes.analysis.uses import is_elsewhere
 from graphdoctor.fixes.branches.output_blocks import called_in, guard_branch
@@ -20,6 +21,8 @@ from graphdoctor.static.domain.values import External
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import walk
 
+#: What these run is text, of which nothing is known.
+_RUNS_TEXT = frozenset({"exec", "eval"})
 _JUMPS = (cst.Return, cst.Break, cst.Continue, cst.Raise, cst.Yield, cst.Await, cst.Global, cst.Nonlocal)
 
 
@@ -107,12 +110,20 @@ def _group(first: cst.CSTNode, editor: Editor) -> tuple[list[cst.CSTNode], list[
                 elif reader not in group and reader not in waiting:
                     waiting.append(_simple(reader, name, editor))
     for statement in group:
+        _check_text(statement)
         function = editor.function_of(statement)
         assert function is not None
         if any(editor.mentions(function, word) for word in READS_LOCALS) and any(_bound(s, editor) for s in group):
             raise Refuse("the function reads its variables by name")
         _check_receiver(statement, group, function, editor)
     return sorted(group, key=editor.location), [branches[branch] for branch in sorted(branches, key=editor.location)]
+
+
+def _check_text(node: cst.CSTNode) -> None:
+    """Refuse to leave out text that is run: ``exec(f"model.{name}(x)")`` is the model."""
+    for call in calls(node):
+        if isinstance(call.func, cst.Name) and call.func.value in _RUNS_TEXT:
+            raise Refuse(f"what `{call.func.value}` runs may be a part of the model, which must run under compile too")
 
 
 def _other_readers(statement: cst.CSTNode, editor: Editor) -> list[cst.CSTNode]:
@@ -240,6 +251,7 @@ def _guard_block(block: cst.With, editor: Editor) -> FixPlan:
     function = editor.function_of(block)
     if function is None or any(isinstance(node, _JUMPS) for node in walk(block)):
         raise Refuse("the block leaves the function or the loop around it, so it must run under compile too")
+    _check_text(block)
     made = {n for node in walk(block) for t in _targets(node) for n in target_names(t)}
     made |= {n for item in block.items if item.asname is not None for n in target_names(item.asname.name)}
     inside = set(walk(block))

@@ -67,6 +67,9 @@ def test_what_acts_on_other_code_is_not_safe(fixed: Any, body: str, reason: str)
         ("global start\nstart = time.time()\nreturn x", "`start` is stored where other code may read it"),
         ("class A:\n    made = time.time()\nreturn x * A.made", "`made` is stored where other code may read it"),
         ("t0 = time.time()\ndef g():\n    return t0\nreturn x, g", "`t0` is read in an inner function, which may run later"),
+        ("t0 = time.time()\nexec(f'seen.append({t0})')\nreturn x", "what `exec` runs may be a part of the model, which must"
+         " run under compile too"),
+        ("with open(os.devnull) as file:\n    y = eval(file.read())\nreturn x", "what `eval` runs may be a part of the model"),
         ("t0 = time.time()\nreturn x, locals()", "the function reads its variables by name"),
         ("t0 = time.time()\ndel t0\nreturn x", "`t0` is read in line"),
         ("t0: float\nt0 = time.time()\nx.t, y = time.time(), 1\nreturn x", "`x.t, y` is stored where other code may read it"),
