@@ -46,6 +46,7 @@ from graphdoctor.static.domain.values import Const, PythonValue, Seq, Tensor, Va
 from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.syntax.walk import find, walk
 
+from ._optional_tensor import advice as optional_tensor
 from ._shared import (
     asks_for_elements,
     asks_training,
@@ -648,6 +649,13 @@ def _suggestion(event: Truth) -> str:
         return (
             "a list gets as many elements as the data say: append in each case, zeros or what a weight of 0 leaves out "
             "where the test does not hold"
+        )
+    if optional := optional_tensor(event):
+        return optional
+    if tensor is not None and tensor.numpy:
+        return (
+            "numpy values are tensor data here: use Python numbers for what sizes and settings decide, pass in what is "
+            "drawn, and compute the rest in torch, with `torch.where`"
         )
     return SUGGESTIONS.get(event.context, "compute both branches and select with `torch.where`, or use `torch.cond`")
 

@@ -58,6 +58,27 @@ def test_a_list_that_data_make_longer_is_no_choice_of_tensors(tmp_path: Path, bo
     assert finding.suggestion.startswith(suggestion)
 
 
+@pytest.mark.parametrize(
+    ("lines", "suggestion"),
+    [
+        ("if not mask.any():\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
+        ("if mask.sum() == 0:\n    mask = None", "drop the test and keep `mask`: a mask that is nowhere true"),
+        ("if mask.any():\n    mask = None", "`torch.where` cannot give None: make `mask` a tensor in each case"),
+        ("y = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor in each case"),
+        ("y: object = None\nif mask.any():\n    y = x", "`torch.where` cannot give None: make `y` a tensor"),
+        ("y = None\ny = -x\nif mask.any():\n    y = x", "compute both branches and select with `torch.where`"),
+        ("y = x\nif min(np.arange(3)) > 1:\n    y = -x", "numpy values are tensor data here"),
+    ],
+)
+def test_no_choice_of_tensors_is_advised_where_one_side_is_none(tmp_path: Path, lines: str, suggestion: str) -> None:
+    file = tmp_path / "net.py"
+    body = "".join(f"    {line}\n" for line in lines.splitlines())
+    head = "import numpy as np\nimport torch\n\n\n@torch.compile\ndef f(x: torch.Tensor):\n    mask = x.eq(1)\n"
+    file.write_text(f"{head}{body}    return x if mask is None else x.masked_fill(mask, 0)\n")
+    (finding,) = analyse([(file, "net.py")]).findings
+    assert finding.suggestion.startswith(suggestion)
+
+
 def test_what_torch_compares_are_tensors_whatever_gave_them(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text("""\

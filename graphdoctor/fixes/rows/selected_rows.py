@@ -17,9 +17,9 @@ _OF_MASK = frozenset({"any", "sum", "count_nonzero"})
 _OF_ROWS = frozenset({"numel", "nelement", "size", "len", "shape"})
 _SAME_ELEMENTS = frozenset({"view", "flatten", "reshape", "ravel", "squeeze", "unsqueeze", "bool", "contiguous"})
 _COMPARES = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isin", "logical_and", "logical_or", "logical_not"})
-_TESTS: dict[tuple[type[cst.BaseCompOp], str], bool] = {
-    (cst.Equal, "0"): False, (cst.LessThan, "1"): False, (cst.LessThanEqual, "0"): False,
-    (cst.NotEqual, "0"): True, (cst.GreaterThan, "0"): True, (cst.GreaterThanEqual, "1"): True,
+_TESTS: dict[tuple[type[cst.BaseCompOp], int], bool] = {
+    (cst.Equal, 0): False, (cst.LessThan, 1): False, (cst.LessThanEqual, 0): False,
+    (cst.NotEqual, 0): True, (cst.GreaterThan, 0): True, (cst.GreaterThanEqual, 1): True,
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def question(test: cst.BaseExpression) -> Question | None:
         test, some = test.expression, not some
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         (part,) = test.comparisons
-        bound = part.comparator.value if isinstance(part.comparator, cst.Integer) else ""
+        bound = part.comparator.evaluated_value if isinstance(part.comparator, cst.Integer) else -1
         asks = _TESTS.get((type(part.operator), bound))
         if asks is None:
             return None
