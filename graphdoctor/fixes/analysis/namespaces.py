@@ -53,7 +53,7 @@ def is_builtin(name: str, editor: Editor) -> bool:
     if not hasattr(builtins, name):
         return False
     names = _names(editor)
-    return not names.bound[name] and not names.has_star
+    return not names.bound[name] and not (names.has_star and editor.may_come_by_star(name))
 
 
 def dotted_name(node: cst.BaseExpression, editor: Editor) -> str:

@@ -49,6 +49,11 @@ class Editor(Lookup):
         """What the interpreter knows of the expression ``node``: UNKNOWN where it never evaluated it."""
         return self._recorder.value(self.module.read(node))
 
+    def may_come_by_star(self, name: str) -> bool:
+        """Whether ``from m import *`` may bind ``name``: not where all such modules were read, and none has it."""
+        module = self._recorder.module
+        return module is None or module.imports_unknown_names or name in module.scope.names
+
     @property
     def newline(self) -> str:
         """The line end of the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,3 +75,21 @@ def test_output_that_the_program_depends_on(fixed: Any, head: str, body: list[st
     assert {fix.safety for fix in found} == {"unsafe"}
     assert any(reason in fix.reason for fix in found)
     assert result.text == source
+
+
+@pytest.mark.parametrize(
+    "helpers, is_left_out",
+    [
+        ("def scaled(x):\n    return x * 2\n", True),
+        ("def print(text):\n    return seen.append(text)\n\n\nseen = []\n", False),
+        ("from elsewhere import *\n", False),
+    ],
+)
+def test_a_star_import_hides_what_writes_only_where_it_may_bind_that(
+    fixed: Any, tmp_path: Path, helpers: str, is_left_out: bool
+) -> None:
+    (tmp_path / "helpers.py").write_text(helpers)
+    # The side that prints never runs, so nothing but the name says what is called.
+    test = "if x.isnan().any() and DEBUG:"
+    result = fixed(program("from helpers import *\n\nDEBUG = False\n", test, "    print('nan')"))
+    assert ("if not torch.compiler.is_compiling()" in result.text) == is_left_out
