@@ -34,6 +34,8 @@ from graphdoctor.static.rule import FixPlan, Hit, Refusal
 from graphdoctor.static.usage.events import dotted
 from graphdoctor.syntax.walk import find
 
+from ._own_checkpoint import ADVICE as OWN_CHECKPOINT
+from ._own_checkpoint import is_in_own_checkpoint
 from ._shared import certainty, code, consequence, function_named
 
 CODE = "GD501"
@@ -609,7 +611,7 @@ def _hit(event: Call | GetAttr | SetAttr, suggestion: str, value: Value | None =
     return Hit(
         event,
         f"{code(event)} acts on autograd's bookkeeping: {consequence(event)}",
-        suggestion,
+        OWN_CHECKPOINT if is_in_own_checkpoint(event) else suggestion,
         certainty(event, value),
     )
 

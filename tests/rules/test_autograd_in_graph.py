@@ -1,4 +1,4 @@
-"""Where ``requires_grad_()`` of a result breaks: where it does not require a gradient already."""
+"""Where ``requires_grad_()`` of a result breaks, and which functions are checkpoints written by hand."""
 
 from __future__ import annotations
 
@@ -78,3 +78,54 @@ def test_what_a_backward_asks_of_its_own_tensors_is_taken_for_granted(tmp_path, 
     file.write_text(OWN.format(statement=statement))
     assert [f.rule for f in analyse([(file, file.name)]).findings] == (["GD501"] if breaks else [])
     assert splits(file.read_text(), "f", torch.rand(4, requires_grad=True)) is breaks
+
+
+CHECKPOINT = """\
+import torch
+import torch.nn as nn
+
+
+class Checkpoint(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, run, *args):
+        {kept}
+        with torch.no_grad():
+            return {first}(*args)
+
+    @staticmethod
+    def backward(ctx, *slopes):
+        ins = [x.detach().requires_grad_(True) for x in ctx.ins]
+        with torch.enable_grad():
+            out = {again}(*ins)
+        return (None, *torch.autograd.grad(out, ins, slopes))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return Checkpoint.apply(self.net, x)
+
+
+def graphdoctor_target():
+    return Net(), (torch.rand(2, 4),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "first", "again", "is_checkpoint"),
+    [
+        ("ctx.run, ctx.ins = run, list(args)", "run", "ctx.run", True),
+        ("ctx.run = run; ctx.ins = args", "ctx.run", "ctx.run", True),
+        ("ctx.ins = args", "run", "ctx.net", False),
+        ("ctx.slope = torch.sigmoid; ctx.ins = args", "run", "ctx.slope", False),
+    ],
+)
+def test_a_function_that_runs_again_what_its_forward_ran_is_a_checkpoint(tmp_path, kept, first, again, is_checkpoint):
+    file = tmp_path / "net.py"
+    file.write_text(CHECKPOINT.format(kept=kept, first=first, again=again))
+    found = [f for f in analyse([(file, file.name)]).findings if f.rule == "GD501"]
+    assert found
+    assert {"torch.utils.checkpoint.checkpoint(" in f.suggestion for f in found} == {is_checkpoint}
