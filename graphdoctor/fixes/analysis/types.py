@@ -74,7 +74,7 @@ class Types:
         if is_read(value) or self._converts(node):
             return "bool" if all(isinstance(o, PythonValue) and o.kind == "bool" for o in options(value)) else "tensor"
         tensor = tensor_of(value) if may_be_tensor(value) else None
-        if tensor is None or tensor.numpy:
+        if tensor is None or any(isinstance(o, Tensor) and o.numpy for o in options(value)):
             return None  # Of a numpy array, eager code has an array, which torch.where does not take.
         return "bool" if tensor.dtype == "bool" else "tensor"
 

@@ -59,8 +59,10 @@ def join(*values: Value) -> Value:
         return first
     found = [type(option) for option in seen]
     if found.count(Tensor) > 1:
-        merged = reduce(merge_tensors, [o for o in seen if isinstance(o, Tensor)])
-        seen = [merged] + [o for o in seen if not isinstance(o, Tensor)]
+        # An array of numpy stays an alternative of its own: what takes a tensor does not take it.
+        tensors = [[o for o in seen if isinstance(o, Tensor) and o.numpy is numpy] for numpy in (False, True)]
+        merged = [reduce(merge_tensors, alike) for alike in tensors if alike]
+        seen = merged + [o for o in seen if not isinstance(o, Tensor)]
     if found.count(PythonValue) > 1:
         seen = list(dict.fromkeys(replace(o, sample=None) if isinstance(o, PythonValue) else o for o in seen))
     if found.count(Const) > 3:

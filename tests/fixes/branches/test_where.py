@@ -358,3 +358,16 @@ def test_a_line_that_would_be_too_long_is_broken(make: Any) -> None:
         f"    x = torch.where(\n        x.sum() > 0,\n        {value},\n        x - {value},\n    )\n    return x\n"
         in after
     )
+
+
+@pytest.mark.parametrize(
+    ("branch", "reason"),
+    [
+        ("if n > 2:\n    x = x * 2", "it is not clear which part of `n > 2` is tensor data"),
+        ("m = x.mean()\nif x.sum() > 2:\n    m = n", "`n` may be a value of numpy, which is no tensor"),
+    ],
+)
+def test_what_is_of_numpy_on_one_path_is_refused(make: Any, branch: str, reason: str) -> None:
+    body = f"import numpy as np\nif flag:\n    n = np.arange(3).max()\nelse:\n    n = x.sum()\n{branch}\nreturn x * n"
+    case = make(source_of(body), cst.If, "> 2")
+    assert case.refusal(choose_with_where) == f"torch.where does not fit: {reason}."
