@@ -77,16 +77,19 @@ class Padded:
             raise Refuse("a string of several lines would be moved")
         return code(node)
 
-    def kept(self, value: cst.BaseExpression) -> cst.BaseExpression:
+    def kept(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
         """``value`` of the rows that were selected, zeros for those that pad."""
         known = tensor_of(self.editor.value(self.add.value))
-        routed = self._routed
-        if known is not None and known.ndim:
-            routed += f"[:{', None' * (known.ndim - 1)}]" if known.ndim > 1 else ""
-        elif isinstance(value, cst.Name):
-            routed += f"[(...,) + (None,) * ({value.value}.ndim - 1)]"
-        else:
-            routed += "[:, None]"
+        routed, ndim = self._routed, known.ndim if known is not None else None
+        if ndim == 0:
+            raise Refuse(f"`{self.editor.code(self.add.value)}` may join the rows")
+        if ndim is None:
+            name = value.value if isinstance(value, cst.Name) else self.editor.fresh("values")
+            if not isinstance(value, cst.Name):
+                lines.append(f"{name} = {self._code(value)}")
+            value, routed = cst.Name(name), f"{routed}[(...,) + (None,) * ({name}.ndim - 1)]"
+        elif ndim > 1:
+            routed += f"[:{', None' * (ndim - 1)}]"
         plain = value.with_changes(lpar=[], rpar=[])
         arguments = [cst.Arg(cst.parse_expression(routed)), cst.Arg(plain), cst.Arg(cst.Integer("0"))]
         return cst.Call(cst.parse_expression("torch.where"), arguments)
@@ -99,7 +102,7 @@ class Padded:
         assert isinstance(value, cst.BaseExpression)
         indices, mask = self._index(change.lines)
         values, new = editor.fresh("values"), editor.fresh("new")
-        kept = editor.module.tree.code_for_node(self.kept(cst.Name(values)))
+        kept = editor.module.tree.code_for_node(self.kept(cst.Name(values), change.lines))
         change.lines += [f"{values} = {self._code(value)}", f"{values} = {kept}.to({out}.dtype)"]
         if add.kind == "add":
             change.lines.append(f"{out}.index_put_({indices}, {values}, accumulate=True)")

@@ -28,7 +28,7 @@ class Rows(Protocol):
     def rows(self, mask: cst.BaseExpression, lines: list[str]) -> str:
         """The name of what indexes by the rows of ``mask``."""
 
-    def kept(self, value: cst.BaseExpression) -> cst.BaseExpression:
+    def kept(self, value: cst.BaseExpression, lines: list[str]) -> cst.BaseExpression:
         """``value`` with zeros for the rows that pad."""
 
     def is_flat(self, mask: cst.BaseExpression) -> bool:
@@ -84,4 +84,4 @@ class RowChange(cst.CSTTransformer):
         if original_node.value is not self.rows.add.value:
             return updated_node
         self.count += 1
-        return updated_node.with_changes(value=self.rows.kept(updated_node.value))
+        return updated_node.with_changes(value=self.rows.kept(updated_node.value, self.lines))

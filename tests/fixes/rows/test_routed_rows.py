@@ -47,7 +47,7 @@ FORMS = {
         START + EACH + "    mask = ids == e\n    if mask.any():\n"
         "        rows = mask.any(dim=-1).nonzero().flatten()\n        weight = w[mask].view(-1, 1)\n"
         "        # added up\n        out.index_add_(0, rows, expert(h[rows]) * weight)\n" + ZEROS + END,
-        "            # added up\n            out.index_add_(0, rows, torch.where("),
+        "            # added up\n            values = expert(h[rows]) * weight\n            out.index_add_(0, rows, torch.where("),
     "flat_mask": (
         START + "full = torch.zeros_like(x)\n" + EACH + "    chosen = (ids == e).any(-1).view(x.shape[:2])\n"
         "    flat = chosen.view(-1)\n    if flat.sum() > 0:\n        score = w[flat, 0].unsqueeze(1)\n"
@@ -60,6 +60,10 @@ FORMS = {
         "kinds = (x[0, :, 0] > 0).long() + (x[0, :, 1] > 0).long()\nsums = torch.zeros(kinds.shape)\nheights = x[0, :, 2]\n"
         "for e in range(3):\n    mask = kinds == e\n    if mask.any():\n        sums[mask] = heights[mask] * e\n"
         "return sums\n", "sums.copy_(torch.where(mask[(...,) + (None,) * (sums.ndim - mask.ndim)], new, sums))"),
+    "numbers that are added": (
+        "kinds = (x[0, :, 0] > 0).long()\nheights = x[0].sum(tuple(range(1, x.ndim - 1)))\nsums = torch.zeros_like(heights)\n"
+        "for e in range(2):\n    rows = torch.where(kinds == e)[0]\n    sums.index_add_(0, rows, heights[rows] * e)\nreturn sums\n",
+        "torch.where(routed[(...,) + (None,) * (values.ndim - 1)], values, 0))"),
     "first": (
         START + "top = ids[:, 0]\nfor e in range(3):\n    rows = (top == e).nonzero(as_tuple=True)[0]\n"
         "    if len(rows) > 0:\n        y = self.experts[e](h[rows])\n        y *= w[rows, 0].unsqueeze(-1)\n"
