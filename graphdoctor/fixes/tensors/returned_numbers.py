@@ -17,6 +17,8 @@ from graphdoctor.model.findings import Edit
 from graphdoctor.syntax.walk import find, walk
 
 RETURNED = "the caller gets a Python number; return the tensor and convert it outside the compiled code"
+#: What makes a number of a tensor and nothing else.
+_CONVERTS = frozenset({"bool", "float", "int", "item"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def helper_of(value: cst.BaseExpression, number: cst.CSTNode, editor: Editor) ->
         if function.returns is not None:
             edits.append(_without_annotation(function, editor))
         return Helper([(call, editor.code(call)) for call in calls], edits)
-    if value is not number or not isinstance(number, cst.Call):
+    # Under its name it still converts. A function of `math` computes more, and others may give it numbers.
+    if value is not number or not isinstance(number, cst.Call) or called(number) not in _CONVERTS:
         raise Refuse(RETURNED)
     new = editor.fresh(f"_{name}_tensor")
     edits += _wrapper(function, owner, number, new, editor)

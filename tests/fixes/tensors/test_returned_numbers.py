@@ -9,7 +9,7 @@ import pytest
 
 from graphdoctor.lint import engine
 
-HEAD = "import torch\nimport torch.nn as nn\n\n\n"
+HEAD = "import math\n\nimport torch\nimport torch.nn as nn\n\n\n"
 TAIL = "\n\nnet = Net()\n\n\ndef f(x):\n    return net(x)\n\n\ndef graphdoctor_target():\n    return net, (torch.rand(4, 8),)\n"
 NET = "class Net(nn.Module):\n"
 FORWARD = "    def forward(self, x):\n"
@@ -61,6 +61,8 @@ def test_other_files_get_the_number(fixed: Any, runner: Any) -> None:
 
 
 KEPT = {
+    "a function of math, which others may give numbers":
+        "    def energy(self, x):\n        return math.sqrt(x)\n\n" + FORWARD + BRANCH.format("self.energy(x.mean())"),
     "two returns": "    def _energy(self, x):\n        if x.ndim > 2:\n            return 0.0\n        return x.mean().item()\n\n"
                    + FORWARD + BRANCH.format("self._energy(x)"),
     "a method of subclasses": PUBLIC + FORWARD + BRANCH.format("self.energy(x)")
