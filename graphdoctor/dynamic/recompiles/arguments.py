@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
+import re
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import torch
@@ -18,12 +21,18 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Change = Callable[[str, Any], Any]
 
 _DEPTH = 8
+#: The positional parameters of a wrapper that takes any arguments.
+_SELF = ((), ("self",))
+_TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 def names(function: Callable[..., Any], count: int) -> list[str]:
-    """The parameter names of ``count`` positional arguments."""
-    called = function.forward if isinstance(function, nn.Module) else function
-    code = getattr(called, "__code__", None)
+    """The parameter names of ``count`` positional arguments: those of what a decorator wraps, not of its wrapper."""
+    called = _called(function)
+    inner = called
+    while (wrapped := getattr(inner, "__wrapped__", None)) is not None and _passes_on(inner):
+        inner = wrapped
+    code = getattr(inner, "__code__", None)
     if code is None:
         return [f"argument {i}" for i in range(count)]
     found = list(code.co_varnames[: code.co_argcount])
@@ -31,8 +40,41 @@ def names(function: Callable[..., Any], count: int) -> list[str]:
         found = found[1:]
     rest = "argument {}"
     if code.co_flags & inspect.CO_VARARGS:
-        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] + "[{}]"
+        rest = _rest(code) + "[{}]"
     return [*found[:count], *(rest.format(i) for i in range(count - len(found[:count])))]
+
+
+def renamed(function: Callable[..., Any], arguments: Arguments, guard: str) -> str:
+    """``guard`` with the parameter names in place of the ``args[0]`` and ``kwargs['x']`` of a wrapper.
+
+    A wrapper of the user's code that gets the module in ``*args`` counts it; one of torch is called behind it.
+    """
+    called = _called(function)
+    if not hasattr(called, "__wrapped__") or not _passes_on(called):
+        return guard
+    code = called.__code__
+    before = 0 if code.co_filename.startswith(_TORCH) else hasattr(called, "__self__") - code.co_argcount
+    args, kwargs = arguments
+    found = {f"{_rest(code)}[{i + before}]": name for i, name in enumerate(names(function, len(args)))}
+    keywords = code.co_varnames[code.co_argcount + code.co_kwonlyargcount + 1]
+    found |= {f"{keywords}['{name}']": name for name in kwargs}
+    return re.sub(r"\b\w+\[(?:\d+|'\w+')\]", lambda part: found.get(part[0], part[0]), guard)
+
+
+def _called(function: Callable[..., Any]) -> Any:
+    return function.forward if isinstance(function, nn.Module) else function
+
+
+def _passes_on(wrapper: Any) -> bool:
+    """Whether a wrapper takes what it wraps is called with: any arguments, behind ``self`` where it names that."""
+    code = getattr(wrapper, "__code__", None)
+    takes_any = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    return code is not None and code.co_flags & takes_any == takes_any and code.co_varnames[: code.co_argcount] in _SELF
+
+
+def _rest(code: CodeType) -> str:
+    """The name of ``*args``."""
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
 def named(function: Callable[..., Any], arguments: Arguments) -> dict[str, Any]:

@@ -149,9 +149,12 @@ def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | No
     # *xs comes as xs[0], xs[1], ...
     names = frozenset(name.partition("[")[0] for name in arguments.named(sample.function, arguments_of_call))
     inputs = {name: _outline(leaf) for name, leaf in arguments.leaves(sample.function, arguments_of_call).items()}
-    del arguments_of_call
     with record() as recording, nullcontext() if step.grad is None else torch.set_grad_enabled(step.grad):
         outputs = function(*step.args, **step.kwargs)
+    recording.recompiles = [
+        replace(failed, reasons=tuple(arguments.renamed(sample.function, arguments_of_call, r) for r in failed.reasons))
+        for failed in recording.recompiles
+    ]
     return Call(recording, names, inputs, _snapshot(outputs))
 
 

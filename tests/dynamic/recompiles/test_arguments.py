@@ -1,3 +1,5 @@
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,50 @@ def test_names_are_those_of_the_parameters() -> None:
     assert arguments.names(function, 2) == ["x", "y"]
     assert arguments.names(Net(), 3) == ["x", "rest[0]", "rest[1]"]
     assert arguments.names(torch.relu, 1) == ["argument 0"]
+
+
+class WithoutGradients(nn.Module):
+    @torch.no_grad()
+    def forward(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:
+        return tokens + start
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*values: Any, **options: Any) -> Any:
+        return function(*values, **options)
+
+    return wrapper
+
+
+class Wrapped(nn.Module):
+    @wrapped
+    def forward(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:
+        return tokens + start
+
+
+def test_names_behind_a_decorator_are_those_of_what_it_wraps() -> None:
+    assert arguments.names(WithoutGradients(), 2) == ["tokens", "start"]
+    assert arguments.names(Wrapped(), 2) == ["tokens", "start"]
+
+
+def test_a_wrapper_with_parameters_of_its_own_keeps_their_names() -> None:
+    def function(x: Any) -> None: ...
+
+    @functools.wraps(function)
+    def wrapper(scale: Any, x: Any) -> None: ...
+
+    assert arguments.names(wrapper, 2) == ["scale", "x"]
+
+
+def test_guards_on_what_a_wrapper_gets_name_the_parameters() -> None:
+    given = (torch.ones(2),), {"start": 1}
+    size = "tensor '{}' size mismatch at index 0. expected 4, actual 5"
+    assert arguments.renamed(WithoutGradients(), given, size.format("args[0]")) == size.format("tokens")
+    assert arguments.renamed(WithoutGradients(), given, "kwargs['start'] == 0") == "start == 0"
+    # A wrapper of the user's is compiled as it is, with the module among its arguments.
+    assert arguments.renamed(Wrapped(), given, size.format("values[1]")) == size.format("tokens")
+    assert arguments.renamed(Net(), given, "args[0] == 0") == "args[0] == 0"
 
 
 def test_leaves_have_the_names_of_guards() -> None:
