@@ -109,19 +109,30 @@ def numbered(
             fresh = _break(event, stack, site, places, source)
             place = (fresh.path, fresh.line, site.path, site.line)
             key: tuple[object, ...] = (fresh.gb_type, *place)
-            if fresh.gb_id in _OF_ANOTHER:
+            rest = _is_rest_of_line(event)
+            if fresh.gb_id in _OF_ANOTHER or rest:
                 key = next((known for known in sites if known[1:] == place), key)
-            met[number] = key, _count(sites.setdefault(key, []), fresh)
+            met[number] = key, _count(sites.setdefault(key, []), fresh, rest)
     starts = dict(zip(sites, accumulate(map(len, sites.values()), initial=0), strict=False))
     breaks = tuple(found for group in sites.values() for found in group)
     return breaks, {number: starts[key] + index for number, (key, index) in met.items()}
 
 
-def _count(group: list[Break], fresh: Break) -> int:
-    """Add ``fresh`` to the breaks of its line, or count it as one more event of the break it repeats; where it is."""
+def _is_rest_of_line(event: RawEvent) -> bool:
+    """Whether what is left of a function behind a break is given up as a whole: on the line of the break, it is the
+    loop over what the call that broke gives.
+    """
+    return event.kind == "skip" and bool(event.traced) and resumed(event.traced[-1].name) != event.traced[-1].name
+
+
+def _count(group: list[Break], fresh: Break, rest: bool) -> int:
+    """Add ``fresh`` to the breaks of its line, or count it as one more event of the break it repeats; where it is.
+
+    The ``rest`` of a line repeats its break, whatever its column.
+    """
     for i, known in enumerate(group):
         # Frames above the traced ones may run rewritten bytecode, which has lines but no columns.
-        if known.column == fresh.column or known.column is None or fresh.column is None:
+        if rest or known.column == fresh.column or known.column is None or fresh.column is None:
             group[i] = replace(
                 known,
                 column=known.column or fresh.column,

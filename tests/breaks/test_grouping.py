@@ -52,6 +52,19 @@ def test_what_cannot_be_made_again_behind_a_break_is_no_break_of_its_own() -> No
     assert [b.gb_id for b in distinct([event(HELPER), elsewhere], PLACES, source)] == ["GB0059", "GB0092"]
 
 
+def test_a_loop_over_what_the_call_that_breaks_gives_is_no_break_of_its_own() -> None:
+    message = "Attempted to inline function marked as skipped\n  Explanation: no\n\n  Developer debug context: "
+    loop = RawFrame("/p/model.py", 6, 5, "torch_dynamo_resume_in_helper_at_6")
+    given_up = replace(event(loop, kind="skip"), message=message, gb_id="GB0008")
+    (found,) = distinct([event(FORWARD, HELPER), given_up], PLACES, source)
+    assert (found.gb_id, found.column, found.events, found.whole_frame) == ("GB0059", 9, 2, True)
+    # On another line it is another break, and so is what breaks before the function is split.
+    later = replace(given_up, traced=(replace(loop, line=4),))
+    assert len(distinct([event(FORWARD, HELPER), later], PLACES, source)) == 2
+    other = replace(given_up, traced=(replace(loop, name="helper"),))
+    assert len(distinct([event(FORWARD, HELPER), other], PLACES, source)) == 2
+
+
 def test_an_unknown_column_is_no_break_of_its_own() -> None:
     unknown = RawFrame("/p/model.py", 6, None, "helper")
     for events in ([event(HELPER), event(unknown)], [event(unknown), event(HELPER)]):
