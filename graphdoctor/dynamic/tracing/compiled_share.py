@@ -39,6 +39,11 @@ class Share:
         return self.operators.total()
 
 
+def in_one_graph(total: Share, inside: Share) -> Share:
+    """``total`` of code that is one graph: eager also runs what is a constant there, which is nothing left to eager."""
+    return Share(inside.operators, total.entered)
+
+
 class _Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, see: Callable[[], object]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

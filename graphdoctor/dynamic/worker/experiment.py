@@ -220,12 +220,14 @@ class Experiment:
             detail = self._detail(fault, lambda smaller: self.call(smaller, self._compile(smaller)))
             return fault.ended(run, detail), None
         run = replace(run, unwritten=self._unwritten(state.written(before, state.of(sample, self.modules())).leaves))
+        is_one = not recording.events and len(recording.starts) == 1 == self.backend.graphs
         # Verifying a fix needs breaks and results only.
         if not self.request.compare:
             explain = crosscheck.explain(run.breaks, run.graphs, self.backend.reasons)
             run = replace(run, explain=explain, recompiles=recompiles_of_one_call(recording, self.places))
-            run = self._shared(run, sample, recording, total, inside) if total and inside else run
-        is_one = not recording.events and len(recording.starts) == 1 == self.backend.graphs
+            if total and inside:
+                total = compiled_share.in_one_graph(total, inside) if is_one else total
+                run = self._shared(run, sample, recording, total, inside)
         run = with_later_calls(self, function, run)
         self._is_one_graph = is_one and not run.breaks
         return run, snapshot

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -142,3 +143,11 @@ def test_modules_that_torch_makes_up_are_nobodys_own(monkeypatch: pytest.MonkeyP
     request = RunRequest(tmp_path / "f.py", tmp_path)
     found = Experiment(target, "eval", request, places, CountingBackend()).modules()
     assert helper in found and torch.ops not in found
+
+
+TABLE = np.linspace(0.0, 1.0, 4)
+
+
+def test_what_is_a_constant_in_the_graph_is_not_left_to_eager() -> None:
+    run = ran(lambda y: y * torch.from_numpy(TABLE).to(y.device).float(), "eval")
+    assert (run.graphs, run.breaks, run.fullgraph.passes, run.compiled_share) == (1, (), True, 1.0)
