@@ -58,11 +58,11 @@ GRADES = {
     "not-verified": "not verified",
 }
 _WITH_ALL_FIXES = {
-    "general": "with all fixes, everything compiles with the default settings",
-    "setup-required": "with all fixes, everything compiles, but not with the default settings",
-    "none": "with all fixes that were kept, the code is still not ready",
-    "no-effect": "tried in a run, which shows no effect",
-    "not-verified": "not verified",
+    "general": "Everything compiles with the default settings.",
+    "setup-required": "Everything compiles, with a setting of torch that is no default.",
+    "none": "The code is still not ready.",
+    "no-effect": "The run shows no effect.",
+    "not-verified": "Nothing was verified.",
 }
 _SETTING = "torch._dynamo.config."
 _SITE = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
@@ -412,7 +412,12 @@ def verification(result: Verification, findings: Iterable[Finding], short: bool 
 
 def verification_detail(result: Verification) -> str:
     """The grade of the fixes that are left, and what was dropped and why."""
-    return ": ".join(filter(None, [_WITH_ALL_FIXES[result.grade] if result.fixes else "", result.detail]))
+    reached = _WITH_ALL_FIXES[result.grade] if result.fixes else ""
+    if result.fixes and result.grade == "setup-required" and result.breaks:
+        # fullgraph=True switches on what the default leaves off.
+        left = f"{plural(result.breaks, 'graph break')} {'is' if result.breaks == 1 else 'are'} left"
+        reached = f"Everything compiles with fullgraph=True; without it {left}."
+    return " ".join(filter(None, [reached, result.detail]))
 
 
 def offered(findings: Iterable[Finding]) -> str:

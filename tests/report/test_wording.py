@@ -96,6 +96,16 @@ def test_without_any_fix_the_numbers_are_those_of_the_code_as_it_is() -> None:
     assert wording.verification_detail(dropped) == "No fix is offered: 1 fix was tried."
 
 
+def test_everything_does_not_compile_where_breaks_are_left() -> None:
+    verified = Verification(("f",), 1, 0, True, Numerics(True, 0.0, ""), "setup-required", "Before: 2 graph breaks.")
+    assert wording.verification_detail(verified) == (
+        "Everything compiles, with a setting of torch that is no default. Before: 2 graph breaks."
+    )
+    assert wording.verification_detail(replace(verified, breaks=1)) == (
+        "Everything compiles with fullgraph=True; without it 1 graph break is left. Before: 2 graph breaks."
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [(None, "unknown"), (0.0, "0 %"), (0.001, "1 %"), (0.834, "83 %"), (0.999, "99 %"), (1.0, "100 %")],

@@ -155,7 +155,8 @@ def _local(trial: Trial, trials: Trials, reasons: dict[Finding, str], before: Se
     without = trials.attempt(rest) if rest else Trial((), tuple(before), _raised(before))
     if _gains(trial, without):
         return trial
-    less = "the other fixes suffice without it" if without.fullgraph else "it removes no graph break"
+    passes = "the other fixes suffice without it" if rest else "fullgraph=True passes without it"
+    less = passes if without.fullgraph else "it removes no graph break"
     reasons.update(dict.fromkeys(settings, f"{less}, and the setting would hold for the whole process"))
     return without
 
@@ -209,17 +210,19 @@ def _details(
 ) -> Iterable[str]:
     applied = {f.fingerprint for f in trial.applied}
     unsafe = sum(f.fix is not None and label(f.fix) == "unsafe" for f in proved if f.fingerprint in applied)
-    after, earlier = len(trial.breaks), len(break_places(before))
-    changes = len({f.fix.edits for f in trial.applied if f.fix is not None})
-    shared = f" in {_plural(changes, 'change')}" if changes < len(trial.applied) else ""
-    fixes = _plural(len(trial.applied), "fix", "fixes") + shared + (f" ({unsafe} of them unsafe)" if unsafe else "")
     if trial.applied:
-        yield f"{fixes} applied to a copy in memory: {_plural(after, 'graph break')}, {earlier} before."
+        yield f"Before: {_plural(len(break_places(before)), 'graph break')}."
     else:
         yield f"No fix is offered: {_plural(len(reasons), 'fix was', 'fixes were')} tried and dropped."
+    if unsafe:
+        yield (
+            f"{unsafe} of the fixes {'is' if unsafe == 1 else 'are'} unsafe."
+            if len(applied) > 1
+            else "The fix is unsafe."
+        )
     verified = (f.fix for f in proved if f.fix is not None and label(f.fix) == "verified")
-    for line in _behind(trial, before, texts)[:_SHOWN]:
-        yield f"Behind what they mend the code breaks at `{line}`."
+    if behind := _behind(trial, before, texts)[:_SHOWN]:
+        yield f"Behind what they mend the code breaks at {' and '.join(f'`{line}`' for line in behind)}."
     if held := next((fix.assumes for fix in verified if fix.assumes), ""):
         yield f"Verified for {held}."
     for reason in dict.fromkeys(reasons.values()):

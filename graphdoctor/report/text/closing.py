@@ -33,12 +33,23 @@ def closing(diagnosis: Diagnosis) -> str:
     found = listed(diagnosis)
     if not found:
         return f"No findings in {files}."
-    line = f"Found {_counted(found)} in {files}."
+    line = f"Found {_counted(found)} in {files}.{_not_reached(diagnosis, found)}"
     if summary.fixed:
         return f"{line} {plural(summary.fixed, 'fix', 'fixes')} written; scan again to see what is left."
     if fixes := wording.offered(diagnosis.findings):
         return f"{line} {fixes}: {_ways(diagnosis)}."
     return line
+
+
+def _not_reached(diagnosis: Diagnosis, found: Sequence[Finding]) -> str:
+    """That errors do not contradict a run that is ready, where it did not come to them; as a sentence to append."""
+    errors = [finding for finding in found if finding.severity == "error"]
+    beside = sum(finding.status == "not-reached" for finding in errors)
+    if diagnosis.summary.verdict != "ready" or not beside:
+        return ""
+    which = f"{beside:,} of the errors" if beside < len(errors) else "The error" if beside == 1 else "The errors"
+    are = "is" if beside == 1 else "are"
+    return f" {which} {are} in code that the run did not reach, and what ran is ready."
 
 
 def _ways(diagnosis: Diagnosis) -> str:

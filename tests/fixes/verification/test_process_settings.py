@@ -41,6 +41,17 @@ def test_a_setting_for_the_whole_process_is_offered_only_where_it_is_needed_and_
     assert labels_of(result.findings) == ["unsafe", "safe", "safe"]
 
 
+def test_a_setting_that_nothing_needs_is_not_said_to_be_replaced_by_other_fixes() -> None:
+    class Ready(Copies):
+        def run(self, texts: Mapping[str, str], *_: Any, **__: Any) -> Sequence[DynamicRun]:
+            return [replace(run, breaks=(), fullgraph=FullGraph(True)) for run in super().run(texts)]
+
+    setting, text = finding(1, "torch._dynamo.config.capture = True", "unsafe"), {"m.py": "a\n"}
+    result = verify([setting], text, Ready().run(text), Ready())
+    assert result is not None
+    assert result.verification.dropped[0].reason == f"fullgraph=True passes without it, and {WHOLE_PROCESS}"
+
+
 def test_a_mere_setting_is_not_run_on_varied_inputs_since_eager_code_does_not_ask_for_it() -> None:
     class Varying(Copies):
         varied: tuple[str, ...] = ()

@@ -165,6 +165,16 @@ def test_the_last_line_counts_what_the_list_shows(many: Callable[[int], Diagnosi
     )
 
 
+def test_errors_that_the_run_did_not_reach_do_not_contradict_ready(rich: Diagnosis) -> None:
+    errors = tuple(replace(f, status="not-reached") for f in rich.findings if f.severity == "error")
+    ready = replace(rich, summary=replace(rich.summary, verdict="ready"), findings=errors)
+    last = terminal.render(ready).splitlines()[-1]
+    assert "errors are in code that the run did not reach, and what ran is ready." in last
+    partly = replace(ready, findings=(*errors[1:], replace(errors[0], status="static-only")))
+    assert f"{len(errors) - 1} of the errors" in terminal.render(partly).splitlines()[-1]
+    assert "did not reach" not in terminal.render(replace(ready, summary=rich.summary)).splitlines()[-1]
+
+
 def test_a_clean_scan_is_two_lines(clean: Diagnosis) -> None:
     assert terminal.render(clean) == "No graph breaks found in the source\n\nNo findings in 1 file.\n"
 
