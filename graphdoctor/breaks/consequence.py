@@ -65,6 +65,12 @@ def measured(message: str, functions: Sequence[str]) -> str:
     return _END.sub(f": `{functions[-1]}` runs uncompiled as a whole", message)
 
 
+def measured_rest(message: str, function: str) -> str:
+    """``message`` of a break at which a run saw the rest of ``function`` given up, behind an earlier break."""
+    rest = f"what an earlier graph break left of `{function}` runs uncompiled"
+    return message if _REST.search(message) else _END.sub(f": {rest}", message)
+
+
 def split(message: str) -> str:
     """``message`` of a break at which a run saw the graph split, and no function given up.
 

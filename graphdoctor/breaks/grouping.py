@@ -118,11 +118,17 @@ def numbered(
     return breaks, {number: starts[key] + index for number, (key, index) in met.items()}
 
 
+def is_rest_alone(breaks: Iterable[Break]) -> bool:
+    """Whether all that was given up because of ``breaks`` is the rest of functions that were split before."""
+    given_up = [entry for entry in breaks if entry.whole_frame]
+    return bool(given_up) and all(entry.rest for entry in given_up)
+
+
 def _is_rest_of_line(event: RawEvent) -> bool:
     """Whether what is left of a function behind a break is given up as a whole: on the line of the break, it is the
     loop over what the call that broke gives.
     """
-    return event.kind == "skip" and bool(event.traced) and resumed(event.traced[-1].name) != event.traced[-1].name
+    return event.kind == "skip" and bool(event.traced) and _is_resumed(event.traced[-1])
 
 
 def _count(group: list[Break], fresh: Break, rest: bool) -> int:
@@ -138,6 +144,7 @@ def _count(group: list[Break], fresh: Break, rest: bool) -> int:
                 column=known.column or fresh.column,
                 events=known.events + fresh.events,
                 whole_frame=known.whole_frame or fresh.whole_frame,
+                rest=is_rest_alone((known, fresh)),
                 dropped=tuple(dict.fromkeys((*known.dropped, *fresh.dropped))),
             )
             return i
@@ -171,6 +178,7 @@ def _break(
         hints=hints,
         events=event.times,
         whole_frame=event.kind == "skip",
+        rest=_is_rest(event, places),
         owner=owner,
         stack=tuple(_frame(f, places, source) for f in stack),
         dropped=() if given_up is None else (given_up,),
@@ -185,8 +193,20 @@ def dropped(event: RawEvent, places: Places, source: Callable[[str], str]) -> Fr
     """
     if event.kind != "skip" or not event.traced:
         return None
-    own = next((frame for frame in event.traced if places.kind(frame.path) != "torch"), event.traced[0])
-    return _frame(_plain(own), places, source)
+    return _frame(_plain(_compiled(event, places)), places, source)
+
+
+def _is_rest(event: RawEvent, places: Places) -> bool:
+    """Whether what is given up after ``event`` is the rest of a function, behind a break that split it before."""
+    return event.kind == "skip" and bool(event.traced) and _is_resumed(_compiled(event, places))
+
+
+def _compiled(event: RawEvent, places: Places) -> RawFrame:
+    return next((frame for frame in event.traced if places.kind(frame.path) != "torch"), event.traced[0])
+
+
+def _is_resumed(frame: RawFrame) -> bool:
+    return resumed(frame.name) != frame.name
 
 
 def dropped_functions(events: Sequence[RawEvent], places: Places, source: Callable[[str], str]) -> dict[int, str]:

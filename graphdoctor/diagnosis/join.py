@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from graphdoctor.breaks.consequence import behind, measured, split, unmeasured
+from graphdoctor.breaks.consequence import behind, measured, measured_rest, split, unmeasured
 from graphdoctor.breaks.explanations import IN_EAGER
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis import exports
@@ -196,10 +196,13 @@ def _confirm(finding: Finding, seen: Sequence[Site], *, expected: bool) -> Findi
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
-    dropped, whole = _names(seen), any(s.whole_frame for s in seen)
+    dropped, whole = _names(seen), any(s.whole_frame and not s.rest for s in seen)
+    message = measured(finding.message, dropped) if whole else split(finding.message)
+    if not whole and any(s.rest for s in seen):
+        dropped, message = (), measured_rest(finding.message, dropped[-1] if dropped else finding.function)
     return replace(
         finding,
-        message=measured(finding.message, dropped) if whole else split(finding.message),
+        message=message,
         status="confirmed",
         severity="error" if is_error else finding.severity,
         confidence="certain",
@@ -236,7 +239,9 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
     severity: Severity = "error" if brk.owner == "own" else ("warning" if brk.owner == "third-party" else "info")
     column = brk.column if brk.column is not None else 1
     hint = brk.hints[0] if brk.hints else rule.suggestion
-    lost = "The whole function runs uncompiled" if site.whole_frame else "The graph is split here"
+    lost = "The graph is split here"
+    if site.whole_frame:
+        lost = f"The {'rest of the' if site.rest else 'whole'} function runs uncompiled"
     why = _RAISES if raises else f"{lost}, and what is left is compiled and launched on its own."
     return Finding(
         rule=rule.code,
@@ -252,8 +257,8 @@ def _unexpected(site: Site, rules: Mapping[str, RuleText], *, raises: bool) -> F
         owner=brk.owner,
         gb_ids=(brk.gb_id,) if brk.gb_id else (),
         events=site.events,
-        whole_frame=site.whole_frame,
-        dropped=_names([site]),
+        whole_frame=site.whole_frame and not site.rest,
+        dropped=() if site.rest else _names([site]),
     )
 
 

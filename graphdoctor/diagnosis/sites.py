@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from graphdoctor.breaks.grouping import is_rest_alone
+
 if TYPE_CHECKING:
     from graphdoctor.model.runs import Break, DynamicRun, Frame
 
@@ -17,6 +19,8 @@ class Site:
     first: Break
     events: int
     whole_frame: bool
+    #: All that was given up is the rest of a function, of which an earlier break left a graph.
+    rest: bool
     #: The functions that were given up as a whole because of it, callers first, each at its line on the way to it.
     dropped: tuple[Frame, ...] = ()
 
@@ -37,11 +41,13 @@ def sites(runs: Sequence[DynamicRun]) -> tuple[Site, ...]:
             inner = brk.stack[-1] if brk.owner == "third-party" and brk.stack else None
             key = (brk.path, brk.line, brk.column, brk.gb_id or brk.gb_type, inner)
             groups.setdefault(key, []).append(brk)
+    has_graphs = any(run.graphs for run in runs)
     return tuple(
         Site(
             first=same[0],
             events=sum(brk.events for brk in same),
             whole_frame=any(brk.whole_frame for brk in same),
+            rest=has_graphs and is_rest_alone(same),
             dropped=tuple(dict.fromkeys(frame for brk in same for frame in brk.dropped)),
         )
         for same in groups.values()

@@ -42,6 +42,8 @@ class Break:
     hints: tuple[str, ...] = ()
     events: int = 1
     whole_frame: bool = False
+    #: What ``whole_frame`` says was given up is the rest of a function, which an earlier break split.
+    rest: bool = False
     owner: Owner = "own"
     #: Outermost first, ``torch_dynamo_resume_in_*`` mapped back to the function they resume.
     stack: tuple[Frame, ...] = ()

@@ -106,6 +106,14 @@ def test_a_skip_drops_the_whole_frame() -> None:
     assert found.whole_frame
 
 
+def test_what_is_left_of_a_function_behind_a_break_is_not_the_function() -> None:
+    rest = event(RawFrame("/p/model.py", 6, 9, "torch_dynamo_resume_in_helper_at_5"), kind="skip")
+    (found,) = distinct([event(HELPER), rest], PLACES, source)
+    assert found.whole_frame and found.rest
+    (found,) = distinct([rest, event(HELPER, kind="skip")], PLACES, source)
+    assert found.whole_frame and not found.rest
+
+
 def test_a_resume_frame_replaces_its_caller_and_nothing_else() -> None:
     resumed = RawFrame("/p/model.py", 4, 9, "torch_dynamo_resume_in_forward_at_3")
     assert [f.line for f in user_stack(event(resumed, above=(FORWARD,)), PLACES)] == [4]

@@ -261,6 +261,22 @@ def test_a_caller_with_the_loop_is_what_was_given_up(build: Any) -> None:
     )
 
 
+def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: Any) -> None:
+    dropped = (build.frame("m.py", 5, "Net.forward"),)
+    brk = build.brk(5, 5, function="Net.forward", whole_frame=True, rest=True, dropped=dropped)
+    layer = replace(build.finding(), message="a layer: `Net.forward` runs uncompiled from here on")
+    loop = replace(build.finding(), message=f"print(): {consequence('Net.forward', 'for')}")
+
+    def said(finding: Any, graphs: int) -> tuple[str, bool]:
+        (found,) = join([finding], [build.run(brk, graphs=graphs)], RULES)
+        return found.message, found.whole_frame
+
+    assert said(layer, 1) == ("a layer: `Net.forward` runs uncompiled from here on", False)
+    assert said(loop, 1) == ("print(): what an earlier graph break left of `Net.forward` runs uncompiled", False)
+    # Without a graph there is nothing before it that is compiled.
+    assert said(layer, 0) == ("a layer: `Net.forward` runs uncompiled as a whole", True)
+
+
 def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) -> None:
     """``math.isfinite(x.item())``: behind the break of ``item`` the number is a symbol, which ``isfinite`` cannot take."""
     known, unknown = build.brk(), build.brk(5, 1, "GB0208")
