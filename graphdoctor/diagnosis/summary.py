@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.locations import without_site
 from graphdoctor.diagnosis.join import is_about_recompiles
+from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.diagnosis.sites import all_sites, sites
 from graphdoctor.model.findings import Summary
 from graphdoctor.model.labels import is_offered
@@ -148,7 +149,7 @@ def _headline(
         parts.append(f"{_count(own, 'graph break')} in your code")
     if other:
         parts.append(f"{_count(other, 'graph break')} in libraries")
-    causes = {(r.cause, r.path, r.line) for run in finished for r in run.recompiles}
+    causes = recompile_causes(finished)
     if causes:
         parts.append(_count(len(causes), "recompile cause"))
     verdicts = [run.fullgraph.passes for run in finished]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from graphdoctor.diagnosis.compare import new_findings
+from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.report.wording import plural
 
 if TYPE_CHECKING:
@@ -56,4 +57,4 @@ def _before_and_now(now: Summary, base: Comparison, runs: Iterable[DynamicRun]) 
 
 def cause_count(runs: Iterable[DynamicRun]) -> int:
     """The causes of recompiles, each once."""
-    return len({(each.cause, each.path, each.line) for run in runs for each in run.recompiles})
+    return len(recompile_causes(runs))

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.model.findings import Diagnosis, Summary
 from graphdoctor.model.labels import is_offered
 from graphdoctor.model.runs import DynamicRun
@@ -77,7 +78,7 @@ def _recompiles(runs: list[DynamicRun]) -> Number | None:
     stopped = "; ".join(dict.fromkeys(run.not_counted for run in runs if run.not_counted))
     if not stopped and not any(map(saw_other_inputs, runs)):
         return None
-    causes = {(recompile.cause, recompile.path, recompile.line) for run in runs for recompile in run.recompiles}
+    causes = recompile_causes(runs)
     counts = [recompile.compilations for run in runs for recompile in run.recompiles]
     counts += [sweep.compilations for run in runs for sweep in run.sweeps]
     most = max(counts, default=0)

@@ -255,7 +255,7 @@ def against(recompile: Recompile, diagnosis: Diagnosis) -> str:
 def _causes_left(diagnosis: Diagnosis) -> int:
     """The causes of recompiles that do not go with the graph breaks."""
     every = wording.recompiles(diagnosis.dynamic or ())
-    return len({(each.cause, each.path, each.line) for each in every if not goes_with_breaks(each, diagnosis)})
+    return sum(not goes_with_breaks(each, diagnosis) for each in every)
 
 
 def idle(diagnosis: Diagnosis) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphdoctor.breaks.consequence import given_up, waits_for
 from graphdoctor.breaks.locations import without_site
+from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.model.labels import is_offered, label, may_be_written, only_in_eager
 
 if TYPE_CHECKING:
@@ -363,21 +364,8 @@ def remedy(recompile: Recompile) -> str:
 
 
 def recompiles(runs: Iterable[DynamicRun]) -> dict[Recompile, str]:
-    """Each recompile once, with the runs that met it.
-
-    Of a function that is compiled again for one cause, within a call and from call to call, it is the one that counts
-    the most compilations.
-    """
-    met: dict[object, tuple[list[Recompile], list[DynamicRun]]] = {}
-    for run in runs:
-        for each in run.recompiles:
-            named = each.name is not None and each.verified_compilations is None
-            key = (each.path, each.line, each.kind, each.name, each.remedy) if named else each
-            same, those = met.setdefault(key, ([], []))
-            same.append(each)
-            if run not in those[-1:]:
-                those.append(run)
-    return {max(same, key=lambda each: each.compilations): run_titles(those) for same, those in met.values()}
+    """Each cause of recompiles once, with the runs that met it."""
+    return {each: run_titles(met) for each, met in recompile_causes(runs).items()}
 
 
 def break_title(entry: Break) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphdoctor.diagnosis.recompile_causes import recompile_causes
 from graphdoctor.diagnosis.summary import summarise
 from graphdoctor.model.audit import Audit, Audited, Deviation
 from graphdoctor.model.findings import Edit, Fix, ScannedFile
@@ -181,3 +182,12 @@ def test_a_run_that_the_program_ended_is_said_with_its_place(build: Any) -> None
     run = replace(build.run(), detail="sys.exit(0) at import (m.py:4 in f)", **ended)
     headline = summarise(FILES[:1], [], [run]).headline
     assert headline == "Cannot tell: the eval run called sys.exit(0) at import, at m.py:4"
+
+
+def test_causes_of_recompiles_are_counted_as_they_are_listed(build: Any) -> None:
+    within = Recompile("a value is None now", "x is None", None, None, "m.py", 3, 2, kind="presence", name="x")
+    across = replace(within, cause="a value is no longer None", compilations=4)
+    other = replace(within, name="y")
+    runs = [build.run(recompiles=(within, other)), build.run(recompiles=(across,), mode="train")]
+    assert list(recompile_causes(runs)) == [across, other]
+    assert "2 recompile causes" in summarise(FILES, [], runs).headline

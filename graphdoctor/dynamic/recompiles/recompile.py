@@ -157,7 +157,7 @@ class Probe:
             path=path,
             line=line,
             compilations=compilations,
-            remedy=best.remedy.text if best and helps else (best.hidden if best else "") or advice(cause),
+            remedy=_offered(best, helps) or advice(cause),
             verified_compilations=best.compilations if best and helps else None,
             kind=cause.guard.kind,
             name=cause.guard.name,
@@ -179,6 +179,13 @@ def _best(tried: list[_Trial]) -> _Trial | None:
     """The trial with the fewest compilations, of equals the first."""
     worked = [trial for trial in tried if trial.compilations is not None]
     return min(worked, key=lambda trial: trial.compilations or 0, default=None)
+
+
+def _offered(best: _Trial | None, helps: bool) -> str:
+    """The remedy that helps, or would if it were not for another cause behind this one; empty where there is none."""
+    if best is None or not (helps or best.hidden):
+        return ""
+    return best.remedy.text if helps else f"{best.remedy.text}; {best.hidden}"
 
 
 def _equal(calls: list[Call], after: list[Call]) -> bool:
