@@ -135,7 +135,10 @@ def padding(varying: Sizes) -> Remedy | None:
             by[2 * (value.ndim - 1 - dimension) + 1] = -value.shape[dimension] % multiple
         return nn.functional.pad(value, by)
 
-    text = f"pad {where} to a multiple of {multiple} before the call, and mask what was added"
+    text = (
+        f"pad {where} to a multiple of {multiple} before the call and mask what was added, if the model gives the same "
+        "for padded input: only the compilations were counted"
+    )
     return Remedy(text, steps=_changing(pad), equal=False)
 
 
