@@ -115,9 +115,9 @@ def run(
             if remedy.model:
                 stack.enter_context(remedy.model(sample))
         function = torch.compile(sample.function, backend=backend, **keywords)
-        while planned:
+        for number in range(len(planned)):
             # Inputs go with their step: a guard on one that is gone fails, here as in a real run.
-            call = _call(sample, function, planned.pop(0))
+            call = _call(sample, function, planned.pop(0), number)
             if call is not None:
                 calls.append(call)
     shared, whole = _shared(sample.module), _whole(sample)
@@ -129,17 +129,18 @@ def in_eager(target: Target, mode: Mode, steps: Callable[[], list[Step]]) -> lis
     sample = target.sample(mode)
     raised: list[Exception | None] = []
     with torch.compiler.set_stance("force_eager"):
-        for step in steps():
+        for number, step in enumerate(steps()):
             try:
-                _call(sample, sample.function, step)
+                _call(sample, sample.function, step, number)
                 raised.append(None)
             except Exception as error:
                 raised.append(error)
     return raised
 
 
-def _call(sample: Sample, function: Callable[..., Any], step: Step) -> Call | None:
-    seed()
+def _call(sample: Sample, function: Callable[..., Any], step: Step, number: int) -> Call | None:
+    # Each call draws other random numbers, as in a real run, and the same ones under each remedy.
+    seed(number)
     if step.change is not None:
         step.change(sample.function)
         return None

@@ -185,7 +185,7 @@ def _offered(best: _Trial | None, helps: bool) -> str:
     """The remedy that helps, or would if it were not for another cause behind this one; empty where there is none."""
     if best is None or not (helps or best.hidden):
         return ""
-    return best.remedy.text if helps else f"{best.remedy.text}; {best.hidden}"
+    return best.remedy.text if helps else f"{best.remedy.text}, and more: {best.hidden}"
 
 
 def _equal(calls: list[Call], after: list[Call]) -> bool:

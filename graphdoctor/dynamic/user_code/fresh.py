@@ -44,13 +44,13 @@ class Sample:
         return owner if isinstance(owner, nn.Module) else None
 
 
-def seed() -> None:
-    """Seed Python's, numpy's and torch's generators (all devices)."""
-    random.seed(SEED)
+def seed(call: int = 0) -> None:
+    """Seed Python's, numpy's and torch's generators (all devices): each ``call`` draws numbers of its own."""
+    random.seed(SEED + call)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        numpy.random.seed(SEED)
-    torch.manual_seed(SEED)
+        numpy.random.seed(SEED + call)
+    torch.manual_seed(SEED + call)
 
 
 class Samples:
