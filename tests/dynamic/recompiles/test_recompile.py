@@ -262,25 +262,6 @@ def test_an_automatic_sweep_finds_state_and_sizes_that_are_compiled_each() -> No
     assert (none, size.input, size.dimension, size.compilations) == ((), "x", 0, 4)
 
 
-def by_drawn_size(x: torch.Tensor) -> torch.Tensor:
-    size = int(torch.randint(1, 30, (1,)))
-    return x[:, :1].expand(-1, size).reshape(size, -1)[: size % 5] + size
-
-
-def test_each_call_draws_random_numbers_of_its_own() -> None:
-    """As in a real run: with the same numbers in each call nothing would be compiled again."""
-    (_, (found, *_)), *_ = probe(lambda: by_drawn_size, args=(torch.ones(4, 8),))
-    assert found.compilations > 2 and found.kind in ("value", "other", "size")
-
-
-def test_random_numbers_are_the_same_under_a_remedy() -> None:
-    def dropped(x: torch.Tensor, n: int) -> torch.Tensor:
-        return nn.functional.dropout(x, 0.5) * n
-
-    (found,) = recompiles(lambda: dropped, lambda: [(torch.ones(64), n) for n in (2, 3, 4)])
-    assert found.verified_compilations == 1
-
-
 def test_equal_inputs_compile_once() -> None:
     assert recompiles(lambda: with_break, calls(4, 4, 4)) == ()
 
