@@ -71,11 +71,14 @@ def measured_rest(message: str, function: str) -> str:
     return message if _REST.search(message) else _END.sub(f": {rest}", message)
 
 
-def split(message: str) -> str:
+def split(message: str, places: int = 1) -> str:
     """``message`` of a break at which a run saw the graph split, and no function given up.
 
     Whether Dynamo gives up what has a loop depends on the bytecode behind the break: before a `return` it goes on.
+    ``places`` are those that broke, where what is called breaks at several.
     """
+    if places > 1:
+        return _END.sub(f": {_SPLITS} {places} times", message)
     return _END.sub(f": {_SPLITS}", message) if _WHOLE.search(message) else message
 
 

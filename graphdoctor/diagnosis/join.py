@@ -5,6 +5,7 @@ Pure. A break belongs to the finding whose range contains it; the frames of its 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -99,6 +100,8 @@ def join(
     raising = {(run.raised_at.path, run.raised_at.line) for run in runs if run.raised_at and run.fails_compiled}
     index = _by_path(findings)
     seen: dict[int, list[Site]] = {}
+    #: How many of them the calls of the sample have, which the verdict counts.
+    places: Counter[int] = Counter()
     extra: list[Finding] = []
     for number, site in enumerate(all_sites(runs)):
         match = _match(site.first, index)
@@ -108,9 +111,10 @@ def join(
             extra.append(with_cause(unexpected if number < len(found) else with_others, [site]))
         else:
             seen.setdefault(id(match), []).append(site)
+            places[id(match)] += number < len(found)
     traced = _Traced(runs, found, fullgraph, varying, texts)
     joined = [
-        with_cause(_confirm(f, seen[id(f)], expected=f.rule not in varying), seen[id(f)])
+        with_cause(_confirm(f, seen[id(f)], places[id(f)], expected=f.rule not in varying), seen[id(f)])
         if id(f) in seen
         else traced.judge(f)
         for f in findings
@@ -192,12 +196,12 @@ def _distance(finding: Finding, brk: Break) -> tuple[bool, bool, int, int, bool]
     return (brk.column is None and not expected, not exact, *size, not expected)
 
 
-def _confirm(finding: Finding, seen: Sequence[Site], *, expected: bool) -> Finding:
+def _confirm(finding: Finding, seen: Sequence[Site], places: int, *, expected: bool) -> Finding:
     causes = {s.first.gb_id for s in seen if s.first.gb_id is not None and s.first.gb_id not in HIDING}
     # What was not sure enough to be called an error is sure now.
     is_error = (finding.confidence == "possible" or not expected) and seen[0].first.owner == "own"
     dropped, whole = _names(seen), any(s.whole_frame and not s.rest for s in seen)
-    message = measured(finding.message, dropped) if whole else split(finding.message)
+    message = measured(finding.message, dropped) if whole else split(finding.message, places)
     if not whole and any(s.rest for s in seen):
         dropped, message = (), measured_rest(finding.message, dropped[-1] if dropped else finding.function)
     return replace(

@@ -277,6 +277,17 @@ def test_the_part_before_an_earlier_break_is_not_said_to_run_uncompiled(build: A
     assert said(layer, 0) == ("a layer: `Net.forward` runs uncompiled as a whole", True)
 
 
+def test_a_finding_that_explains_several_breaks_says_how_many(build: Any) -> None:
+    """The verdict counts each place."""
+    library = [build.frame("/site-packages/lib.py", line, "f") for line in (7, 9)]
+    breaks = [build.brk(5, 5, owner="third-party", stack=(inner,)) for inner in library]
+    call = replace(build.finding(), message=f"lib.f(x): {consequence()}")
+    (found,) = join([call], [build.run(*breaks)], RULES)
+    assert found.message == "lib.f(x): this splits the graph 2 times"
+    (once,) = join([call], [build.run(breaks[0]), build.run(breaks[0], mode="train")], RULES)
+    assert once.message == call.message
+
+
 def test_an_unexplained_break_names_the_explained_one_on_its_line(build: Any) -> None:
     """``math.isfinite(x.item())``: behind the break of ``item`` the number is a symbol, which ``isfinite`` cannot take."""
     known, unknown = build.brk(), build.brk(5, 1, "GB0208")
