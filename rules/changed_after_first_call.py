@@ -13,8 +13,8 @@ Fix: Do it before the first call; the customary order is quantise, shard, compil
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.calls import QUANTISE
 from graphdoctor.static.usage.events import FULLY_SHARD, Operation, TrackedObject, Use, compiled, together, unwrapped
+from graphdoctor.static.usage.known_calls import QUANTISE
 
 from ._shared import code
 

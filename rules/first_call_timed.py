@@ -5,8 +5,9 @@ function, which nothing called before.
 
 Why: `torch.compile` itself compiles nothing; the first call does, and takes seconds or minutes. The mean over a loop
 includes it too. A clock that starts inside the loop gives each call its own time, and is not reported; nor is one
-whose output or function speaks of compilation, a warm-up or the first call, or one around a whole run, which builds,
-prints or saves.
+whose output or function speaks of compilation, a warm-up or the first call, one in a function whose caller drops the
+time, which warms up, or one around a whole run: it builds, prints, logs or saves, or it trains and its time is not
+divided by anything.
 
 Fix: Call it a few times before the clock starts, once for each shape that is measured; or use
 `torch.utils.benchmark.Timer`.
@@ -19,9 +20,10 @@ import re
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, Timed, together
+from graphdoctor.static.usage.events import Operation, Timed, dotted, together
+from graphdoctor.syntax.walk import find, walk
 
-from ._shared import code
+from ._shared import code, function_named
 
 CODE = "GD623"
 NAME = "first-call-timed"
@@ -164,7 +166,8 @@ _AWARE = re.compile("compil(?!ed)|warm|first|cold")
 def check_timed(event: Timed) -> Hit | None:
     if (
         event.looped
-        or any(_is_run(step) for step in event.inside)
+        or _is_whole_run(event)
+        or _is_warm_up(event)
         or _AWARE.search(event.site.function.lower())
         or _AWARE.search(code(event, event.site.statement, 1000).lower())
         or _AWARE.search(_uses(event).lower())
@@ -183,19 +186,58 @@ def check_timed(event: Timed) -> Hit | None:
 
 def _uses(event: Timed) -> str:
     """The lines of the file that name what the time is assigned to: what is printed says what was measured."""
+    name = _assigned(event)
+    return "\n".join(re.findall(rf"^.*\b{re.escape(name)}\b.*$", event.site.module.text, re.MULTILINE)) if name else ""
+
+
+def _assigned(event: Timed) -> str:
+    """The name that the time is assigned to."""
     statement = event.site.statement
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    target = small.targets[0].target if isinstance(small, cst.Assign) else None
-    if not isinstance(target, cst.Name):
-        return ""
-    return "\n".join(re.findall(rf"^.*\b{re.escape(target.value)}\b.*$", event.site.module.text, re.MULTILINE))
+    return dotted(small.targets[0].target) if isinstance(small, cst.Assign) else ""
 
 
-def _is_run(step: Operation) -> bool:
-    """Whether a call builds, saves or reports something: a clock around it times a whole run, and not a call."""
-    if step.name.startswith("torch.optim.") or step.name in ("print", "torch.save", "torch.compile"):
+def _is_warm_up(event: Timed) -> bool:
+    """Whether the caller drops the time, and the function only gives it back."""
+    function = function_named(event)
+    if not event.unused or function is None:
+        return False
+    name, returned = _assigned(event), find(function.body, cst.Return)
+    if not name:
+        return any(event.node in list(walk(each)) for each in returned)
+    uses = sum(_count(each, name) for each in returned)
+    # One more is where it is assigned.
+    return 0 < uses == _count(function.body, name) - 1
+
+
+def _count(node: cst.CSTNode, name: str) -> int:
+    return sum(each.value == name for each in find(node, cst.Name))
+
+
+def _is_whole_run(event: Timed) -> bool:
+    """Whether the clock times a whole run, whose compilation is part of it, and not calls.
+
+    It builds, saves or reports something, or it is a training of which the total is of interest, and no rate.
+    """
+    if any(_builds_or_reports(step) for step in event.inside):
         return True
-    return step.name.endswith(("DataLoader", ".info", ".debug", ".log", ".warning", ".add_scalar"))
+    trains = {".backward", ".step"} <= {step.name for step in event.inside}
+    shown = code(event, event.site.statement, 1000) + _uses(event)
+    return trains and "/" not in shown
+
+
+#: What shows how far a run is, as a function or a method of a logger.
+_REPORTS = frozenset((
+    "print", "debug", "info", "log", "warning", "error", "critical", "log_dict", "log_metrics", "add_scalar",
+))  # fmt: skip
+
+
+def _builds_or_reports(step: Operation) -> bool:
+    last = step.name.rpartition(".")[2]
+    if step.name.startswith("torch.optim.") or last.endswith("DataLoader") or step.name == "torch.compile":
+        return True
+    # ``torch.log`` is another one.
+    return last.startswith("save") or (last in _REPORTS and not step.name.startswith("torch."))
 
 
 def _compiled_call(step: Operation) -> Operation | None:

@@ -16,7 +16,6 @@ Fix: Compile the model first and wrap the result, or leave `fullgraph` out.
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.calls import SETUPS
 from graphdoctor.static.usage.events import (  # fmt: skip
     COMPILE,
     DDP,
@@ -29,6 +28,7 @@ from graphdoctor.static.usage.events import (  # fmt: skip
     together,
     unwrapped,
 )
+from graphdoctor.static.usage.known_calls import SETUPS
 
 from ._shared import code
 

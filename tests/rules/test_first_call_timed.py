@@ -145,3 +145,108 @@ def test_what_is_printed_says_what_was_measured(tmp_path: Path, text: str, found
     file = tmp_path / "measure.py"
     file.write_text(SHOWN.format(text=text))
     assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
+REPEATED = """\
+import time
+
+import torch
+
+
+def bench(run, times):
+    start = time.perf_counter()
+    for _ in range(times):
+        run(torch.rand(4))
+    {end}
+
+
+fast = torch.compile(torch.sin)
+{warm}
+print(bench(fast, 100))
+"""
+
+GIVEN_BACK = "return (time.perf_counter() - start) / times"
+NAMED = "mean = (time.perf_counter() - start) / times\n    return mean"
+SHOWN_TOO = "mean = (time.perf_counter() - start) / times\n    print(mean)\n    return mean"
+
+
+@pytest.mark.parametrize(
+    ("warm", "end", "found"),
+    [
+        ("_ = bench(fast, 10)", GIVEN_BACK, []),
+        ("bench(fast, 10)", NAMED, []),
+        ("bench(fast, 10)", SHOWN_TOO, ["GD623"]),
+        ("mean = bench(fast, 10)", GIVEN_BACK, ["GD623"]),
+        ("_ = bench(torch.sin, 10)", GIVEN_BACK, ["GD623"]),
+    ],
+)
+def test_a_timed_call_whose_result_is_dropped_is_the_warm_up(
+    tmp_path: Path, warm: str, end: str, found: list[str]
+) -> None:
+    file = tmp_path / "measure.py"
+    file.write_text(REPEATED.format(warm=warm, end=end))
+    assert [f.rule for f in analyse([(file, "measure.py")]).findings] == found
+
+
+WHOLE_RUN = """\
+import time
+
+import torch
+
+
+def main(fabric, net, batches):
+    model = torch.compile(net)
+    start = time.perf_counter()
+    for batch in batches:
+        model(batch)
+    {inside}
+    fabric.print(time.perf_counter() - start)
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        ("fabric.print('done')", []),
+        ("fabric.save('net.pt', net)", []),
+        ("save_checkpoint(net)", []),
+        ("logger.error('done')", []),
+        ("torch.log(batches[0])", ["GD623"]),
+        ("batches.close()", ["GD623"]),
+    ],
+)
+def test_what_reports_or_saves_is_a_whole_run(tmp_path: Path, inside: str, found: list[str]) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(WHOLE_RUN.format(inside=inside))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+TRAINING = """\
+import time
+
+import torch
+
+
+def main(net, optimizer, batches):
+    model = torch.compile(net)
+    start = time.perf_counter()
+    for batch in batches:
+        model(batch).sum().backward()
+        optimizer.step()
+    {shown}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ("print(f'training took {time.perf_counter() - start:.1f} s')", []),
+        ("took = time.perf_counter() - start\n    print(took)", []),
+        ("print((time.perf_counter() - start) / len(batches))", ["GD623"]),
+        ("took = time.perf_counter() - start\n    print(len(batches) / took)", ["GD623"]),
+    ],
+)
+def test_the_total_of_a_training_is_no_measurement_of_its_steps(tmp_path: Path, shown: str, found: list[str]) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(TRAINING.format(shown=shown))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found

@@ -1,4 +1,4 @@
-"""What the parameters of a followed function hold."""
+"""What the parameters of a followed function hold, and whether what it gives is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.usage.events import MISSING, Function, Operation, TrackedObject
+from graphdoctor.static.usage.events import MISSING, Function, Operation, TrackedObject, dotted
 
 
 def parameters(code: Function) -> tuple[cst.Param, ...]:
@@ -89,3 +89,15 @@ def callback_arguments(step: Operation, function: TrackedObject, wanted: int) ->
         items = behind
     missing = wanted - len(items)
     return (*(TrackedObject(function.node) for _ in range(missing)), *items) if 0 <= missing <= 1 and items else ()
+
+
+def is_unused(call: cst.CSTNode, statement: cst.CSTNode) -> bool:
+    """Whether a statement drops what a call in it gives: ``f(x)`` and ``_ = f(x)``."""
+    small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    return any(_is_dropped_by(each, call) for each in small)
+
+
+def _is_dropped_by(small: cst.BaseSmallStatement, call: cst.CSTNode) -> bool:
+    if isinstance(small, cst.Assign):
+        return small.value is call and all(dotted(each.target) == "_" for each in small.targets)
+    return isinstance(small, cst.Expr) and small.value is call

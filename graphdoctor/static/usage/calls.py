@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import libcst as cst
 
-from graphdoctor.static.usage.arguments import bound, callback_arguments, parameters
+from graphdoctor.static.usage.arguments import bound, callback_arguments, is_unused, parameters
 from graphdoctor.static.usage.builtin_calls import BuiltinCalls
 from graphdoctor.static.usage.events import (
-    COMPILE,
-    DDP,
-    FSDP,
-    FULLY_SHARD,
     Class,
     Function,
     Operation,
@@ -26,50 +21,20 @@ from graphdoctor.static.usage.events import (
     unwrapped,
 )
 from graphdoctor.static.usage.frame import Frame
+from graphdoctor.static.usage.known_calls import (
+    IN_PLACE,
+    LAUNCHERS,
+    MAKERS,
+    MEASURES,
+    OWN_COMPILE,
+    SELF_METHODS,
+    SETUPS,
+    UNWRAPS,
+    WATCHED,
+    WRAPPERS,
+)
 from graphdoctor.static.usage.outline import is_foreign
 from graphdoctor.static.usage.state import State, merge
-
-#: Calls whose result is their first argument, wrapped.
-WRAPPERS = frozenset((
-    "torch.compile", *DDP, *FSDP, "torch.nn.DataParallel", "torch.jit.script",
-    "accelerate.utils.compile_regions", "accelerate.utils.extract_model_from_parallel",
-))  # fmt: skip
-
-#: Calls that quantise their first argument.
-QUANTISE = (
-    "torchao.quantization.quantize_",
-    "torchao.float8.convert_to_float8_training",
-    "torch.ao.quantization.quantize_dynamic",
-    "torch.quantization.quantize_dynamic",
-)
-
-#: Calls that change their first argument and return it, or nothing.
-IN_PLACE = frozenset((*FULLY_SHARD, *QUANTISE))
-
-#: Methods that return their own object.
-SELF_METHODS = frozenset((
-    ".to", ".cuda", ".cpu", ".half", ".float", ".bfloat16", ".double", ".eval", ".train", ".requires_grad_", ".type",
-    ".to_empty", ".compile", ".xpu", ".mps", ".apply", ".share_memory", ".zero_grad",
-))  # fmt: skip
-
-#: Classes whose objects wrap what their methods get.
-LAUNCHERS = ("Fabric", "Accelerator")
-SETUPS = (".setup", ".setup_module", ".prepare", ".prepare_model")
-
-#: What the rules ask of an object: whether one of these was done to it.
-_WATCHED = WRAPPERS | IN_PLACE | {*COMPILE, *SETUPS}
-
-_UNWRAPS = (".unwrap_model",)
-
-#: Class methods of other packages' bases that make an object of the class.
-_MAKERS = (".from_", ".load_from_checkpoint")
-
-
-#: A method of the model's own, as Keras has one.
-_OWN_COMPILE = ".compile of its own"
-
-#: In the names of functions that call what they are given several times, and measure it.
-_MEASURES = re.compile("bench|measure|profil|timeit|harness|autorange")
 
 
 class Calls(BuiltinCalls):
@@ -118,9 +83,9 @@ class Calls(BuiltinCalls):
             return self.wrapped(node, self._use(waiting.node, "torch.compile", None, args, dict(waiting.kwargs)))
         if name == ".compile" and (args or is_foreign(receiver, self.frame.module.text)):
             # Module.compile() hands its arguments on to torch.compile(), which takes keywords only.
-            name = _OWN_COMPILE
+            name = OWN_COMPILE
         target = self._target(callee, name, receiver, (*args, *kwargs.values()))
-        if target is not None and _MEASURES.search(target.qualname.lower()):
+        if target is not None and MEASURES.search(target.qualname.lower()):
             self._handed |= {arg.code.node for arg in (*args, *kwargs.values()) if isinstance(arg.code, Function)}
         step = self._use(node, name, receiver, args, kwargs, followed=target is not None)
         if name == ".elapsed_time":
@@ -238,7 +203,8 @@ class Calls(BuiltinCalls):
     def follow(self, node: cst.CSTNode, target: Function | Class, step: Operation) -> TrackedObject:
         """What a call into the scanned code gives."""
         if isinstance(target, Function):
-            return self.enter(target, step.args, step.kwargs)
+            unused = is_unused(node, self.frame.statement)
+            return self.enter(target, step.args, step.kwargs, unused=unused)
         made = self.made(node, step, made_of=target)
         constructor = target.method("__init__")
         passed = (*step.args, *step.kwargs.values())
@@ -257,8 +223,12 @@ class Calls(BuiltinCalls):
         kwargs: Mapping[str, TrackedObject],
         *,
         alone: bool = False,
+        unused: bool = False,
     ) -> TrackedObject:
-        """Walk a function with these arguments; ``alone`` when no call of it was seen."""
+        """Walk a function with these arguments; ``alone`` when no call of it was seen.
+
+        ``unused``: the caller drops what it gives.
+        """
         caller, scope = self.frame, self.new_number()
         self._times[code.node] = self._times.get(code.node, 0) + 1
         self._active.append(code.node)
@@ -273,6 +243,7 @@ class Calls(BuiltinCalls):
             path=caller.path if inside else (),
             outside=caller.outside if inside else 0,
             guards=caller.guards if inside else (),
+            unused=unused,
         )
         positional = (code.bound, *args) if code.bound is not None and "staticmethod" not in code.markers else args
         for name, value in bound(code, positional, kwargs, alone=alone, fresh=self._fresh).items():
@@ -340,7 +311,7 @@ class Calls(BuiltinCalls):
         if step.name in WRAPPERS and first is not None:
             return self.wrapped(node, step)
         by = step.receiver.code if step.receiver is not None else None
-        if isinstance(by, Class) and step.name.startswith(_MAKERS):
+        if isinstance(by, Class) and step.name.startswith(MAKERS):
             return self.made(node, step, made_of=by)
         if step.name == "copy.deepcopy" and first is not None:
             return self._copied(node, step, step.args[0] if step.args else first)
@@ -350,7 +321,7 @@ class Calls(BuiltinCalls):
         if step.name in SETUPS and step.receiver is not None and step.receiver.made_by.endswith(LAUNCHERS):
             wrapped = tuple(self.made(node, step, arg) for arg in step.args)
             return wrapped[0] if len(wrapped) == 1 else TrackedObject(node, items=wrapped, number=self.new_number())
-        if step.name in _UNWRAPS and first is not None:
+        if step.name in UNWRAPS and first is not None:
             # It takes wrappers of distributed training away, and puts the compiled one back.
             kept = first.find("torch.compile") is not None or any(map(compiling_setup, first.steps))
             if kept and step.option("keep_torch_compile") is not False:
@@ -388,7 +359,7 @@ class Calls(BuiltinCalls):
 
     def _call_back(self, step: Operation) -> None:
         """A function that is handed to a library is called by it, at once or later."""
-        measures = _MEASURES.search(step.name.lower()) is not None
+        measures = MEASURES.search(step.name.lower()) is not None
         for tracked in (*step.args, *step.kwargs.values()):
             code = tracked.code.target.code if isinstance(tracked.code, Partial) else tracked.code
             if isinstance(code, Function) and not tracked.steps and self._may_follow(code, step.args):
@@ -402,4 +373,4 @@ class Calls(BuiltinCalls):
 
 
 def _is_watched_step(step: Operation) -> bool:
-    return step.name in _WATCHED or step.name.startswith("torch.optim.")
+    return step.name in WATCHED or step.name.startswith("torch.optim.")

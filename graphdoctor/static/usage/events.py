@@ -236,6 +236,8 @@ class Timed(Event):
     since: int = 0
     #: The GPU itself notes when it gets to a reading.
     waits: bool = False
+    #: The call that led here drops what the function gives.
+    unused: bool = False
 
 
 #: The classes of this file; rules get them outside compiled code too.

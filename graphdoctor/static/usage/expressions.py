@@ -361,8 +361,8 @@ class Expressions:
             inside = [step for step in self.log if start.order < step.order < end.order]
             before = [step for step in self.log if step.order < start.order]
             looped = bool(start.loops or end.loops or self.measured)
-            since = self._since
-            self.emit(Timed, node, inside=inside, before=before, looped=looped, since=since, waits=waits)
+            since, unused = self._since, self.frame.unused
+            self.emit(Timed, node, inside=inside, before=before, looped=looped, since=since, waits=waits, unused=unused)
 
     def is_compile(self, decorator: cst.BaseExpression) -> bool:
         """Whether a decorator compiles its function."""

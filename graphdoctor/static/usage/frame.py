@@ -31,6 +31,8 @@ class Frame:
     outside: int = 0
     #: The texts of tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
+    #: The caller drops what the function gives.
+    unused: bool = False
     #: Names declared ``global`` or ``nonlocal``.
     outer: set[str] = field(default_factory=set)
     #: What was returned so far, and the state then.
