@@ -14,7 +14,7 @@ from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import ExternalObject, Tensor, Unknown, Value
-from graphdoctor.static.usage.events import Operation, TrackedObject
+from graphdoctor.static.usage.events import Operation, Store, TrackedObject, Use
 from graphdoctor.syntax.walk import find, walk
 
 
@@ -150,9 +150,10 @@ def is_module(tracked: TrackedObject) -> bool:
 _NAMES_PREFIX = re.compile(r"^[^#\n]*_orig_mod", re.MULTILINE)
 
 
-def deals_with_prefix(text: str) -> bool:
-    """Whether a file deals with the ``_orig_mod.`` that ``torch.compile`` puts before the keys of a state dict."""
-    return _NAMES_PREFIX.search(text) is not None
+def deals_with_prefix(event: Use | Store) -> bool:
+    """Whether a program deals with the ``_orig_mod.`` that ``torch.compile`` puts before the keys of a state dict."""
+    own = event.site.module.text
+    return _NAMES_PREFIX.search(own) is not None or any(map(_NAMES_PREFIX.search, event.related()))
 
 
 def is_of_torch(module: TrackedObject | None) -> bool:

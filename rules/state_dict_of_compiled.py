@@ -5,7 +5,8 @@ inside a dict, where `model` is the result of `torch.compile`, of `accelerate.ut
 `prepare` of an `Accelerator` that compiles. `unwrap_model` keeps the compiled wrapper by default.
 
 Why: All keys begin with `_orig_mod.`, or hold it, so `load_state_dict` of the uncompiled model raises. A file whose
-code mentions `_orig_mod`, or that loads a state into the compiled model, is taken to deal with it, unless it loads the
+code mentions `_orig_mod` is taken to deal with it; so is one that imports such a file, or beside which such a file lies
+that imports the same module of the project; and one that loads a state into the compiled model, unless it loads the
 same file into the plain model too. After `model.compile()` the keys are the usual ones.
 
 Fix: Save `model._orig_mod.state_dict()`, or compile in place with `model.compile()`. `compile_regions` leaves the model
@@ -194,12 +195,12 @@ def check_use(event: Use) -> Hit | None:
         step.name == ".save" and step.receiver is not None and step.receiver.made_by.endswith("Accelerator")
     )
     saved = step.argument(0, "obj", "tensors") if step.name in _SAVES or by_accelerator else None
-    if saved is None or deals_with_prefix(event.site.module.text):
+    if saved is None:
         return None
     for state in (saved, *(value for _, value in saved.entries), *event.objects.get(saved.number, {}).values()):
         wrapper = _wrapper(state)
         sure = together(wrapper.path, step.path, "likely") if wrapper is not None else None
-        if wrapper is not None and sure and not _is_loaded_alike(event, state, wrapper):
+        if wrapper is not None and sure and not (_is_loaded_alike(event, state, wrapper) or deals_with_prefix(event)):
             where = "some keys hold" if wrapper.name == _REGIONS else "all keys begin with"
             words = f"{code(event)} saves the state of the compiled wrapper: {where} `_orig_mod.`"
             advice = f"save `{_named(state)}._orig_mod.state_dict()`, or compile in place: `model.compile()`"

@@ -291,7 +291,7 @@ def _is_plain_object(holder: TrackedObject | None) -> bool:
 
 
 def _hit(event: Use | Store) -> Hit | None:
-    if deals_with_prefix(event.site.module.text):
+    if deals_with_prefix(event):
         return None
     words = f"{code(event)} puts a wrapper into the model: keys of its state dict get `_orig_mod`"
     return Hit(event, words, "compile in place: `layer.compile()`")

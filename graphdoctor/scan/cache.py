@@ -124,15 +124,24 @@ class Cache:
         return self._shown[name]
 
     def _digest(self, file: str) -> str:
-        """A digest of the text of ``file``; empty where there is no such file."""
+        """A digest of the text of ``file``, for a folder the names of the modules in it; empty where there is none."""
         known = self._digests.get(file)
         if known is None:
             try:
                 known = hashlib.blake2b(read_bytes(file), digest_size=16).hexdigest()
-            except OSError:
+            except FileNotFoundError:
                 known = ""
+            except OSError:
+                known = _names_in(Path(file))
             self._digests[file] = known
         return known
+
+
+def _names_in(folder: Path) -> str:
+    """The names of the modules in a folder; empty for what is none."""
+    # The names of files need not be UTF-8.
+    names = (file.name.encode("utf-8", "backslashreplace").decode() for file in folder.glob("*.py"))
+    return "/".join(sorted(names))
 
 
 def stamps(folder: Path) -> Iterator[str]:

@@ -19,6 +19,11 @@ _KNOWN = frozenset((
 _IMPORTED = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\.*[\w.]*)", re.MULTILINE)
 
 
+def imported_names(text: str) -> set[str]:
+    """The modules that the import statements of a source text name, as they are written."""
+    return set(_IMPORTED.findall(text))
+
+
 def is_script(text: str, file: Path) -> bool:
     """Whether ``file``, with the source ``text``, is run by itself although an ``__init__.py`` lies beside it.
 
@@ -26,7 +31,7 @@ def is_script(text: str, file: Path) -> bool:
     """
     if not is_file(file.parent / "__init__.py"):
         return False
-    names = set(_IMPORTED.findall(text))
+    names = imported_names(text)
     if any(name.startswith(".") for name in names):
         return False
     root, beside = package_of(file)[1], False

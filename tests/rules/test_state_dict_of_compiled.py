@@ -127,3 +127,46 @@ def test_a_state_whose_values_are_changed_has_its_keys(
         exec(compile(file.read_text(), str(file), "exec"), {})
         with pytest.raises(RuntimeError, match="_orig_mod"):
             torch.nn.Linear(4, 4).load_state_dict(torch.load("net.pt"))
+
+
+TRAIN = """\
+import torch
+
+from {net} import Net
+
+model = torch.compile(Net(), backend="eager")
+torch.save(model.state_dict(), "net.pt")
+"""
+NET = "import torch.nn as nn\n\n\nclass Net(nn.Linear):\n    def __init__(self):\n        super().__init__(4, 4)\n"
+INFER = """\
+import torch
+
+from {net} import Net
+
+state = {{key.replace("_orig_mod.", ""): value for key, value in torch.load("net.pt").items()}}
+net = Net()
+net.load_state_dict(state)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"infer.py": INFER.format(net="net")}, []),
+        ({"infer.py": INFER.format(net="other"), "other.py": NET}, ["GD618"]),
+        ({"net.py": f"{NET}\n\ndef clean(key):\n    return key.removeprefix('_orig_mod.')\n"}, []),
+        ({"test_train.py": "import train\n\nassert '_orig_mod.weight' in train.model.state_dict()\n"}, []),
+        ({"infer.py": "# _orig_mod\nfrom net import Net\n"}, ["GD618"]),
+    ],
+)
+def test_another_file_of_the_program_may_take_the_prefix_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], found: list[str]
+) -> None:
+    for name, text in {"net.py": NET, "train.py": TRAIN.format(net="net"), **files}.items():
+        (tmp_path / name).write_text(text)
+    assert [f.rule for f in analyse([(tmp_path / "train.py", "train.py")]).findings] == found
+    if files == {"infer.py": INFER.format(net="net")}:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        for name in ("train.py", "infer.py"):
+            exec(compile((tmp_path / name).read_text(), name, "exec"), {})

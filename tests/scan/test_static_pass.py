@@ -247,3 +247,13 @@ def test_what_was_kept_of_a_scan_that_did_not_show_it_is_not_used_for_one_that_d
     assert scan() == []
     (shown,) = scan("--possible")
     assert shown["fix"]["edits"]
+
+
+def test_a_file_that_is_put_beside_another_may_change_what_is_said_of_it(project: Project) -> None:
+    project.write(
+        "train.py", "import torch\nimport net\nm = torch.compile(net.Net())\ntorch.save(m.state_dict(), 'm')\n"
+    )
+    assert project.lines("train.py") == [("GD618", 4)]
+    project.write("load.py", "import net\n\nPREFIX = '_orig_mod.'\n")
+    assert project.lines("train.py") == []
+    assert project.analysed

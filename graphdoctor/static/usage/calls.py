@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
@@ -105,7 +106,8 @@ class Calls(BuiltinCalls):
         followed: bool = False,
     ) -> Operation:
         step = self.new_step(name, node, receiver, args, kwargs, followed)
-        self.emit(Use, node, step=step, log=self.log, position=len(self.log), objects=self.state.objects)
+        related, objects = partial(self.related, self.frame.module), self.state.objects
+        self.emit(Use, node, step=step, log=self.log, position=len(self.log), objects=objects, related=related)
         self.log.append(step)
         return step
 

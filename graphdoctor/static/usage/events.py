@@ -6,7 +6,7 @@ objects it works with, so that a rule asks one question ("was this compiled befo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -182,6 +182,8 @@ class Use(Event):
     position: int
     #: Attributes and elements of objects, by the number of the object.
     objects: Mapping[int, Mapping[str, TrackedObject]] = field(default_factory=dict)
+    #: Gives the texts of the files that belong to one program with that of the event.
+    related: Callable[[], Sequence[str]] = tuple
 
     def parts(self, tracked: TrackedObject) -> Mapping[str, TrackedObject]:
         """What an object, or what it wraps, holds."""
@@ -207,6 +209,8 @@ class Store(Event):
     #: All calls of the file, and how many of them come before it.
     log: Sequence[Operation] = ()
     position: int = 0
+    #: As of ``Use``.
+    related: Callable[[], Sequence[str]] = tuple
 
 
 @frozen

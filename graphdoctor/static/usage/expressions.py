@@ -21,6 +21,7 @@ from graphdoctor.static.usage.events import (
 )
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.state import State
+from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import children, walk
 
 _CONSTANTS = {"True": True, "False": False, "None": None}
@@ -84,6 +85,10 @@ class Expressions:
 
     def global_name(self, name: str) -> TrackedObject | None:
         """What an unbound name stands for in the module of the frame."""
+        raise NotImplementedError
+
+    def related(self, source: SourceModule) -> Sequence[str]:
+        """The texts of the files that belong to one program with a module."""
         raise NotImplementedError
 
     def begin_run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import libcst as cst
 
@@ -75,6 +76,10 @@ class Modules:
             dotted = self.absolute(importer, dotted)
         info = self._info(str(importer.file), dotted)
         return info.source if info is not None else None
+
+    def read(self, file: Path) -> str:
+        """The text of a file of the project. Raises SourceError."""
+        return self._interpreter.project.read(file)[0]
 
     def looked_for(self, sources: Iterable[SourceModule]) -> frozenset[str]:
         """The paths of the files, there or not, that were looked for when these modules were asked what they import."""

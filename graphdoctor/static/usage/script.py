@@ -8,7 +8,7 @@ at the end, with arguments of which nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -19,6 +19,7 @@ from graphdoctor.static.usage.events import Class, Function, TrackedObject, dott
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
 from graphdoctor.static.usage.outline import outline, part
+from graphdoctor.static.usage.related import related_texts
 from graphdoctor.static.usage.relevance import Answers, Relevance
 from graphdoctor.static.usage.state import State
 from graphdoctor.static.usage.statements import Statements
@@ -62,6 +63,7 @@ class Script(Statements):
         self._bound: dict[str, Bindings] = {}
         #: The names of modules that are being looked up.
         self._looking: set[tuple[str, str]] = set()
+        self._related: dict[str, Sequence[str]] = {}
         self._main: SourceModule
 
     def run(self, source: SourceModule) -> None:
@@ -173,6 +175,13 @@ class Script(Statements):
         if str(source.file) not in self._bound:
             self._bound[str(source.file)] = bindings(source)
         return self._bound[str(source.file)]
+
+    def related(self, source: SourceModule) -> Sequence[str]:
+        """The texts of the files that belong to one program with a module, looked for once."""
+        key = str(source.file)
+        if key not in self._related:
+            self._related[key] = related_texts(source, self._modules) if self._modules is not None else ()
+        return self._related[key]
 
     def is_main(self) -> bool:
         """Whether the module is the file that is scanned, and not one that it imports."""

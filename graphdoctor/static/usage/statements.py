@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import libcst as cst
 
@@ -199,8 +200,7 @@ class Statements(Conditions):
             holder = container.owner
             if isinstance(target.value, cst.Attribute) and isinstance(target.value.value, cst.Name):
                 holder = self.evaluate(target.value.value)
-            path = self.frame.path
-            self.emit(Store, target, target=target, tracked=tracked, path=path, container=container, holder=holder)
+            self._emit_store(target, tracked, container, holder)
         elif isinstance(target, cst.Attribute):
             self._store(target, tracked)
 
@@ -214,5 +214,24 @@ class Statements(Conditions):
         if owner.number:
             self.state.record(owner, self.new_step(f".{name}=", target, owner, (tracked,)))
             self.state.put(owner.number, name, tracked)
-        path, log = self.frame.path, self.log
-        self.emit(Store, target, target=target, tracked=tracked, path=path, container=owner, log=log, position=len(log))
+        self._emit_store(target, tracked, owner)
+
+    def _emit_store(
+        self,
+        target: cst.BaseExpression,
+        tracked: TrackedObject,
+        container: TrackedObject,
+        holder: TrackedObject | None = None,
+    ) -> None:
+        self.emit(
+            Store,
+            target,
+            target=target,
+            tracked=tracked,
+            path=self.frame.path,
+            container=container,
+            holder=holder,
+            log=self.log,
+            position=len(self.log),
+            related=partial(self.related, self.frame.module),
+        )
