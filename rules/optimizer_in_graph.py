@@ -7,8 +7,9 @@ Why: torch itself puts a graph break into `Optimizer.step`, and wraps `zero_grad
 hooks that are not traced. A training step compiled as a whole is several graphs.
 
 Fix: Compile the forward pass and the loss; leave `zero_grad`, `backward`, clipping, `step` and the scheduler
-in the training loop. The update alone can be compiled: `torch.compile(optimizer.step)`, or a function that does
-nothing but call `step`, of which nothing is said here: torch breaks once in it, and compiles the update behind that.
+in the training loop. The update alone can be compiled: `torch.compile(optimizer.step)`, or a function or lambda that
+does nothing but call `step`, of which nothing is said here: torch breaks once in it, and compiles the update behind
+that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from graphdoctor.static.domain.events import Call
 from graphdoctor.static.domain.values import Const
 from graphdoctor.static.rule import Hit
 
-from ._shared import certainty, code, consequence, function_named
+from ._shared import certainty, code, consequence
+from ._updates import is_update
 
 CODE = "GD507"
 NAME = "optimizer-in-graph"
@@ -218,7 +220,7 @@ def check_call(event: Call) -> Hit | None:
     owner, _, method = event.qualname.rpartition(".")
     of_optimizer = method in OPTIMIZER_METHODS and (owner.startswith("torch.optim.") or _named_optimizer(event))
     strict_clip = event.qualname in CLIPPERS and event.kwargs.get("error_if_nonfinite") == Const(True)
-    if (not of_optimizer and owner not in SCALERS and not strict_clip) or _is_update(event):
+    if (not of_optimizer and owner not in SCALERS and not strict_clip) or is_update(event):
         return None
     return Hit(
         event,
@@ -226,23 +228,6 @@ def check_call(event: Call) -> Hit | None:
         "compile the forward pass and the loss, and call it outside",
         "likely" if owner == "?" else certainty(event),
     )
-
-
-def _is_update(event: Call) -> bool:
-    """True in a function that only takes steps, which torch's guide to optimizers has users compile."""
-    function = function_named(event)
-    if function is None or event.site.assumed:
-        return False
-    lines = function.body.body if isinstance(function.body, cst.IndentedBlock) else (function.body,)
-    simple = (cst.SimpleStatementLine, cst.SimpleStatementSuite)
-    return all(isinstance(line, simple) and all(map(_is_step_or_text, line.body)) for line in lines)
-
-
-def _is_step_or_text(statement: cst.BaseSmallStatement) -> bool:
-    value = statement.value if isinstance(statement, cst.Expr) else None
-    if isinstance(value, cst.Call):
-        return isinstance(value.func, cst.Attribute) and value.func.attr.value == "step"
-    return isinstance(value, cst.BaseString)
 
 
 def _named_optimizer(event: Call) -> bool:

@@ -154,10 +154,11 @@ class Audience(EventSink):
             if rule.leaves_function and _start(hit) > ends.get(_function(rule, hit), _start(hit)):
                 continue
             found.setdefault((rule.code, id(hit.place)), (rule, []))[1].append(number)
-        return [
+        places = [
             Place(rule, tuple(self.hits[number][1] for number in numbers), self._fullgraph.issuperset(numbers))
             for rule, numbers in found.values()
         ]
+        return [place for place in places if place.fullgraph or not place.hits[0].only_fullgraph]
 
     def _ends(self) -> dict[_FunctionKey, _Start]:
         """From where on functions are not traced, by rule and function: where a hit surely ends it first."""

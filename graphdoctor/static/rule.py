@@ -44,6 +44,7 @@ class Hit:
     """A rule's word on one event. ``node`` defaults to the event's node; ``data`` is for the rule's own ``fix``.
 
     ``torch``: the versions in which it holds, a specifier as in ``TORCH``, where they are fewer than the rule's.
+    ``only_fullgraph``: it holds only where all that leads there is compiled with ``fullgraph=True``.
     """
 
     event: Event
@@ -55,6 +56,7 @@ class Hit:
     severity: Severity | None = None
     data: Any = None
     torch: str = ""
+    only_fullgraph: bool = False
 
     @property
     def place(self) -> cst.CSTNode:

@@ -44,7 +44,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd608_backends", [4, 1]),
         ("gd612_ignored", ""),
         ("gd615_learning_rate", [2, 1, 1]),
-        ("gd616_fullgraph", "Unsupported"),
+        ("gd616_fullgraph", ["Unsupported", "Unsupported"]),
         ("gd617_keys", ["0._orig_mod.weight", "0.weight"]),
         ("gd618_does_not_load", "RuntimeError"),
         ("gd618_regions", ["blocks.0._orig_mod.layer.weight", "blocks.0.layer.weight", "RuntimeError"]),
@@ -77,6 +77,7 @@ def test_compiled_twice_is_a_function(done: dict[str, Any]) -> None:
         ("fine_fabric_either_order", [1, 1]),
         ("fine_compile_in_loop", 1),
         ("fine_shape_padding_is_on", True),
+        ("fine_update_alone", [1, 1]),
     ],
 )
 def test_what_no_rule_reports_does_no_harm(done: dict[str, Any], name: str, expected: object) -> None:

@@ -71,3 +71,11 @@ def fine_shape_padding_is_on() -> bool:
     import torch._inductor.config
 
     return bool(torch._inductor.config.shape_padding)
+
+
+@claim
+def fine_update_alone() -> list[int]:
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model)
+    return [graphs(compiled(step)) for step in (optimizer.step, lambda: optimizer.step())]

@@ -56,6 +56,8 @@ class Site:
     resumes: bool = False
     #: In a function that ``checkpoint`` runs once more in the backward pass.
     recomputed: bool = False
+    #: Code outside calls what is compiled, which is no scanned code: ``torch.compile(optimizer.step)()``.
+    entering: bool = False
     #: Of usage events: the tests that the statement, or a ``return`` before it, stands under, and "try".
     guards: tuple[str, ...] = ()
 

@@ -50,6 +50,8 @@ class Frame:
     #: The exception that the ``try`` being interpreted surely meets.
     failure: Value | None = None
     compiled: bool = False
+    #: It is not compiled, and calls what is.
+    entering: bool = False
     #: The statement at which the graph ended last. What stands behind it is compiled as a function of its own.
     resumed: cst.CSTNode | None = None
     #: One ended on every path.

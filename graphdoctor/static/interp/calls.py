@@ -218,9 +218,10 @@ def call_compiled(
             loaders=iteration.loaders(interpreter, frame.loops),
             dynamic=interpreter.dynamic,
         )
-    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying
+    saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
+        frame.entering = True
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
         note_passed(callee.target, (*args, *kwargs.values()))
@@ -228,7 +229,7 @@ def call_compiled(
         with interpreter.sink.compiling(fullgraph):
             return join(*(apply(interpreter, node, option, args, kwargs) for option in options(callee.target)))
     finally:
-        frame.compiled, frame.whole_frame, frame.conditional, frame.trying = saved
+        frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.entering = saved
 
 
 def call_method(

@@ -235,6 +235,7 @@ class Interpreter:
                 resumed=frame.resumed,
                 resumes=frame.resumes,
                 recomputed=frame.recomputed,
+                entering=frame.entering,
             )
         return known
 
