@@ -1,7 +1,9 @@
 """The last batch of a data loader is smaller, and compiles the model again.
 
 What: A loop over a `DataLoader` without `drop_last=True` that calls a compiled model, where nothing says that sizes
-vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size.
+vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size. Not
+reported: a loop that asks for the size of a batch, for it skips or pads the last one, and tensors in batches of a size
+that is not known, for programs make them from it.
 
 Why: Sizes are constants of the graph at first. The smaller last batch compiles again, now with a symbol for the batch
 size, and the kernels for any size may be slower than those for one.
@@ -11,13 +13,15 @@ Fix: `drop_last=True` in training; else `torch._dynamo.mark_dynamic(x, 0)` on th
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import libcst as cst
 
 from graphdoctor.static.domain.events import Build, CompiledCall
 from graphdoctor.static.domain.values import Const, Function, Instance, Tensor, Value
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import MISSING, Operation, Use, together
-from graphdoctor.syntax.walk import walk
+from graphdoctor.static.usage.events import MISSING, Operation, TrackedObject, Use, dotted, together
+from graphdoctor.syntax.walk import find, walk
 
 from ._shared import code
 
@@ -161,7 +165,7 @@ for (batch,) in loader:
 
 def check_compiledcall(event: CompiledCall) -> Hit | None:
     loader = next((made for made in event.loaders if _may_leave_a_rest(made)), None)
-    if loader is None or event.dynamic:
+    if loader is None or event.dynamic or any(_asks_for_size(loop) for loop in event.loops):
         return None
     return _hit(event, loader.node)
 
@@ -184,10 +188,28 @@ def check_use(event: Use) -> Hit | None:
 
 
 def _leaves_a_rest(made: Operation) -> bool:
-    size = made.argument(1, "batch_size")
+    size, length = made.argument(1, "batch_size"), _rows(made.argument(0, "dataset"))
     if made.option("drop_last") not in (MISSING, False) or {"**", "batch_sampler", "sampler"} & made.kwargs.keys():
         return False
-    return size is not None and size.value not in (1, None)
+    if size is None or size.value in (1, None):
+        return False
+    return length is None or not isinstance(size.value, int) or length % size.value != 0
+
+
+#: Functions that make a tensor of the sizes that they are given.
+_FILLED = frozenset(f"torch.{name}" for name in ("rand", "randn", "zeros", "ones", "empty"))
+
+
+def _rows(data: TrackedObject | None) -> int | None:
+    """How many rows a tensor has that is made of sizes, or what ``TensorDataset`` makes of it; None if not known."""
+    made = data.maker if data is not None else None
+    first = made.argument(0, "size") if made is not None else None
+    if made is None or first is None:
+        return None
+    if made.name.endswith(".TensorDataset"):
+        return _rows(first)
+    rows = first.items[0].value if first.items else first.value
+    return rows if made.name in _FILLED and isinstance(rows, int) else None
 
 
 def _hit(event: CompiledCall | Use, loader: cst.CSTNode) -> Hit:
@@ -203,11 +225,27 @@ def _may_leave_a_rest(loader: Build) -> bool:
         return False
     if {"batch_sampler", "sampler"} & loader.kwargs.keys():
         return False
-    length = _length(loader.args[0] if loader.args else loader.kwargs.get("dataset"))
-    if length is None:
+    data = loader.args[0] if loader.args else loader.kwargs.get("dataset")
+    length = _length(data)
+    if length is None and not isinstance(data, Tensor):
         return True
-    # Data of a fixed length are made for batches of a size that is chosen elsewhere.
-    return isinstance(size, Const) and isinstance(size.value, int) and length % size.value != 0
+    # Tensors, and data of a fixed length, are made for batches of a size that is chosen elsewhere.
+    if not isinstance(size, Const) or not isinstance(size.value, int):
+        return False
+    return length is None or length % size.value != 0
+
+
+def _asks_for_size(loop: cst.For | cst.While) -> bool:
+    """Whether a test in a loop asks for the size of a tensor, or for the length of what the loop gets."""
+    got = {name.value for name in find(loop.target, cst.Name)} if isinstance(loop, cst.For) else set()
+    tests = [*(each.test for each in find(loop.body, cst.If)), *(each.test for each in find(loop.body, cst.IfExp))]
+    return any(_is_size(node, got) for test in tests for node in walk(test))
+
+
+def _is_size(node: cst.CSTNode, got: Container[str]) -> bool:
+    if isinstance(node, cst.Call) and dotted(node.func) == "len" and len(node.args) == 1:
+        return dotted(node.args[0].value).partition(".")[0] in got
+    return isinstance(node, cst.Attribute) and node.attr.value in ("shape", "size")
 
 
 def _length(data: Value | None) -> int | None:

@@ -89,3 +89,62 @@ def test_the_loop_of_a_trainer_gets_the_rest_of_the_data_too(
     file = tmp_path / "train.py"
     file.write_text(LIGHTNING.format(options=options, model=model, loader=loader))
     assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+EXACT = LIGHTNING + "\n\ntrain({data}, 4)\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("TensorDataset(torch.randn(48, 8), torch.zeros(48))", []),
+        ("TensorDataset(torch.randn((48, 8)))", []),
+        ("torch.zeros(48, 8)", []),
+        ("TensorDataset(torch.randn(50, 8))", ["GD705"]),
+        ("TensorDataset(torch.load('rows'))", ["GD705"]),
+    ],
+)
+def test_a_trainer_gets_no_rest_where_the_number_of_rows_is_a_multiple(
+    tmp_path: Path, data: str, found: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    parts = {"options": "batch_size=12", "model": "Lit(torch.compile(nn.Linear(8, 8)))", "loader": "loader"}
+    file.write_text(EXACT.format(data=data, **parts))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
+
+
+LOOP = """\
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+net = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+
+
+def main(size, steps):
+    losses = []
+    for index, (x, y) in enumerate(DataLoader({data}, batch_size={size})):
+        {asked}
+        losses.append(net(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "asked", "found"),
+    [
+        ("TensorDataset(torch.randn(10, 4), torch.randn(10))", "4", "pass", ["GD705"]),
+        ("TensorDataset(torch.randn(10, 4), torch.randn(10))", "4", "if x.shape[0] != 4: continue", []),
+        ("TensorDataset(torch.randn(10, 4), torch.randn(10))", "4", "if len(x) < 4: break", []),
+        ("TensorDataset(torch.randn(10, 4), torch.randn(10))", "4", "if x.size(0) < 4: x = F.pad(x, (0, 0, 0, 2))", []),
+        ("TensorDataset(torch.randn(10, 4), torch.randn(10))", "4", "if len(losses) < 2: pass", ["GD705"]),
+        ("TensorDataset(torch.randn(size * steps, 4), torch.randn(size * steps))", "size", "pass", []),
+        ("TensorDataset(torch.randn(size * steps, 4), torch.randn(size * steps))", "4", "pass", ["GD705"]),
+        ("torch.load('rows')", "size", "pass", ["GD705"]),
+    ],
+)
+def test_a_loop_may_have_no_rest_or_see_to_it(
+    tmp_path: Path, data: str, size: str, asked: str, found: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(LOOP.format(data=data, size=size, asked=asked))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found
