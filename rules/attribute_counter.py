@@ -309,7 +309,9 @@ def f(x):
 
 
 def check_setattr(event: SetAttr) -> Hit | None:
-    return _check(event) if _outlives(event.receiver) and not _prepares_data(event) else None
+    if event.begun or not _outlives(event.receiver) or _prepares_data(event):
+        return None
+    return _check(event)
 
 
 def check_setitem(event: SetItem) -> Hit | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounter
+from torch._dynamo.utils import counters
 
 from graphdoctor.lint.engine import analyse
 
@@ -139,3 +140,44 @@ def test_an_int_of_an_object_whose_decorated_method_is_called_becomes_a_symbol(t
     text = PLAIN.format(base="", target="self", name="n", decorator="@torch.compile")
     file.write_text(text.partition("def graphdoctor_target")[0] + "Count().step(torch.rand(4))\n")
     assert [(f.rule, f.severity) for f in analyse([(file, "count.py")]).findings] == [("GD701", "info")]
+
+
+STEPS = """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.past = 0
+
+    def forward(self, x, step=None):
+        if step is None or step == 0:
+            self.past = {first}
+        y = x[self.past :]
+        self.past += 2
+        return y
+
+
+net = torch.compile(Net(), backend="eager")
+for step in range(3):
+    net(torch.rand(40, 4){step})
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "lines"),
+    [("0", "", []), ("0", ", step", [14]), ("self.past % 3", "", [14]), ("self.past + 1", "", [12, 14])],
+)
+def test_what_each_call_begins_anew_does_not_count_calls(
+    tmp_path: Path, first: str, step: str, lines: list[int]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(STEPS.format(first=first, step=step))
+    found = [f.location.line for f in analyse([(file, "net.py")]).findings if f.rule == "GD701"]
+    assert found == lines
+    torch._dynamo.reset()
+    counters.clear()
+    exec(compile(file.read_text(), str(file), "exec"), {})
+    assert (counters["stats"]["unique_graphs"] == 1) == (not lines)

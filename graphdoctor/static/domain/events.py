@@ -160,6 +160,8 @@ class SetAttr(Event):
     name: str
     value: Value
     augmented: bool
+    #: The compiled call gave the attribute another value before, whatever it held.
+    begun: bool = False
 
 
 @frozen

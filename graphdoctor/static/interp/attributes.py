@@ -38,6 +38,7 @@ from graphdoctor.static.domain.values import (
 )
 from graphdoctor.static.interp import calls, imports, operators
 from graphdoctor.static.interp.interpreter import Interpreter
+from graphdoctor.syntax.walk import find
 
 
 def read_attribute(interpreter: Interpreter, node: cst.CSTNode, receiver: Value, name: str) -> Value:
@@ -278,7 +279,10 @@ def write_attribute(
     """``receiver.name = value``."""
     name = node.attr.value
     for option in options(receiver):
-        interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented)
+        begun = isinstance(option, Instance) and (option, name) in interpreter.begun
+        interpreter.emit(SetAttr, node, receiver=option, name=name, value=value, augmented=augmented, begun=begun)
+        if option is receiver and isinstance(option, Instance) and not augmented and _begins(interpreter, name):
+            interpreter.begun.add((option, name))
         if isinstance(option, ExternalObject):
             record = interpreter.record(option)
             if record is not None:
@@ -304,6 +308,19 @@ def write_attribute(
                 interpreter.changes += 1
             option.attrs[name] = held
     interpreter.frame.scope.forget(_text(node))
+
+
+def _begins(interpreter: Interpreter, name: str) -> bool:
+    """Whether the statement runs in each compiled call, and what it assigns is not made of an attribute ``name``."""
+    frame = interpreter.frame
+    if not frame.compiled or frame.conditional or not isinstance(frame.statement, cst.SimpleStatementLine):
+        return False
+    return not any(
+        each.attr.value == name
+        for small in frame.statement.body
+        if isinstance(small, cst.Assign)
+        for each in find(small.value, cst.Attribute)
+    )
 
 
 def _is_own(interpreter: Interpreter, instance: Instance) -> bool:

@@ -222,6 +222,7 @@ def call_compiled(
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
         frame.entering = True
+        interpreter.begun = set()
         # A loop, an if or a try around the call is not in the graph.
         frame.compiled, frame.whole_frame, frame.conditional, frame.trying = True, None, False, False
         note_passed(callee.target, (*args, *kwargs.values()))

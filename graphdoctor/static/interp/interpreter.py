@@ -155,6 +155,8 @@ class Interpreter:
         self.assumed = False
         #: Attributes that compiled code binds to a list of its own: each call has another one.
         self.renewed: set[tuple[Instance, str]] = set()
+        #: Attributes that the compiled call being interpreted has surely given a value that nothing they held is in.
+        self.begun: set[tuple[Instance, str]] = set()
         #: Of functions, with the class of their object: the parameters used as only tensors are, and as numbers are.
         self.used: dict[tuple[FunctionInfo, ClassInfo | None], tuple[set[str], set[str]]] = {}
         #: How often compiled code stored in an object a kind of value that it did not hold before.
