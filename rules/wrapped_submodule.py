@@ -3,7 +3,7 @@
 What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
 modules, `model.layers[i] = torch.compile(model.layers[i])`, and `self.encoder = torch.compile(self.encoder)` in a
 module. Of a model whose class is not known, `model.encoder = torch.compile(model.encoder)` where the program saves or
-loads its state behind that.
+loads its state behind that. Not of a module without parameters, buffers and submodules, such as a loss.
 
 Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
 `layers.0._orig_mod.weight`, and a checkpoint of the uncompiled model does not load.
@@ -19,7 +19,7 @@ import re
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Store, TrackedObject, Use, compiled, together
+from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use, compiled, together, unwrapped
 
 from ._shared import code, deals_with_prefix, is_module
 
@@ -228,14 +228,15 @@ def check_use(event: Use) -> Hit | None:
     if step.name not in _CONTAINERS:
         return None
     held = [item for arg in step.args for item in (arg, *arg.items, *(value for _, value in arg.entries))]
-    return _hit(event) if any(item.find("torch.compile") for item in held) else None
+    wrapped = [item for item in held if item.find("torch.compile") and not _is_stateless(event, unwrapped(item))]
+    return _hit(event) if wrapped else None
 
 
 def check_store(event: Store) -> Hit | None:
     made = compiled(event.tracked)
     wrapped = made.argument(0, "model") if made is not None else None
     container = event.container
-    if wrapped is None:
+    if wrapped is None or _is_stateless(event, wrapped):
         return None
     if not isinstance(event.target, cst.Subscript):
         if container is None or not event.target.deep_equals(wrapped.node):
@@ -288,6 +289,27 @@ def _is_plain_object(holder: TrackedObject | None) -> bool:
     """Whether its class is in the scanned code and is no module."""
     kind = holder.made_of if holder is not None else None
     return kind is not None and not any(root.endswith("Module") or "." not in root for root in kind.roots)
+
+
+#: How a class gives its objects a state, other than by a line of the constructor.
+_GIVES_STATE = re.compile(r"\bnn\.(?!functional\b)|\bParameter\b|\bregister_|\badd_module\b|\bsetattr\b")
+
+
+def _is_stateless(event: Use | Store, module: TrackedObject) -> bool:
+    """Whether a module surely has no parameter, buffer or submodule, and so no keys in a state dict."""
+    kind = module.made_of
+    if kind is None or {base.name for base in kind.bases} != {"torch.nn.Module"}:
+        return False
+    parts = event.objects.get(module.number)
+    if parts is None and kind.method("__init__") is not None:
+        return False
+    _, _, body = kind.module.code(kind.node).partition("\n")
+    return _GIVES_STATE.search(body) is None and all(map(_is_number, (parts or {}).values()))
+
+
+def _is_number(part: TrackedObject) -> bool:
+    """Whether an attribute is a literal, or computed of others."""
+    return part.value is not MISSING or isinstance(part.node, (cst.BinaryOperation, cst.Comparison))
 
 
 def _hit(event: Use | Store) -> Hit | None:

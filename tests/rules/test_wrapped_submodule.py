@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,10 @@ from {package} import {base}
 
 
 class Text({base}):
+    def __init__(self, config):
+        super().__init__(config)
+        self.layer = torch.nn.Linear(8, 8)
+
     def forward(self, x):
         return x
 
@@ -104,3 +109,51 @@ def test_a_saved_model_of_transformers_does_not_load(tmp_path: Path) -> None:
     _, loading = transformers.BertModel.from_pretrained(tmp_path, output_loading_info=True)
     assert any("_orig_mod" in key for key in loading["unexpected_keys"])
     assert any(key.startswith("encoder.") for key in loading["missing_keys"])
+
+
+LOSS = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Distance(nn.Module):
+    def __init__(self, net, power=2):
+        super().__init__()
+        self.half = power / 2
+        {held}
+
+    def forward(self, a, b):
+        return (a - b).abs().pow(self.half).sum()
+
+
+class Net(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.distance = Distance(net)
+
+    def prepare(self):
+        self.distance = torch.compile(self.distance, backend="eager")
+        return self
+
+
+net = Net(nn.Linear(4, 4)).prepare()
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        ("self.power = power", []),
+        ("self.net = net", ["GD617"]),
+        ("self.scale = nn.Parameter(torch.ones(1))", ["GD617"]),
+        ("self.register_buffer('scale', torch.ones(1))", ["GD617"]),
+    ],
+)
+def test_a_module_without_a_state_puts_no_keys_into_one(tmp_path: Path, held: str, found: list[str]) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(LOSS.format(held=held))
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert any("_orig_mod" in key for key in names["net"].state_dict()) == bool(found)

@@ -210,6 +210,7 @@ class Store(Event):
     log: Sequence[Operation] = ()
     position: int = 0
     #: As of ``Use``.
+    objects: Mapping[int, Mapping[str, TrackedObject]] = field(default_factory=dict)
     related: Callable[[], Sequence[str]] = tuple
 
 

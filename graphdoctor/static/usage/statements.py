@@ -233,5 +233,6 @@ class Statements(Conditions):
             holder=holder,
             log=self.log,
             position=len(self.log),
+            objects=self.state.objects,
             related=partial(self.related, self.frame.module),
         )
