@@ -16,6 +16,7 @@ from graphdoctor.fixes.core.suggest import suggest
 from graphdoctor.fixes.python.capture import set_in
 from graphdoctor.lint.audience import TOO_LARGE, Audience, Checks, Place, contained, one_line, severity_of
 from graphdoctor.lint.catalog import rules
+from graphdoctor.lint.entry_files import look
 from graphdoctor.lint.result import CONFIDENCES, FileResult, PathOf, StaticResult, merged
 from graphdoctor.model.findings import Finding, Fix, Location, ScannedFile
 from graphdoctor.source import language
@@ -111,8 +112,10 @@ class Analysis:
             lines = text.count("\n") + bool(text and not text.endswith("\n"))
             language.check(str(file), text)
             tree = parse_check.check(text)
-            if self._target is None and not any(word in text for word in _WORDS):
-                return FileResult(ScannedFile(path, lines, "scanned"), looked_at=frozenset((str(file.resolve()),)))
+            seen = look(file, text, project) if self._target is None else None
+            if seen is not None and not seen.is_worth_it:
+                looked_for = seen.looked_for | {str(file.resolve())}
+                return FileResult(ScannedFile(path, lines, "scanned"), looked_at=looked_for)
             source = SourceModule(path, file, text, encoding, tree)
         except SourceError as error:
             return FileResult(ScannedFile(path, 0, "failed", str(error)))
@@ -202,10 +205,6 @@ def module_of(source: SourceModule) -> ModuleInfo:
         name = source.resolved.stem
     package = name if source.file.name == "__init__.py" else name.rpartition(".")[0]
     return ModuleInfo(source, name, package, Scope("module"))
-
-
-#: A file without any of them compiles nothing. A model's base may come from another file, which imports torch.
-_WORDS = ("torch", "lightning", "transformers", "def forward")
 
 
 def _finding(

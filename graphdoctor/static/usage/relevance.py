@@ -86,6 +86,12 @@ class Relevance:
         key = next((k for k in (".".join(names[:2]), names[0]) if k in functions), None)
         return source is self._main or key is None or self._leads(source, key, compiles=False)
 
+    def compiles(self, source: SourceModule, called: str) -> bool:
+        """Whether a function that ``source`` calls by this dotted name uses the compiler."""
+        names = called.split(".")
+        starts = self._named(source, names[0], names)
+        return any(self._leads(other, key, compiles=True) for other, key in starts)
+
     def _leads(self, source: SourceModule, key: str, *, compiles: bool) -> bool:
         """Whether a function, or one that it names, uses the compiler, or anything that the rules know."""
         question = str(source.file), key, compiles

@@ -15,10 +15,10 @@ import libcst as cst
 
 from graphdoctor.source.text import words_at
 from graphdoctor.static.domain.events import Event
+from graphdoctor.static.usage.compiling_methods import compiling_methods
 from graphdoctor.static.usage.events import Class, Function, TrackedObject, dotted, imported_from
 from graphdoctor.static.usage.frame import Frame
 from graphdoctor.static.usage.modules import Bindings, Modules, bindings
-from graphdoctor.static.usage.outline import outline, part
 from graphdoctor.static.usage.related import related_texts
 from graphdoctor.static.usage.relevance import Answers, Relevance
 from graphdoctor.static.usage.state import State
@@ -112,7 +112,7 @@ class Script(Statements):
         if constructor is not None:
             self._method(constructor, instance)
         begun, stored = self.state, self.state.copy()
-        compiling = _compiling(waiting)
+        compiling = compiling_methods(waiting, self._relevance)
         # What compiles comes first: the other methods may use what it stores.
         for method in sorted(waiting, key=lambda each: each not in compiling):
             if method is not constructor and not self.was_followed(method):
@@ -265,19 +265,6 @@ def _is_compiled(code: Function) -> bool:
     """Whether the function is compiled code itself."""
     name = code.node.name.value if isinstance(code.node, cst.FunctionDef) else ""
     return name == "forward" or "torch.compile" in code.markers
-
-
-def _compiling(methods: Iterable[Function]) -> frozenset[Function]:
-    """Those whose text has to do with the compiler, and those that call one of them."""
-    found: frozenset[Function] = frozenset()
-    outlined = [method for method in methods if method.qualname in outline(method.module).functions]
-    parts = {method: part(method.module, method.qualname) for method in outlined}
-    while True:
-        names = {method.qualname.rpartition(".")[2] for method in found}
-        more = frozenset(method for method, text in parts.items() if text.compiles or text.names & names)
-        if more == found:
-            return found
-        found = more
 
 
 def _mentions(source: SourceModule, code: Function | Class) -> int:

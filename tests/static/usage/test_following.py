@@ -88,6 +88,18 @@ WAYS = {
             def _load(self, path):
                 self.net = torch.compile(torch.load(path))
         """,
+    "an attribute that a method sets with what a function gives": """
+        def load(path):
+            return torch.compile(torch.load(path))
+
+
+        class Handler:
+            def handle(self, x):
+                return self.net.generate(x)
+
+            def initialize(self, path):
+                self.net = load(path)
+        """,
     "a class method of a base that is not here": """
         class Net(ModelMixin):
             def __init__(self, width):
