@@ -206,6 +206,11 @@ def is_text(value: Value) -> bool:
     return isinstance(value, LazyText) or (isinstance(value, PythonValue) and value.kind == "str")
 
 
+def is_number(value: Value) -> bool:
+    """True when every alternative is an int or a float of Python."""
+    return all(type(o) is PythonValue and o.kind in ("int", "float") for o in map(_without_number, options(value)))
+
+
 def tensor_of(value: Value) -> Tensor | None:
     """The tensor alternative of ``value``, if any."""
     for option in options(value):

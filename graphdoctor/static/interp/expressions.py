@@ -16,6 +16,7 @@ from graphdoctor.static.domain.torch_tables import CONVENTIONAL_NAMES
 from graphdoctor.static.domain.value_functions import (
     holds_tensor,
     is_drawn,
+    is_number,
     is_read,
     is_sure_tensor,
     join,
@@ -23,6 +24,7 @@ from graphdoctor.static.domain.value_functions import (
     narrowed_to,
     options,
     set_of,
+    widen_numbers,
 )
 from graphdoctor.static.domain.values import (
     NONE,
@@ -148,10 +150,10 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     # Most names are local.
     found = frame.scope.names.get(name) or frame.scope.find(name)
     if name in interpreter.rebound and frame.compiled and frame.scope.holder(name) is frame.scope.module:
-        _read_global(interpreter, node, found)
-        if type(found) is Const and type(found.value) in (int, float):
+        _read_global(interpreter, node, found or UNKNOWN)
+        if found is not None and is_number(found):
             # Calls find another number than the file begins with.
-            found = PythonValue(type(found.value).__name__)
+            found = widen_numbers(found)
     if found is not None:
         return imports.resolve(interpreter, found) if type(found) is Imported else found
     unbound = _UNBOUND.get(name)
@@ -160,13 +162,9 @@ def _name(interpreter: Interpreter, node: cst.Name) -> Value:
     return unbound or UNKNOWN
 
 
-def _read_global(interpreter: Interpreter, node: cst.Name, value: Value | None) -> None:
+def _read_global(interpreter: Interpreter, node: cst.Name, value: Value) -> None:
     here = interpreter.main is not None and interpreter.frame.scope.module is interpreter.main.scope
-    if isinstance(value, PythonValue):
-        number = value.kind in ("int", "float")
-    else:
-        number = isinstance(value, Const) and type(value.value) in (int, float)
-    if here and number and node.value not in interpreter.frame.scope.outer:
+    if here and is_number(value) and node.value not in interpreter.frame.scope.outer:
         interpreter.emit(ReadGlobal, node, name=node.value)
 
 

@@ -26,18 +26,21 @@ def rebound_names(source: SourceModule) -> frozenset[str]:
 
 
 def _is_set_once(source: SourceModule, name: str) -> bool:
-    """Whether all that binds ``name`` is one assignment of a function, of what is the same in each call of it.
+    """Whether all that binds ``name`` is one assignment, of what is the same in each call where a function makes it.
 
-    So a ``main`` sets up what the other functions of a script read.
+    So a ``main`` sets up what the other functions of a script read, or declares in vain what it only reads.
     """
     binding = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
     bound = [node for node in walk(source.tree) if isinstance(node, binding) and _names(node.target, name)]
-    for function in find(source.tree, cst.FunctionDef) if len(bound) == 1 else ():
+    if len(bound) != 1:
+        return False
+    functions = [f for f in find(source.tree, cst.FunctionDef) if any(node is bound[0] for node in walk(f.body))]
+    for function in functions:
         for node in walk(function.body, stop=(cst.For, cst.While, cst.FunctionDef, cst.Lambda)):
             if isinstance(node, cst.Assign) and bound[0] in node.targets:
                 given = [param.name.value for param in find(function.params, cst.Param)]
                 return not any(_names(node.value, each) for each in (name, *given))
-    return False
+    return not functions
 
 
 def _names(node: cst.CSTNode, name: str) -> bool:
