@@ -2,9 +2,10 @@
 
 What: `model = torch.compile(model)`, or `prepare` of an `Accelerator` that compiles, and then `model.generate(...)`, or
 another method than `forward` of a class of the project, which calls the module itself (`self(x)` or
-`self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant. A warning too
-where the class is not known, the method is named like a pass (`encode`, `predict`), and the file never calls the model
-itself; and where such a method is handed to another function, `sample(model.forward_with_guidance)`.
+`self.forward(x)`) or layers of it; of the latter a warning, because only the forward pass may be meant. So with
+`model.module.generate(...)` behind `torch.compile(DistributedDataParallel(model))`. A warning too where the class is
+not known, the method is named like a pass (`encode`, `predict`), and the file never calls the model itself; and where
+such a method is handed to another function, `sample(model.forward_with_guidance)`.
 
 Why: `torch.compile(model)` wraps calls of the model. Another method is looked up on the model inside, whose `self` is
 the uncompiled one: 0 frames are compiled, and there is no message.
@@ -241,7 +242,7 @@ def check_use(event: Use) -> Hit | None:
         return taken
     if not step.name.startswith(".") or step.name == ".__call__" or model is None or model.unsure:
         return None
-    wrapper, parallel = _wrapper(model), model.find(*DDP, *FSDP, "torch.nn.DataParallel")
+    wrapper, parallel = _wrapper(model) or _wrapper_around(model), model.find(*DDP, *FSDP, "torch.nn.DataParallel")
     # A DistributedDataParallel around it has no such method at all.
     if wrapper is None or (parallel is not None and set(parallel.path) <= set(step.path)):
         return None
@@ -343,6 +344,12 @@ def _wrapper(tracked: TrackedObject) -> Operation | None:
         # Compiled in place, or unwrapped by the program, which means what is inside.
         return None
     return tracked.find("torch.compile") or next((s for s in reversed(tracked.steps) if _compiles_whole(s)), None)
+
+
+def _wrapper_around(tracked: TrackedObject) -> Operation | None:
+    """What compiled the wrapper of several processes that a model is taken out of: ``compiled.module``."""
+    around = tracked.owner
+    return _wrapper(around) if around is not None and around.inner is not None else None
 
 
 def _compiles_whole(step: Operation) -> bool:

@@ -76,7 +76,8 @@ def gd606_generate() -> list[int]:
         model.compile(backend="eager")
         model.generate(X)
 
-    return [graphs(lambda: compiled(Net()).generate(X)), graphs(in_place)]
+    parallel = compiled(DDP(Net()))
+    return [graphs(lambda: compiled(Net()).generate(X)), graphs(in_place), graphs(lambda: parallel.module.generate(X))]
 
 
 @claim

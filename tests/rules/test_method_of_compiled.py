@@ -58,3 +58,55 @@ def test_a_method_that_is_all_that_is_called(
     file = tmp_path / "run.py"
     file.write_text(PROGRAM.format(method=method, kept=kept, more=more))
     assert [f.rule for f in analyse([(file, "run.py")]).findings] == found
+
+
+PARALLEL = """\
+import torch
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    def loss(self, x):
+        return self(x).sum()
+
+    def width(self):
+        return 8
+
+
+def main(x):
+    net = Net()
+    {inside}
+    model = {wrapped}
+    raw = model.module
+    return {called}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "called", "inside", "found"),
+    [
+        ("torch.compile(DDP(net))", "model.module.loss(x)", "", ["GD606"]),
+        ("torch.compile(DDP(net))", "raw.loss(x)", "", ["GD606"]),
+        ("DDP(torch.compile(net))", "model.module.loss(x)", "", ["GD606"]),
+        ("torch.compile(DDP(net))", "model.module.loss(x)", "net.compile()", ["GD603"]),
+        ("torch.compile(DDP(net))", "model.module.width()", "", []),
+        ("torch.compile(DDP(net))", "model.module(x)", "", []),
+        ("torch.compile(DDP(net))", "model._orig_mod.module.loss(x)", "", []),
+        ("torch.compile(DDP(net))", "net.loss(x)", "", []),
+        ("DDP(net)", "model.module.loss(x)", "", []),
+    ],
+)
+def test_a_method_is_taken_out_of_a_compiled_parallel_model(
+    tmp_path: Path, wrapped: str, called: str, inside: str, found: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(PARALLEL.format(wrapped=wrapped, called=called, inside=inside))
+    assert [f.rule for f in analyse([(file, "train.py")]).findings] == found

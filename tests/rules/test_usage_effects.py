@@ -36,7 +36,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ("gd604_sharded_parts", ["Unsupported", ""]),
         ("gd605_wrapped_layers", [0, 1, 1]),
         ("gd605_flat_parameters", [0, 1]),
-        ("gd606_generate", [0, 1]),
+        ("gd606_generate", [0, 1, 0]),
         ("gd606_other_methods", [0, 0, 1]),
         ("gd606_prepared", [0, "_orig_mod.first.weight"]),
         ("gd607_sharded_after_a_call", [1, 2]),

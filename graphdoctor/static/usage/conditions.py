@@ -65,7 +65,7 @@ class Conditions(Calls):
         name = asked.evaluated_value if isinstance(asked, cst.SimpleString) else dotted(asked).rpartition(".")[2]
         if tracked is None or tracked.inner is None or name not in ("_orig_mod", "OptimizedModule"):
             return False
-        return any(step.name == "torch.compile" for step in self.state.steps.get(tracked.number, ())[:1])
+        return self.is_compiled(tracked)
 
     def _is_set_once(self, name: str) -> bool:
         """Whether the file binds ``name`` in one place, and nothing binds it unseen: a flag that is off stays off."""

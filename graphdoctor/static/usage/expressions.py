@@ -269,11 +269,16 @@ class Expressions:
             return self._seen(node, replace(defined, code=bound, owner=owner))
         if owner.inner is None:
             return None
-        if name in ("_orig_mod", "module"):
+        inside = self.found(node, owner.inner, name) if name != "_orig_mod" else None
+        if name == "_orig_mod" or (name == "module" and not (inside and self.is_compiled(owner))):
             return self._seen(node, owner.inner)
-        inside = self.found(node, owner.inner, name)
-        # A method stays bound to what is wrapped, but it was taken from the wrapper.
-        return replace(inside, owner=owner) if inside is not None and isinstance(inside.code, Function) else inside
+        # A method, and what a wrapper inside holds, stays what it is, but it was taken from the wrapper around.
+        taken = inside is not None and (isinstance(inside.code, Function) or name == "module")
+        return replace(inside, owner=owner) if inside is not None and taken else inside
+
+    def is_compiled(self, tracked: TrackedObject) -> bool:
+        """Whether it is a wrapper of ``torch.compile``, which has the attributes of what is inside."""
+        return any(step.name == "torch.compile" for step in self.state.steps.get(tracked.number, ())[:1])
 
     def _dict(self, node: cst.Dict) -> TrackedObject:
         entries: list[tuple[TrackedObject, TrackedObject]] = []
