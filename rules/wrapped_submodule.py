@@ -2,8 +2,9 @@
 
 What: `nn.ModuleList([torch.compile(layer) for layer in layers])`, `nn.Sequential` or `nn.ModuleDict` of compiled
 modules, `model.layers[i] = torch.compile(model.layers[i])`, and `self.encoder = torch.compile(self.encoder)` in a
-module. Of a model whose class is not known, `model.encoder = torch.compile(model.encoder)` where the program saves or
-loads its state behind that. Not of a module without parameters, buffers and submodules, such as a loss.
+module, also where `encoder` is an argument of its constructor. Of a model whose class is not known, `model.encoder =
+torch.compile(model.encoder)` where the program saves or loads its state behind that. Not of a module without
+parameters, buffers and submodules, such as a loss.
 
 Why: `torch.compile(module)` gives a wrapper that holds the module as `_orig_mod`: the keys become
 `layers.0._orig_mod.weight`, and a checkpoint of the uncompiled model does not load.
@@ -241,7 +242,7 @@ def check_store(event: Store) -> Hit | None:
     if not isinstance(event.target, cst.Subscript):
         if container is None or not event.target.deep_equals(wrapped.node):
             return None
-        child = is_module(container) and is_module(wrapped)
+        child = is_module(container) and (is_module(wrapped) or _is_given(event.target, wrapped))
         return _hit(event) if child or (_is_part(wrapped) and _is_saved(event, container)) else None
     if container is None or container.items or container.entries or _is_plain_object(event.holder):
         # A list or dict of the program's own is no part of a model.
@@ -263,6 +264,13 @@ _STATES = (".state_dict", ".load_state_dict")
 def _is_part(wrapped: TrackedObject) -> bool:
     """Whether a part of an object of which nothing is known is surely a module."""
     return wrapped.is_unknown_part and _PART.fullmatch(wrapped.name) is not None
+
+
+def _is_given(target: cst.BaseExpression, wrapped: TrackedObject) -> bool:
+    """Whether a module keeps under the name of a part what its constructor was given, of which nothing is known."""
+    told = wrapped.maker or wrapped.code or wrapped.owner
+    known = told is not None or wrapped.value is not MISSING
+    return not known and isinstance(target, cst.Attribute) and _PART.fullmatch(f".{target.attr.value}") is not None
 
 
 def _is_saved(event: Store, container: TrackedObject) -> bool:

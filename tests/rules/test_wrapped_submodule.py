@@ -157,3 +157,46 @@ def test_a_module_without_a_state_puts_no_keys_into_one(tmp_path: Path, held: st
     names: dict[str, Any] = {}
     exec(compile(file.read_text(), str(file), "exec"), names)
     assert any("_orig_mod" in key for key in names["net"].state_dict()) == bool(found)
+
+
+GIVEN = """\
+import torch
+from {package} import {base}
+
+
+class Task({base}):
+    def __init__(self, given, compile=True):
+        super().__init__()
+        self.{name} = given
+
+    def setup(self, stage=None):
+        self.{name} = torch.compile(self.{name}, backend="eager")
+
+    def forward(self, x):
+        return self.{name}(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "base", "name", "found"),
+    [
+        ("lightning", "LightningModule", "net", ["GD617"]),
+        ("torch.nn", "Module", "encoder", ["GD617"]),
+        # It may be a function; the object may be no module.
+        ("torch.nn", "Module", "criterion", []),
+        ("tasks", "Task", "net", []),
+    ],
+)
+def test_a_module_that_the_constructor_is_given(
+    tmp_path: Path, package: str, base: str, name: str, found: list[str]
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(GIVEN.format(package=package, base=base, name=name))
+    assert [f.rule for f in analyse([(file, "net.py")]).findings] == found
+    if found:
+        pytest.importorskip(package)
+        names: dict[str, Any] = {}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        task = names["Task"](torch.nn.Linear(4, 4))
+        task.setup()
+        assert f"{name}._orig_mod.weight" in task.state_dict()
