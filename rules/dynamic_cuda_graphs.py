@@ -1,7 +1,7 @@
 """CUDA graphs beside `dynamic=True`.
 
 What: `torch.compile(dynamic=True)` with a mode that uses CUDA graphs (`reduce-overhead`, `max-autotune`) or with
-`options={"triton.cudagraphs": True}`.
+`options={"triton.cudagraphs": True}`. The mode may be the default of an option that `argparse` reads.
 
 Why: A CUDA graph is recorded for fixed addresses and sizes. With dynamic shapes torch records one for each size that
 occurs, which takes time and memory each time: five for five sizes on an H100 with torch 2.11, and in torch 2.13
@@ -13,7 +13,7 @@ Fix: `mode="max-autotune-no-cudagraphs"`, or fixed sizes: `dynamic=False` and in
 from __future__ import annotations
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import COMPILE, Use, backend
+from graphdoctor.static.usage.events import COMPILE, TrackedObject, Use, backend
 
 from ._shared import code
 
@@ -83,7 +83,22 @@ def check_use(event: Use) -> Hit | None:
     enabled = options is not None and any(
         k.value == "triton.cudagraphs" and v.value is True for k, v in options.entries
     )
-    if not enabled and step.option("mode") not in _RECORDING:
+    default = _default(step.kwargs.get("mode"))
+    if not enabled and step.option("mode") not in _RECORDING and default not in _RECORDING:
         return None
     words = f"{code(event)} records a CUDA graph for each size that occurs"
-    return Hit(event, words, 'use `mode="max-autotune-no-cudagraphs"`, or fixed sizes')
+    advice = 'use `mode="max-autotune-no-cudagraphs"`, or fixed sizes'
+    return Hit(event, words, advice, "likely" if default in _RECORDING else "certain")
+
+
+def _default(tracked: TrackedObject | None) -> object:
+    """What an option of a command line is where it is not given: ``args.mode`` of a parser that the file makes."""
+    read = tracked.owner.maker if tracked is not None and tracked.owner is not None else None
+    parser = read.receiver if read is not None and read.name == ".parse_args" else None
+    if tracked is None or parser is None:
+        return None
+    for step in parser.steps:
+        flag = step.argument(0) if step.name == ".add_argument" else None
+        if flag is not None and f".{str(flag.value).lstrip('-').replace('-', '_')}" == tracked.name:
+            return step.option("default")
+    return None
