@@ -2,8 +2,8 @@
 
 What: A loop over a `DataLoader` without `drop_last=True` that calls a compiled model, where nothing says that sizes
 vary (`dynamic=True`, `mark_dynamic`) and the length of the data is not known to be a multiple of the batch size. Not
-reported: a loop that asks for the size of a batch, for it skips or pads the last one, and tensors in batches of a size
-that is not known, for programs make them from it.
+reported: a loop that asks for the size of a batch, for it skips or pads the last one, and tensors made of sizes
+(`torch.randn(size * steps, 8)`) in batches of a size that is not known, for programs make them from it.
 
 Why: Sizes are constants of the graph at first. The smaller last batch compiles again, now with a symbol for the batch
 size, and the kernels for any size may be slower than those for one.
@@ -227,9 +227,10 @@ def _may_leave_a_rest(loader: Build) -> bool:
         return False
     data = loader.args[0] if loader.args else loader.kwargs.get("dataset")
     length = _length(data)
-    if length is None and not isinstance(data, Tensor):
+    filled = isinstance(data, Tensor) and data.ndim is not None
+    if length is None and not filled:
         return True
-    # Tensors, and data of a fixed length, are made for batches of a size that is chosen elsewhere.
+    # ``torch.randn(size * steps, 8)``, and data of a fixed length, are made for batches of a size chosen elsewhere.
     if not isinstance(size, Const) or not isinstance(size.value, int):
         return False
     return length is None or length % size.value != 0

@@ -317,7 +317,7 @@ def _is_stateless(event: Use | Store, module: TrackedObject) -> bool:
 
 def _is_number(part: TrackedObject) -> bool:
     """Whether an attribute is a literal, or computed of others."""
-    return part.value is not MISSING or isinstance(part.node, (cst.BinaryOperation, cst.Comparison))
+    return part.value is not MISSING or isinstance(part.node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison))
 
 
 def _hit(event: Use | Store) -> Hit | None:

@@ -140,6 +140,7 @@ def main(size, steps):
         ("TensorDataset(torch.randn(size * steps, 4), torch.randn(size * steps))", "size", "pass", []),
         ("TensorDataset(torch.randn(size * steps, 4), torch.randn(size * steps))", "4", "pass", ["GD705"]),
         ("torch.load('rows')", "size", "pass", ["GD705"]),
+        ("TensorDataset(torch.tensor(steps), torch.tensor(steps))", "size", "pass", ["GD705"]),
     ],
 )
 def test_a_loop_may_have_no_rest_or_see_to_it(

@@ -118,9 +118,10 @@ import torch.nn.functional as F
 
 
 class Distance(nn.Module):
-    def __init__(self, net, power=2):
+    def __init__(self, net, power=2, ignored=-100):
         super().__init__()
         self.half = power / 2
+        self.ignored = ignored
         {held}
 
     def forward(self, a, b):
@@ -145,6 +146,7 @@ net = Net(nn.Linear(4, 4)).prepare()
     ("held", "found"),
     [
         ("self.power = power", []),
+        ("self.power = -2", []),
         ("self.net = net", ["GD617"]),
         ("self.scale = nn.Parameter(torch.ones(1))", ["GD617"]),
         ("self.register_buffer('scale', torch.ones(1))", ["GD617"]),

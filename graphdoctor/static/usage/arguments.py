@@ -63,12 +63,18 @@ def _passed(tracked: TrackedObject) -> TrackedObject:
 
 def _default(param: cst.Param, fresh: Callable[[cst.CSTNode], TrackedObject]) -> TrackedObject:
     node = param.default
+    value = _literal(node) if node is not None else MISSING
+    return TrackedObject(node, value=value, passed=True) if node is not None and value is not MISSING else fresh(param)
+
+
+def _literal(node: cst.BaseExpression) -> object:
     if isinstance(node, (cst.SimpleString, cst.Integer, cst.Float)):
-        return TrackedObject(node, value=node.evaluated_value, passed=True)
+        return node.evaluated_value
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        number = node.expression
+        return -number.evaluated_value if isinstance(number, (cst.Integer, cst.Float)) else MISSING
     constants = {"True": True, "False": False, "None": None}
-    if isinstance(node, cst.Name) and node.value in constants:
-        return TrackedObject(node, value=constants[node.value], passed=True)
-    return fresh(param)
+    return constants.get(node.value, MISSING) if isinstance(node, cst.Name) else MISSING
 
 
 def callback_arguments(step: Operation, function: TrackedObject, wanted: int) -> tuple[TrackedObject, ...]:
