@@ -208,16 +208,9 @@ def call_compiled(
     """Call a compiled object: what it runs is a region."""
     frame = interpreter.frame
     if frame.loops and not frame.compiled:
-        interpreter.emit(
-            CompiledCall,
-            node,
-            target=callee.target,
-            args=args,
-            kwargs=kwargs,
-            loops=frame.loops,
-            loaders=iteration.loaders(interpreter, frame.loops),
-            dynamic=interpreter.dynamic,
-        )
+        around = {"loops": frame.loops, "loaders": iteration.loaders(interpreter, frame.loops)}
+        given = {"target": callee.target, "args": args, "kwargs": kwargs}
+        interpreter.emit(CompiledCall, node, **given, **around, dynamic=interpreter.dynamic)
     saved = frame.compiled, frame.whole_frame, frame.conditional, frame.trying, frame.entering
     fullgraph = callee.fullgraph and not frame.compiled
     if not frame.compiled:
