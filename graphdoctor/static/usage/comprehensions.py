@@ -35,14 +35,17 @@ class Comprehensions(Expressions):
     ) -> tuple[TrackedObject, ...]:
         """What a comprehension makes in its rounds: of all where few elements are spelled out, else of one."""
         elements = self.elements(iterated)
-        if not 0 < len(elements) <= ONE_BY_ONE:
+        several = not 0 < len(elements) <= ONE_BY_ONE
+        if several:
             elements = elements[:1] or (TrackedObject(loop.target, number=self.new_number()),)
         items = []
+        self.measured += several
         for element in elements:
             self._comprehend(loop, element)
             for other in others:
                 self.evaluate(other)
             items.append(self.evaluate(made))
+        self.measured -= several
         return tuple(items)
 
     def _comprehend(self, loop: cst.CompFor, element: TrackedObject | None = None) -> None:

@@ -54,7 +54,8 @@ class Expressions:
         self._part_numbers: dict[tuple[int, str], int] = {}
         #: How many steps there were when the run began.
         self._since = 0
-        #: How many functions are entered now that a harness calls, which measures them: most harnesses warm up.
+        #: How many comprehensions are walked now, and functions that a harness calls: each round may have a time of its
+        #: own, and most harnesses warm up.
         self.measured = 0
         #: Whether what a module does when it is imported is looked up now.
         self.importing = False
