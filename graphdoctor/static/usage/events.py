@@ -245,8 +245,16 @@ class Timed(Event):
     unused: bool = False
 
 
+@frozen
+class Tried(Event):
+    """A ``try`` with handlers; ``inside`` are the calls that its body makes, those of the functions it calls too."""
+
+    handlers: Sequence[cst.ExceptHandler]
+    inside: Sequence[Operation]
+
+
 #: The classes of this file; rules get them outside compiled code too.
-USAGE: Final = (Use, Store, Setting, NameUse, Timed)
+USAGE: Final = (Use, Store, Setting, NameUse, Timed, Tried)
 
 #: ``torch.compile`` as a call, and in place.
 COMPILE: Final = ("torch.compile", ".compile")

@@ -8,7 +8,7 @@ from functools import partial
 import libcst as cst
 
 from graphdoctor.static.usage.conditions import Conditions
-from graphdoctor.static.usage.events import Setting, Store, TrackedObject
+from graphdoctor.static.usage.events import Setting, Store, TrackedObject, Tried
 from graphdoctor.static.usage.expressions import ONE_BY_ONE
 from graphdoctor.static.usage.state import merge
 
@@ -102,8 +102,10 @@ class Statements(Conditions):
         return True
 
     def _try(self, node: cst.Try) -> bool:
-        before = self.state.copy()
+        before, begun = self.state.copy(), len(self.log)
         reached = self._guarded(("try",) if node.handlers else (), node.body.body)
+        if node.handlers:
+            self.emit(Tried, node, handlers=node.handlers, inside=self.log[begun:])
         after = self.state
         for handler in node.handlers:
             self.state = before.copy()
