@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePath
 
 import libcst as cst
@@ -14,7 +15,7 @@ from graphdoctor.static.domain.other_frameworks import is_of_other_framework
 from graphdoctor.static.domain.torch_tables import MODULE_BASE_NAMES
 from graphdoctor.static.domain.value_functions import may_be_tensor, options
 from graphdoctor.static.domain.values import ExternalObject, Tensor, Unknown, Value
-from graphdoctor.static.usage.events import Operation, Store, TrackedObject, Use
+from graphdoctor.static.usage.events import MISSING, Operation, Store, Timed, TrackedObject, Use, backend, dotted
 from graphdoctor.syntax.walk import find, walk
 
 
@@ -166,3 +167,46 @@ def is_of_torch(module: TrackedObject | None) -> bool:
     if made.name in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         return is_of_torch(made.argument(0, "encoder_layer", "decoder_layer"))
     return made.name not in ("torch.nn.Module", "torch.nn.DataParallel", "torch.nn.Transformer")
+
+
+#: Backends of torch itself: another one may not be installed, which raises at once.
+OWN_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs")
+
+
+def is_compilation(step: Operation) -> bool:
+    """Whether a step is `torch.compile` of a model, with a backend that torch has or that is not spelled out."""
+    named = step.name == "torch.compile" and step.argument(0, "model") is not None
+    return named and step.option("disable") is not True and backend(step) in (*OWN_BACKENDS, MISSING)
+
+
+#: What neither calls a model nor hands it to what does.
+_CALLS_NO_MODEL = re.compile(
+    r"print|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"
+    r"|torch\.(set_.*|backends\..*|device|manual_seed)"
+    r"|str|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
+    r"|\.(debug|info|warning|error|log|append|get|to|eval|train|cuda|format|lower|startswith|pop|update|copy)"
+    r"|(.*[._])?(log|print)(_\w+)?"
+)
+
+
+def call_no_model(steps: Iterable[Operation]) -> bool:
+    """Whether none of some steps calls a model, or hands it to a function that may and was not followed."""
+    return all(each.followed or each.name == "torch.compile" or _CALLS_NO_MODEL.fullmatch(each.name) for each in steps)
+
+
+def assigned(event: Timed) -> str:
+    """The name that a time is assigned to; "" where it is not."""
+    statement = event.site.statement
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return dotted(small.targets[0].target) if isinstance(small, cst.Assign) else ""
+
+
+def speaks_of(event: Timed) -> str:
+    """The statement in which a time is taken, and the lines that name what it is assigned to, in lower case.
+
+    What is printed says what was measured.
+    """
+    lines, name = [event.site.module.code(event.site.statement)], assigned(event)
+    if name:
+        lines += re.findall(rf"^.*\b{re.escape(name)}\b.*$", event.site.module.text, re.MULTILINE)
+    return "\n".join(lines).lower()

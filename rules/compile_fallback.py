@@ -5,7 +5,8 @@ What: `torch.compile` in a `try` whose handler goes on without it, where nothing
 Why: `torch.compile` returns at once and compiles nothing; the first call compiles, and raises behind the `try`. What
 raises at once is an unknown mode, backend or option, and a Python that torch does not compile on. Handlers of other
 errors (`except ImportError`) or that raise are not reported, nor are those that speak of versions and platforms, a
-backend of another package, which may be missing, and files with `suppress_errors`.
+backend of another package, which may be missing; files that handle errors of compiled calls in another place, that say
+when it compiles, or that set `suppress_errors`.
 
 Fix: Call it once inside the `try`, on a sample; or set `torch._dynamo.config.suppress_errors = True`, with which what
 does not compile runs in eager.
@@ -14,13 +15,16 @@ does not compile runs in eager.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import MISSING, Operation, Tried, backend, dotted
+from graphdoctor.static.usage.events import Tried, backend, dotted
+from graphdoctor.syntax.module import SourceModule
 from graphdoctor.syntax.walk import find
+
+from ._shared import OWN_BACKENDS, call_no_model, is_compilation
 
 CODE = "GD629"
 NAME = "compile-fallback"
@@ -153,31 +157,27 @@ def f(x):
 
 #: Errors that a compilation may raise, or bases of them.
 _CAUGHT = ("Exception", "BaseException", "RuntimeError")
-#: Backends of torch itself: another one may not be installed, which raises at once.
-_OWN_BACKENDS = ("inductor", "eager", "aot_eager", "cudagraphs")
-#: What neither calls a model nor hands it to what does.
-_HARMLESS = re.compile(
-    r"print|(log|logger|logging|warn|warnings|time|platform|sys|os|re|torch\._dynamo|torch\.cuda)\..*"
-    r"|torch\.(set_.*|backends\..*|device|manual_seed)"
-    r"|str|repr|len|getattr|hasattr|setattr|isinstance|type|dict|bool|callable"
-    r"|\.(debug|info|warning|error|log|append|get|to|eval|train|cuda|format|lower|startswith|pop|update|copy)"
-    r"|(.*[._])?(log|print)(_\w+)?"
-)
 #: Words of handlers for a compilation that fails.
 _OF_COMPILING = re.compile("compil|eager|inductor|dynamo")
 #: Words of handlers for what does raise at once.
-_AWARE = re.compile("version|windows|platform|python|availab|install|unknown|backend")
+_AT_ONCE = re.compile(
+    r"windows|platform|python|availab|install|unknown|torch\W*version|version\W*(of )?(py)?torch|_version"
+)
+#: Words of those who know when it compiles.
+_LATER = r"(lazy|lazily|first (call|use|run|forward|invocation|pass|batch|step|iteration|time))"
+_AWARE = re.compile(rf"compil[^\n]*\b{_LATER}\b|\b{_LATER}\b[^\n]*compil")
 
 
 def check_tried(event: Tried) -> Hit | None:
-    text = event.site.module.text
-    start = next((n for n, step in enumerate(event.inside) if _compiles(step)), None)
+    start = next((n for n, step in enumerate(event.inside) if is_compilation(step)), None)
     handler = next(filter(_takes, event.handlers), None)
-    if start is None or handler is None or "suppress_errors" in text or _goes_elsewhere(handler):
+    if start is None or handler is None or _goes_elsewhere(handler) or _is_handled(event):
         return None
     words = event.site.module.code(handler).lower()
-    alone = _all_harmless(event.inside[:start]) or _OF_COMPILING.search(words)
-    if not alone or _AWARE.search(words) or not _all_harmless(event.inside[start:]):
+    if _AT_ONCE.search(words) or not call_no_model(event.inside[start:]):
+        return None
+    only_compiles = backend(event.inside[start]) in OWN_BACKENDS and call_no_model(event.inside[:start])
+    if not only_compiles and not _OF_COMPILING.search(words):
         return None
     return Hit(
         event,
@@ -188,14 +188,19 @@ def check_tried(event: Tried) -> Hit | None:
     )
 
 
-def _compiles(step: Operation) -> bool:
-    """Whether it compiles a model, with a backend that torch has."""
-    own = step.name == "torch.compile" and step.argument(0, "model") is not None and backend(step) in _OWN_BACKENDS
-    return own and step.option("disable") is MISSING
+def _is_handled(event: Tried) -> bool:
+    """Whether the file deals with compilations that fail later, or has the compilation in a `try` inside this one."""
+    source = event.site.module
+    if "suppress_errors" in source.text or _AWARE.search(source.text.lower()):
+        return True
+    if any(_compiles(source, inner) for inner in find(event.node, cst.Try) if inner is not event.node):
+        return True
+    calling = (node for node in find(source.tree, cst.Try) if node is not event.node and not _compiles(source, node))
+    return any(_OF_COMPILING.search(source.code(each).lower()) for node in calling for each in node.handlers)
 
 
-def _all_harmless(steps: Iterable[Operation]) -> bool:
-    return all(step.followed or step.name == "torch.compile" or _HARMLESS.fullmatch(step.name) for step in steps)
+def _compiles(source: SourceModule, node: cst.Try) -> bool:
+    return "torch.compile(" in source.code(node.body)
 
 
 def _takes(handler: cst.ExceptHandler) -> bool:

@@ -20,10 +20,10 @@ import re
 import libcst as cst
 
 from graphdoctor.static.rule import Hit
-from graphdoctor.static.usage.events import Operation, Timed, dotted, together
+from graphdoctor.static.usage.events import Operation, Timed, together
 from graphdoctor.syntax.walk import find, walk
 
-from ._shared import code, function_named
+from ._shared import assigned, code, function_named, speaks_of
 
 CODE = "GD623"
 NAME = "first-call-timed"
@@ -169,8 +169,7 @@ def check_timed(event: Timed) -> Hit | None:
         or _is_whole_run(event)
         or _is_warm_up(event)
         or _AWARE.search(event.site.function.lower())
-        or _AWARE.search(code(event, event.site.statement, 1000).lower())
-        or _AWARE.search(_uses(event).lower())
+        or _AWARE.search(speaks_of(event))
     ):
         return None
     for step in event.inside:
@@ -184,25 +183,12 @@ def check_timed(event: Timed) -> Hit | None:
     return None
 
 
-def _uses(event: Timed) -> str:
-    """The lines of the file that name what the time is assigned to: what is printed says what was measured."""
-    name = _assigned(event)
-    return "\n".join(re.findall(rf"^.*\b{re.escape(name)}\b.*$", event.site.module.text, re.MULTILINE)) if name else ""
-
-
-def _assigned(event: Timed) -> str:
-    """The name that the time is assigned to."""
-    statement = event.site.statement
-    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    return dotted(small.targets[0].target) if isinstance(small, cst.Assign) else ""
-
-
 def _is_warm_up(event: Timed) -> bool:
     """Whether the caller drops the time, and the function only gives it back."""
     function = function_named(event)
     if not event.unused or function is None:
         return False
-    name, returned = _assigned(event), find(function.body, cst.Return)
+    name, returned = assigned(event), find(function.body, cst.Return)
     if not name:
         return any(event.node in list(walk(each)) for each in returned)
     uses = sum(_count(each, name) for each in returned)
@@ -222,8 +208,7 @@ def _is_whole_run(event: Timed) -> bool:
     if any(_builds_or_reports(step) for step in event.inside):
         return True
     trains = {".backward", ".step"} <= {step.name for step in event.inside}
-    shown = code(event, event.site.statement, 1000) + _uses(event)
-    return trains and "/" not in shown
+    return trains and "/" not in speaks_of(event)
 
 
 #: What shows how far a run is, as a function or a method of a logger.

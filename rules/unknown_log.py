@@ -13,14 +13,13 @@ Fix: Use the name that the message shows; a component takes a level such as `log
 
 from __future__ import annotations
 
-import libcst as cst
-
 from graphdoctor.config.suggestions import slip
 from graphdoctor.model.findings import Severity
 from graphdoctor.static.rule import Hit
 from graphdoctor.static.usage.events import MISSING, Store, TrackedObject, Use
 from graphdoctor.target_torch.log_names import LogNames, installed_logs
 
+from ._log_variable import is_below_import, sets_logs
 from ._shared import code
 
 CODE = "GD627"
@@ -113,14 +112,7 @@ def f(x):
 
 
 def check_store(event: Store) -> Hit | None:
-    target = event.target
-    if not isinstance(target, cst.Subscript) or event.container is None or event.container.name != "os.environ":
-        return None
-    key = target.slice[0].slice
-    literal = key.value if isinstance(key, cst.Index) else None
-    if not isinstance(literal, cst.SimpleString) or literal.evaluated_value != "TORCH_LOGS":
-        return None
-    return _variable(event, event.tracked)
+    return _variable(event, event.tracked) if sets_logs(event) and not is_below_import(event) else None
 
 
 def check_use(event: Use) -> Hit | None:

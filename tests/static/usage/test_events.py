@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphdoctor.lint.engine import analyse
-from graphdoctor.static.usage.events import NameUse, Operation, Setting, Timed, Use, together
+from graphdoctor.static.usage.events import NameUse, Operation, Setting, Timed, Tried, Use, together
 from graphdoctor.static.usage.script import usage_events
 from graphdoctor.syntax.module import SourceModule
 
@@ -123,6 +123,20 @@ def test_what_ran_between_two_readings_of_a_clock(tmp_path: Path) -> None:
     source = "import time\nf = torch.compile(g)\nt = time.time()\nf(1)\nend = time.time()\nprint(end - t)\n"
     [timed] = [e for e in usage_events(_module(tmp_path, source)) if isinstance(e, Timed)]
     assert [step.name for step in timed.inside] == [".__call__"] and not timed.looped
+
+
+def test_what_a_try_calls_also_in_a_helper(tmp_path: Path) -> None:
+    source = """
+        def helper(model):
+            return torch.compile(model)
+
+        try:
+            model = helper(Net())
+        except Exception:
+            model.generate(1)
+    """
+    [tried] = [e for e in usage_events(_module(tmp_path, source)) if isinstance(e, Tried)]
+    assert [step.name for step in tried.inside] == ["Net", "helper", "torch.compile"]
 
 
 def test_a_file_without_the_compiler_has_no_events(tmp_path: Path) -> None:
